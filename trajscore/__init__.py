@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from trajscore.core.array import TrajectoryArray
     from trajscore.core.checks import check_trajectories
     from trajscore.core.outcomes import check_outcomes
-    from trajscore.core.trusted import trusted_types
+    from trajscore.core.storage import trusted_types
     from trajscore.core.weights import step_weights
     from trajscore.metrics import (
         censored_tps_scorer,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy import count_nonzero  # of few values in a fifth of the time of `any`
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.outliers import OrdinaryRange
+from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count
 from trajscore.core.within_runs import cells_by_step, step_numbers

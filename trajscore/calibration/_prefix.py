@@ -22,10 +22,10 @@ from trajscore.core.checks import check_sample_weight, check_values
 from trajscore.core.estimator import check_estimator_input, require_y
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import as_labels, check_outcomes
-from trajscore.core.outliers import OrdinaryRange
 from trajscore.core.run_sums import row_chunks
 from trajscore.core.sample import ended_where_known
 from trajscore.core.score_families import CLIP
+from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, check_jobs
 from trajscore.core.within_runs import cells_by_step, end_mask, run_numbers

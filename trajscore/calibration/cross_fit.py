@@ -33,8 +33,8 @@ from trajscore.core.estimator import censored_of, like_input, require_y, track_c
 from trajscore.core.folds import assign_folds, check_folds, out_of_fold
 from trajscore.core.ids import id_order, pair_codes
 from trajscore.core.outcomes import CENSORED, CENSORED_AS, Labels, as_labels, check_outcomes
-from trajscore.core.outliers import OrdinaryRange
 from trajscore.core.sample import Sample, check_sample
+from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, check_jobs
 from trajscore.core.weights import Horizon, Weights, as_step_weights

@@ -22,7 +22,7 @@ from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_fraction
 from trajscore.core.within_runs import run_numbers, step_numbers
-from trajscore.inference.units import any_units
+from trajscore.inference.influence import any_units
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,9 +21,8 @@ from trajscore.core.folds import assign_folds, out_of_fold
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_array, as_numbers, is_number, number_of
 from trajscore.core.within_runs import end_mask, last_cells, run_numbers, running_sum
-from trajscore.inference.influence import warn_few_clusters
+from trajscore.inference.influence import any_units, warn_few_clusters
 from trajscore.inference.mean_intervals import interval_of
-from trajscore.inference.units import any_units
 
 
 class StopHazard(BaseEstimator):

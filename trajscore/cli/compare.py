@@ -14,7 +14,7 @@ from trajscore.cli.inputs import (
     note_if_same,
 )
 from trajscore.gates import RunSet, compare
-from trajscore.io.refusals import refusals
+from trajscore.io.unread import refusals
 from trajscore.loading.load import load
 
 

@@ -18,10 +18,10 @@ from trajscore.cli.inputs import (
     whole_number,
 )
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.optional import optional
+from trajscore.core.errors import optional
 from trajscore.core.storage import replacing
 from trajscore.core.values import number_of
-from trajscore.io.spreadsheets import to_csv
+from trajscore.io.files import to_csv
 from trajscore.judging import StepJudge
 from trajscore.judging.forms import FORMS
 from trajscore.judging.questions import CHANNEL, questions

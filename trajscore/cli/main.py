@@ -15,8 +15,8 @@ from importlib import import_module
 from typing import NoReturn
 
 from trajscore.core.errors import ArgumentError
+from trajscore.core.plain import visible
 from trajscore.core.version import __version__
-from trajscore.core.visible import visible
 
 _COMMANDS = {
     "report": "judge the confidence in a table or a log of runs",

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from trajscore.calibration.calibrators import CALIBRATORS
-from trajscore.cli.batches import batches_of
 from trajscore.cli.inputs import (
     add_censored,
     add_command,
@@ -25,18 +24,34 @@ from trajscore.cli.inputs import (
 )
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
+from trajscore.core.meanings import bare_name, turned_note
 from trajscore.core.run_sums import AGGREGATORS
 from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family
 from trajscore.core.values import number_of
 from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
+from trajscore.evaluation.doubts import without_leaky_columns
 from trajscore.evaluation.runs import MISSING
 from trajscore.io import Run
+from trajscore.io.fields import ROWS, Fields
+from trajscore.io.files import NO_READAHEAD, parquet_dataset
 from trajscore.io.registry import is_folder_of_tables
+from trajscore.io.tables import agent_rows, choose_columns, guess_first_step
 from trajscore.loading.load import load
-from trajscore.loading.tables import Inputs, describe_notes
+from trajscore.loading.tables import (
+    Inputs,
+    LoadRequest,
+    Note,
+    check_by,
+    describe_notes,
+    note_on_guesses,
+    note_on_unused,
+    task_column,
+)
 from trajscore.monitoring._thresholds import Conformal
 from trajscore.report import EvaluationOptions, MonitoringOptions, Report, evaluate
 from trajscore.report.verdicts import without_threshold
+from trajscore.streaming import iter_batches
+from trajscore.streaming.batches import BATCH_ROWS, RunBatches
 from trajscore.tracer.action_signals import n_tokens
 from trajscore.tracer.turns import take_turns
 
@@ -222,3 +237,81 @@ def _family(text: str) -> ScoreFamily:
         return get_family(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+_HEAD = 10_000  # rows by which columns are chosen
+
+
+def batches_of(path: Path, request: LoadRequest) -> tuple[RunBatches, str | None, list[Note]]:
+    """Return batches of a folder, the column of stop reasons, and what was guessed."""
+    fields = request.fields
+    unusable = {part: getattr(fields, part) for part in ("risks", "scales", "wide")}
+    unusable |= {part: getattr(request, part) for part in ("outcome_map", "outcomes", "rule")}
+    unusable["step"] = fields.step == ROWS
+    for part, value in unusable.items():
+        if value:
+            raise ArgumentError(
+                "{argument} is not for a folder of Parquet files; write columns of step numbers, "
+                "of forecasts, and of outcomes as 1, 0 or empty",
+                part,
+            )
+    files = parquet_dataset(path)
+    chosen, first_step, notes = _choose_columns(files, request)
+    reason = chosen.stop_reason
+    meta = list(request.by)
+    if reason is not None and reason not in meta:
+        meta.append(reason)
+    batches = iter_batches(
+        str(path),
+        id=chosen.ids[0],
+        step=str(chosen.step),
+        value=list(chosen.scores),
+        outcome=str(chosen.outcome),
+        group=chosen.group,
+        meta=meta,
+        first_step=first_step,
+        progress=progress_bar(1 + files.count_rows() // BATCH_ROWS),
+    )
+    return batches, reason, notes
+
+
+def _choose_columns(files: Any, request: LoadRequest) -> tuple[Fields, int, list[Note]]:
+    """Return columns and first step, by the first rows as for a table, and what was guessed."""
+    import pyarrow.compute as pc
+
+    head = files.head(_HEAD, batch_size=_HEAD, **NO_READAHEAD).to_pandas()
+    check_by(request.by, list(head.columns))
+    chosen, guessed = choose_columns(head, request.fields)
+    if len(chosen.ids) > 1:
+        raise ArgumentError("{argument}: name one column, of a folder of Parquet files", "id")
+    if agent_rows(head, chosen)[1]:
+        raise ValueError("not all rows are the agent's, by a column of roles; write these alone")
+    task = task_column(head, chosen)
+    if task is not None and files.count_rows(filter=pc.field(task).is_null(nan_is_null=True)):
+        task = None
+    chosen = replace(chosen, group=chosen.group or task)
+    notes = note_on_unused(head.drop(columns=list(request.by)), chosen)
+    if "scores" in guessed:
+        X, y = TrajectoryArray.from_frame(
+            head,
+            id=chosen.ids[0],
+            step=None,  # the first rows may not have all steps of a run
+            value=list(chosen.scores),
+            outcome=chosen.outcome,
+            missing="allow",
+            stop_reason=(),
+        )
+        X, leaks = without_leaky_columns(X, y, np.ones(len(y), dtype=bool))
+        guessed["scores"] = X.channels or ()
+        chosen = replace(chosen, scores=guessed["scores"])
+        notes = [*map(ArgumentError, leaks), *notes]
+    first_step = request.first_step
+    if first_step is None:
+        first_step = guess_first_step(head, chosen)
+    notes = [*note_on_guesses(guessed, first_step, request.first_step), *notes]
+    outcome = str(chosen.outcome)
+    if (bare := bare_name(outcome, head.columns)) != outcome:
+        notes.append(turned_note(bare))
+    if chosen.group is not None:
+        notes.append(f"clusters of runs by {chosen.group!r}")
+    return chosen, first_step, notes

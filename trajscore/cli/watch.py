@@ -21,11 +21,11 @@ from trajscore.cli.inputs import (
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED
+from trajscore.core.plain import visible
 from trajscore.core.storage import replacing
 from trajscore.core.values import are_probabilities, number_of
-from trajscore.core.visible import visible
 from trajscore.gates import RunSet, compare
-from trajscore.io.refusals import refusals
+from trajscore.io.unread import refusals
 from trajscore.loading.load import load
 from trajscore.monitoring import FleetMonitor
 from trajscore.monitoring._fleet_runs import FleetChange, run_hashes

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from trajscore.core.array import TrajectoryArray, as_container
 from trajscore.core.errors import ArgumentError
 from trajscore.core.ids import check_index
-from trajscore.core.outliers import OrdinaryRange
+from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import (
     are_probabilities,

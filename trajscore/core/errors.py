@@ -1,10 +1,11 @@
-"""Errors that name the argument which would help, or carry the place of what is wrong."""
+"""Errors that name the argument or the extra which would help, or carry the place of a fault."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 _ARGUMENT = re.compile(r"\{argument(?::(\w+)(?:=([^{}]*))?)?\}")
@@ -71,3 +72,13 @@ class RowError(ValueError):
 
     def __str__(self) -> str:
         return f"row {self.row}: {self.text}"
+
+
+def optional(module: str, need: str, extra: str, instead: str = "") -> Any:
+    """Import a module, or say what needs it and which extra brings it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f'{need}; run `pip install "scikit-trajscore[{extra}]"`{instead}'
+        ) from error

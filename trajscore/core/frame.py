@@ -10,10 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import infer_dtype, is_list_like
 
-from trajscore.core.errors import ArgumentError, MissingStepError
+from trajscore.core.errors import ArgumentError, MissingStepError, optional
 from trajscore.core.ids import as_ids
 from trajscore.core.meanings import bare_name, check_map, check_polarity, map_outcomes, turn
-from trajscore.core.optional import optional
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.stops import (
     EXCLUDED,

@@ -12,7 +12,7 @@ from sklearn.datasets import get_data_home
 from sklearn.utils import Bunch
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.optional import optional
+from trajscore.core.errors import optional
 from trajscore.core.values import as_flag, check_choice
 
 

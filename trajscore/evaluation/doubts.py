@@ -15,7 +15,6 @@ from trajscore.core import ranking
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import words_of
-from trajscore.core.outliers import OrdinaryRange
 from trajscore.core.policy import (
     MAX_AUROC_OF_RISK,
     MAX_SHARE_OF_RUN,
@@ -24,6 +23,7 @@ from trajscore.core.policy import (
     MIN_RUNS_FOR_LEAKAGE,
 )
 from trajscore.core.stops import EXCLUDED, notes_on_stops
+from trajscore.core.ties import OrdinaryRange
 from trajscore.core.values import outside_unit
 from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import last_cells

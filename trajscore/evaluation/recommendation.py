@@ -33,8 +33,8 @@ from trajscore.evaluation.options import (
     columns_of,
 )
 from trajscore.evaluation.rows import Row, Rows
+from trajscore.inference.influence import Units
 from trajscore.inference.mean_intervals import intervals_of_means, n_of_rarer_outcome
-from trajscore.inference.units import Units
 
 GAINED = "gain"
 ESTIMATES = (*FORMS, GAINED)

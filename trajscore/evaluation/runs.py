@@ -29,7 +29,7 @@ from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, number_of
 from trajscore.core.within_runs import whole_runs
 from trajscore.evaluation.options import REFERENCES, Note
-from trajscore.inference.units import Units, any_units
+from trajscore.inference.influence import Units, any_units
 
 RecordedStops = tuple[NDArray[Any] | None, NDArray[Any] | None]
 """Stop reasons of runs and what they were taken to mean, as `recorded_stops` returns them."""

@@ -21,9 +21,15 @@ from trajscore.core.statistics import CalibrationError, MeanOfRuns
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.gates._measures import Measure
 from trajscore.gates._run_set import Matching
-from trajscore.inference.influence import BinMeans, absolute_interval, left_out_factor
+from trajscore.inference.influence import (
+    BinMeans,
+    Units,
+    absolute_interval,
+    any_units,
+    left_out_factor,
+    n_equal,
+)
 from trajscore.inference.intervals import clopper_pearson_excess, unseen_reach
-from trajscore.inference.units import Units, any_units, n_equal
 
 _DRAWS = 20_000
 _MOST_RUNS = 1_000_000

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from trajscore.core.plain import plain
+from trajscore.core.plain import plain, visible
 from trajscore.core.ties import ROUNDING
 from trajscore.core.values import number_of
 from trajscore.core.version import __version__
-from trajscore.core.visible import visible
 from trajscore.gates._change import (
     Amount,
     Estimate,

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from trajscore.core.plain import visible
 from trajscore.core.policy import POWER
 from trajscore.core.ties import ROUNDING
 from trajscore.core.values import as_fraction, number_of, run_label
-from trajscore.core.visible import visible
 from trajscore.evaluation.options import AS_GIVEN, RECALIBRATED
 from trajscore.gates._change import difference, paired_estimates, runs_to_settle
 from trajscore.gates._measures import (

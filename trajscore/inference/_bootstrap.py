@@ -16,13 +16,12 @@ from trajscore.core.parallel import Progress, Work
 from trajscore.core.policy import MIN_UNITS_FOR_RARE_LOSSES
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_numbers, check_choice, is_count
-from trajscore.inference.influence import Spread
+from trajscore.inference.influence import Spread, Units, any_units, resampling_units
 from trajscore.inference.intervals import (
     bca_interval,
     percentile_interval,
     with_unseen,
 )
-from trajscore.inference.units import Units, any_units, resampling_units
 
 # Replicates drawn at a time, each block from a seed of its own: results do not depend on n_jobs.
 _BLOCK = 64

@@ -16,7 +16,7 @@ from trajscore.core.ties import ROUNDING, SUM_ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_fraction, as_numbers, number_of
 from trajscore.inference._bootstrap import bootstrap_units, check_resamples, scores_table
-from trajscore.inference.units import Units, resampling_units
+from trajscore.inference.influence import Units, resampling_units
 
 # The most of the error that intervals by range take: to them a tenth is nearly as good as all.
 _RANGE_SHARE = 0.1

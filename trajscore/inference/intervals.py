@@ -12,7 +12,7 @@ from scipy.special import betaincinv, gammaincinv, ndtr, ndtri
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_fraction
-from trajscore.inference.units import Units
+from trajscore.inference.influence import Units
 
 
 def percentile_interval(

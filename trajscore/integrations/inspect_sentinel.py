@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trajscore.core.optional import optional
+from trajscore.core.errors import optional
 from trajscore.integrations._guard import Guard
 
 _sentinel: Any = optional("inspect_sentinel", "guard_monitor needs Inspect Sentinel", "sentinel")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trajscore.core.optional import optional
+from trajscore.core.errors import optional
 from trajscore.integrations._guard import Guard, Look, StopRun
 
 _agents = optional("agents", "GuardHooks needs OpenAI's Agents SDK", "openai-agents")

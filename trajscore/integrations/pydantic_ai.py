@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trajscore.core.optional import optional
+from trajscore.core.errors import optional
 from trajscore.integrations._guard import Guard, Look, Watch
 
 _NEED = "GuardHooks needs Pydantic AI", "pydantic-ai"

@@ -18,7 +18,10 @@ from trajscore.io._run import (
     check_list,
     leftover,
 )
-from trajscore.io._vocabulary import (
+from trajscore.io.fields import scalar
+from trajscore.io.files import Place
+from trajscore.io.logprobs import TokenScores, find_logprobs, parse_logprobs, without_logprobs
+from trajscore.io.vocabulary import (
     ARGUMENTS,
     CALL_ID,
     CALL_NAME,
@@ -27,13 +30,11 @@ from trajscore.io._vocabulary import (
     as_fields,
     first,
     first_object,
+    only_text,
     parsed,
+    text_of,
     token_counts,
 )
-from trajscore.io.fields import scalar
-from trajscore.io.files import Place
-from trajscore.io.logprobs import TokenScores, find_logprobs, parse_logprobs, without_logprobs
-from trajscore.io.text import only_text, text_of
 
 _MESSAGE = frozenset(
     {"role", "content", "tool_calls", "function_call", "cost", "confidence", "logprobs", "choices"}

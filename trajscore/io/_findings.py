@@ -17,12 +17,11 @@ from trajscore.core.meanings import (
 )
 from trajscore.core.stops import notes_on_stops
 from trajscore.core.values import number_of, unknown_name
-from trajscore.io._selection import Selection
-from trajscore.io._vocabulary import KNOWN_ACTORS
+from trajscore.io._selection import Selection, Tally
 from trajscore.io.fields import note_on_trials
 from trajscore.io.outcome_tables import examples, unmatched
-from trajscore.io.refusals import shorten
-from trajscore.io.tally import Tally
+from trajscore.io.unread import shorten
+from trajscore.io.vocabulary import KNOWN_ACTORS
 
 _ODD = {  # what is counted, and what is said of it
     "unstarted": ("run", "ended before the agent's first turn, counted in success rates alone"),

@@ -14,7 +14,7 @@ from json.decoder import JSONDecodeError
 from typing import Any, NoReturn, TextIO
 
 from trajscore.core.plain import parse_integer, unique_keys
-from trajscore.io.text import whole_text
+from trajscore.io.vocabulary import whole_text
 
 _CHUNK = 1 << 18
 # The longest thing that may be cut off without being a string: a surrogate pair, -Infinity.

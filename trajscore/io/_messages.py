@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from trajscore.io import _vocabulary as keys
-from trajscore.io._vocabulary import as_fields, as_list, first, parsed
+from trajscore.io import vocabulary as keys
 from trajscore.io.logprobs import find_logprobs
+from trajscore.io.vocabulary import as_fields, as_list, first, parsed
 
 _KINDS = ("type", "part_kind", "kind")
 _OF_CLIENTS = {  # fields that messages of OpenAI's chats do not have

@@ -22,9 +22,8 @@ from trajscore.io._conversation import (
 from trajscore.io._payloads import messages_in, result_in
 from trajscore.io._run import MalformedRunError, Run, Step, ToolCall
 from trajscore.io._thread import Thread
-from trajscore.io._vocabulary import NOT_TOOLS, Kind, is_own_score, unnested
 from trajscore.io.fields import USUAL_FIELDS, scalar, usual_names
-from trajscore.io.text import text_of
+from trajscore.io.vocabulary import NOT_TOOLS, Kind, is_own_score, text_of, unnested
 
 
 @dataclass(slots=True)

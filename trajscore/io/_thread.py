@@ -10,8 +10,7 @@ from typing import Any
 from trajscore.io._conversation import Conversation, read_call, role_of
 from trajscore.io._payloads import messages_in
 from trajscore.io._run import Step, ToolCall
-from trajscore.io._vocabulary import as_list
-from trajscore.io.text import text_of
+from trajscore.io.vocabulary import as_list, text_of
 
 
 class Thread:

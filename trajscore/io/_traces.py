@@ -10,9 +10,9 @@ from typing import Any
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_objects
 from trajscore.io._spans import Span, add_spans
-from trajscore.io._vocabulary import SESSION, as_fields
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format
+from trajscore.io.vocabulary import SESSION, as_fields
 
 _SHARED = ""  # key of what the files of a log share
 

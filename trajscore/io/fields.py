@@ -12,7 +12,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import bare_name
 from trajscore.core.stops import ERROR_FIELDS, STOP_FIELDS, names_among
 from trajscore.core.values import number_of, run_label
-from trajscore.io._vocabulary import first
+from trajscore.io.vocabulary import first
 
 # fmt: off
 USUAL: dict[str, tuple[str, ...]] = {

@@ -1,7 +1,11 @@
-"""From a path to the values in its files: JSON or JSON lines, gzipped or not, one file or many."""
+"""From a path to the values in its files: JSON or JSON lines, gzipped or not, one file or many.
+
+And from a table to a CSV that a spreadsheet reads without running its cells.
+"""
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import json
@@ -14,7 +18,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TextIO
 
-from trajscore.core.optional import optional
+import pandas as pd
+
+from trajscore.core.errors import optional
 from trajscore.core.storage import check_size
 from trajscore.core.values import as_path, check_file, is_iterable, run_label
 from trajscore.io._json import JsonScanner, read_value
@@ -250,3 +256,34 @@ def _line(path: Path, index: int, number: int, line: str) -> Any:
         ) from error
     except ValueError as error:
         return Broken(f"line {number}: {error}")
+
+
+_FORMULA = r"('*[=+\-@\t\r])"  # how a text begins that is written with an apostrophe
+_STARTS = tuple("'=+-@\t\r")
+
+
+def to_csv(table: pd.DataFrame) -> str:
+    """Write a table without its index; numbers stay as they are.
+
+    >>> print(to_csv(pd.DataFrame({"id": ["=1+1", "'=a", "a=b"], "score": [-0.5, 0.2, 0.1]})))
+    "id","score"
+    "'=1+1",-0.5
+    "''=a",0.2
+    "a=b",0.1
+    <BLANKLINE>
+    """
+    safe = _replaced(table, _STARTS, f"^{_FORMULA}", r"'\1")
+    return safe.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
+
+
+def from_csv(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table that was read, its texts as they were before `to_csv`."""
+    return _replaced(table, ("'",), f"^'{_FORMULA}", r"\1")
+
+
+def _replaced(table: pd.DataFrame, starts: tuple[str, ...], pattern: str, by: str) -> pd.DataFrame:
+    """Replace a pattern, which has one of these starts, in texts and in names of columns."""
+    for name, cells in table.items():
+        if cells.dtype.kind == "O" and cells.astype(str).str.startswith(starts).any():
+            table = table.assign(**{str(name): cells.replace(pattern, by, regex=True)})
+    return table.rename(columns=lambda name: re.sub(pattern, by, name))

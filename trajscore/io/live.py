@@ -10,9 +10,9 @@ from typing import Any
 from trajscore.core.values import is_iterable
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run, Step
-from trajscore.io._vocabulary import OF_USER
 from trajscore.io.fields import USUAL
 from trajscore.io.files import Place
+from trajscore.io.vocabulary import OF_USER
 
 
 def as_run(messages: Iterable[Any], id: str = "run") -> Run:  # noqa: A002

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from trajscore.core.values import UNIT_ROUNDING
 from trajscore.io._run import MalformedRunError, Run, Step
-from trajscore.io._vocabulary import as_fields, as_list, first, parsed
 from trajscore.io.files import Place
+from trajscore.io.vocabulary import as_fields, as_list, first, parsed
 
 NOT_RECORDED = -9999.0  # written by servers where they have no value, as is any lower number
 

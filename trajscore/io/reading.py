@@ -25,12 +25,11 @@ from trajscore.core.values import number_of
 from trajscore.io._findings import Findings
 from trajscore.io._run import Actor, MalformedRunError, Run
 from trajscore.io._selection import Selection
-from trajscore.io._unread import count_unread
 from trajscore.io.files import Broken, LogFile, Paths, Place, list_paths
 from trajscore.io.outcome_tables import examples
-from trajscore.io.refusals import refusals
 from trajscore.io.registry import Format, detect_format, find_format
 from trajscore.io.runs import LeftOut, Runs, RunStream, warn_of_left_out
+from trajscore.io.unread import count_unread, refusals
 
 _OF_ERRORS = {"error", "errors", "exception", "traceback"}
 _EXPLAINED = (ADMINISTRATIVE, INFORMATIVE)  # stops that explain why there is no outcome

@@ -15,7 +15,6 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.stops import Mechanism
 from trajscore.core.values import unknown_name
 from trajscore.io._run import MalformedRunError, Run
-from trajscore.io._vocabulary import first_object
 from trajscore.io.fields import OF_STEPS, steps_field, usual_names
 from trajscore.io.files import (
     JSON_ENDINGS,
@@ -29,7 +28,8 @@ from trajscore.io.files import (
     parquet_files,
     refuse_database,
 )
-from trajscore.io.refusals import unknown_json
+from trajscore.io.unread import unknown_json
+from trajscore.io.vocabulary import first_object
 
 _ENDINGS = (*JSON_ENDINGS, *LINES_ENDINGS)
 # Lists of which the first item is enough to detect a format.

@@ -18,9 +18,9 @@ from trajscore.core.stops import note_on_lost
 from trajscore.core.values import is_iterable, number_of, run_label
 from trajscore.io._findings import Findings
 from trajscore.io._run import Run, as_grade
+from trajscore.io._selection import Tally
 from trajscore.io.files import Place
 from trajscore.io.logprobs import are_recorded
-from trajscore.io.tally import Tally
 
 _MAX_EXAMPLES = 3
 

@@ -14,9 +14,9 @@ import pandas as pd
 from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import step_places
 from trajscore.core.meanings import bare_name
-from trajscore.core.outliers import OrdinaryRange
 from trajscore.core.stops import names_among, stop_columns
 from trajscore.core.storage import check_size
+from trajscore.core.ties import OrdinaryRange
 from trajscore.core.values import (
     as_numbers,
     check_file,
@@ -26,7 +26,6 @@ from trajscore.core.values import (
     run_label,
     unknown_name,
 )
-from trajscore.io._vocabulary import ROLES
 from trajscore.io.fields import (
     OF_ONE_RUN,
     ROWS,
@@ -37,8 +36,8 @@ from trajscore.io.fields import (
     several_runs,
     usual_names,
 )
-from trajscore.io.files import Broken, LogFile, open_text, parquet_dataset, parquet_files
-from trajscore.io.spreadsheets import from_csv
+from trajscore.io.files import Broken, LogFile, from_csv, open_text, parquet_dataset, parquet_files
+from trajscore.io.vocabulary import ROLES
 from trajscore.io.wide_tables import as_lists
 
 PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "stop reason"}

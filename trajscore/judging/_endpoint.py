@@ -13,8 +13,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from trajscore.core.errors import ArgumentError
-from trajscore.core.optional import optional
+from trajscore.core.errors import ArgumentError, optional
 from trajscore.core.values import check_file
 from trajscore.judging.forms import ASK_NUMBER, Form
 

@@ -21,6 +21,7 @@ from trajscore.core.meanings import (
     note_on_words,
     turned_note,
 )
+from trajscore.core.plain import visible
 from trajscore.core.stops import (
     EXCLUDED,
     Rule,
@@ -30,7 +31,6 @@ from trajscore.core.stops import (
     stop_columns,
 )
 from trajscore.core.values import number_of, parse_numbers, unknown_name
-from trajscore.core.visible import visible
 from trajscore.evaluation.doubts import without_leaky_columns
 from trajscore.io import Run
 from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names

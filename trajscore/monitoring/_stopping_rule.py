@@ -23,8 +23,8 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.estimator import check_estimator_input, require_y
 from trajscore.core.ids import check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
-from trajscore.core.outliers import OrdinaryRange
 from trajscore.core.sample import ended_where_known
+from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_numbers, is_number, number_of
 from trajscore.core.within_runs import first_step_above, last_cells, run_maxima, running_sum

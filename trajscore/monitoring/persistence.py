@@ -9,10 +9,8 @@ from typing import Any, TypeVar
 
 from sklearn.utils.validation import check_is_fitted
 
-from trajscore.core.errors import ArgumentError
-from trajscore.core.optional import optional
-from trajscore.core.storage import check_archive, replacing
-from trajscore.core.trusted import trusted_types
+from trajscore.core.errors import ArgumentError, optional
+from trajscore.core.storage import check_archive, replacing, trusted_types
 from trajscore.monitoring._eprocess import DensityRatioEProcess
 
 Fitted = TypeVar("Fitted")

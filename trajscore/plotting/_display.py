@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trajscore.core.optional import optional
+from trajscore.core.errors import optional
 from trajscore.core.outcomes import check_outcomes
 from trajscore.core.sample import ended_where_known
 

@@ -53,8 +53,8 @@ from trajscore.evaluation.runs import (
     under_other_choices,
 )
 from trajscore.inference._bootstrap import check_resamples
+from trajscore.inference.influence import ONE_CLUSTER
 from trajscore.inference.mean_intervals import METHODS
-from trajscore.inference.units import ONE_CLUSTER
 from trajscore.monitoring import StoppingRule
 from trajscore.report._disclosures import refuse_without_outcomes
 from trajscore.report._report import Report

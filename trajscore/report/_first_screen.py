@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from trajscore.core.plain import visible
 from trajscore.core.run_sums import collapse
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.visible import visible
 from trajscore.evaluation.acting import (
     LOST,
     PRICE,
@@ -22,8 +22,8 @@ from trajscore.evaluation.acting import (
 )
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import FORMS, RECALIBRATED
+from trajscore.evaluation.reliability import WrongRun, worst_runs
 from trajscore.evaluation.runs import number_of_runs
-from trajscore.evaluation.worst_runs import WrongRun, worst_runs
 from trajscore.report._disclosures import RUN_SCORE, runs_that_count
 from trajscore.report.glossary import TEMPLATES
 from trajscore.report.numbers import of_hundred

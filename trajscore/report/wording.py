@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
+from trajscore.core.plain import visible
 from trajscore.core.policy import (
     GROUP_ERROR_RATE,
     MATERIAL_SHARE,
@@ -18,7 +19,6 @@ from trajscore.core.policy import (
     MIN_LENGTH_EFFECT,
     MIN_RUNS_PER_OUTCOME,
 )
-from trajscore.core.visible import visible
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import AS_GIVEN, Note
 from trajscore.evaluation.recommendation import (

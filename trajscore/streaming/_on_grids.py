@@ -17,7 +17,7 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_count, check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference.influence import bounds as interval_bounds
-from trajscore.inference.units import t_quantile
+from trajscore.inference.influence import t_quantile
 from trajscore.metrics.decomposition import TERMS, Mass
 from trajscore.metrics.run_metrics import DIAGNOSTICS, RankMetric
 from trajscore.streaming.accumulator import Accumulator, Grid, LabelledRuns

@@ -12,8 +12,7 @@ from trajscore.core.run_sums import score_cells
 from trajscore.core.score_families import ScoreFamily, get_family, several_families
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, Weights, as_step_weights
-from trajscore.inference.influence import left_out_factor
-from trajscore.inference.units import n_equal, t_quantile
+from trajscore.inference.influence import left_out_factor, n_equal, t_quantile
 from trajscore.streaming.accumulator import Accumulator, LabelledRuns
 from trajscore.streaming.batches import hashed
 

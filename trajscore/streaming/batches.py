@@ -15,9 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.errors import ArgumentError, MissingStepError
+from trajscore.core.errors import ArgumentError, MissingStepError, optional
 from trajscore.core.meanings import bare_name
-from trajscore.core.optional import optional
 from trajscore.core.type_aliases import IntArray
 from trajscore.io.files import NO_READAHEAD, parquet_dataset
 

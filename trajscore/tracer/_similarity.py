@@ -15,9 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, normalize
 from sklearn.utils import get_tags
 
-from trajscore.core.optional import optional
+from trajscore.core.errors import optional
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.io.text import whole_text
+from trajscore.io.vocabulary import whole_text
 from trajscore.tracer.turns import Turns, Words
 
 # A longer text is cut, and its end is kept: what was said last.

@@ -8,10 +8,9 @@ from typing import Any
 
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_object, as_outcome, check_list, leftover
-from trajscore.io._vocabulary import as_fields
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, register
-from trajscore.io.text import text_of
+from trajscore.io.vocabulary import as_fields, text_of
 
 _RESULT = "result.json"
 _STEP = frozenset(

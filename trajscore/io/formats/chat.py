@@ -8,10 +8,10 @@ from typing import Any
 from trajscore.io._conversation import Conversation, add_tokens
 from trajscore.io._messages import find_messages, is_chat_list, is_message, is_of_program
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
-from trajscore.io._vocabulary import USAGES, as_fields, as_list, first, first_object, token_counts
 from trajscore.io.fields import dig, usual_names
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, register
+from trajscore.io.vocabulary import USAGES, as_fields, as_list, first, first_object, token_counts
 
 _LISTS = ("runs", "data", "results")
 

@@ -13,10 +13,9 @@ from typing import Any
 
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_object, as_objects
-from trajscore.io._vocabulary import as_fields, as_list, first
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, register
-from trajscore.io.text import text_of
+from trajscore.io.vocabulary import as_fields, as_list, first, text_of
 
 _TURNS = ("user", "assistant")
 _SESSION = ("sessionId", "session_id")

@@ -7,10 +7,9 @@ from typing import Any
 
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_objects
-from trajscore.io._vocabulary import token_counts
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, register
-from trajscore.io.text import text_of
+from trajscore.io.vocabulary import text_of, token_counts
 
 _META = "session_meta"
 _LINES = (_META, "response_item", "event_msg", "turn_context", "compacted")

@@ -6,16 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from zipfile import is_zipfile
 
+from trajscore.core.errors import optional
 from trajscore.core.meanings import sounds_bad
-from trajscore.core.optional import optional
 from trajscore.core.storage import check_archive
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_outcome, leftover
 from trajscore.io._spans import Span, add_spans
-from trajscore.io._vocabulary import as_fields, is_own_score, token_counts
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, register
-from trajscore.io.text import text_of
+from trajscore.io.vocabulary import as_fields, is_own_score, text_of, token_counts
 
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _BULK = {"messages", "events", "attachments", "input", "output", "choices", "timelines"}

@@ -15,7 +15,6 @@ from trajscore.core.values import parse_number, run_label, unknown_name
 from trajscore.io._conversation import Conversation
 from trajscore.io._messages import chat_messages, is_message
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, check_list, leftover
-from trajscore.io._vocabulary import as_fields, as_list
 from trajscore.io.fields import (
     ANY_PARTS,
     LAST,
@@ -31,7 +30,7 @@ from trajscore.io.fields import (
 from trajscore.io.files import Broken, LogFile, Place, stem
 from trajscore.io.formats.chat import is_chat
 from trajscore.io.registry import Format, Head, register
-from trajscore.io.text import text_of
+from trajscore.io.vocabulary import as_fields, as_list, text_of
 
 _OF_RUN = ("outcome", "stop_reason", "task", "trial")
 _OF_STEP = ("actor", "text", "action", "tool_calls", "observation", "logprobs", "cost")

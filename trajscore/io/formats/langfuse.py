@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trajscore.io import _vocabulary as keys
-from trajscore.io._attributes import attributes_of
+from trajscore.io import vocabulary as keys
+from trajscore.io._payloads import attributes_of
 from trajscore.io._run import Run, as_object, check_list, leftover
 from trajscore.io._spans import Span, add_score
 from trajscore.io._traces import TraceFormat
-from trajscore.io._vocabulary import as_fields, first, span_kind, token_counts, unnested
 from trajscore.io.fields import scalar
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Head, register
+from trajscore.io.vocabulary import as_fields, first, span_kind, token_counts, unnested
 
 _TRACE = frozenset({"id", "trace", "observations", "scores", "corrections"})
 _MAY_BE_TEXT = ("input", "output", "metadata")

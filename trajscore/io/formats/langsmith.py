@@ -8,8 +8,8 @@ from typing import Any
 from trajscore.io._run import Run
 from trajscore.io._spans import Span
 from trajscore.io._traces import TraceFormat
-from trajscore.io._vocabulary import as_fields, first, span_kind, token_counts, unnested
 from trajscore.io.registry import Head, register
+from trajscore.io.vocabulary import as_fields, first, span_kind, token_counts, unnested
 
 _THREAD = ("session_id", "thread_id", "conversation_id")  # names that LangSmith looks for
 

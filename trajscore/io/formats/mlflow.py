@@ -7,11 +7,13 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-from trajscore.io._attributes import attributes_of
 from trajscore.io._conversation import Conversation
+from trajscore.io._payloads import attributes_of
 from trajscore.io._run import Run, as_object, check_list
 from trajscore.io._spans import Span, add_score, add_spans
-from trajscore.io._vocabulary import (
+from trajscore.io.files import Place
+from trajscore.io.registry import Format, Head, register
+from trajscore.io.vocabulary import (
     as_fields,
     as_list,
     first,
@@ -19,8 +21,6 @@ from trajscore.io._vocabulary import (
     token_counts,
     unnested,
 )
-from trajscore.io.files import Place
-from trajscore.io.registry import Format, Head, register
 
 
 @register

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from trajscore.io import _vocabulary as keys
-from trajscore.io._attributes import attributes_of, plain, read_attribute
-from trajscore.io._payloads import messages_in, with_parts
+from trajscore.io import vocabulary as keys
+from trajscore.io._payloads import attributes_of, messages_in, plain, read_attribute, with_parts
 from trajscore.io._run import Run
 from trajscore.io._spans import Span, add_score
 from trajscore.io._traces import TraceFormat
-from trajscore.io._vocabulary import (
+from trajscore.io.files import LogFile
+from trajscore.io.registry import Head, register
+from trajscore.io.vocabulary import (
     Kind,
     as_fields,
     as_list,
@@ -23,8 +24,6 @@ from trajscore.io._vocabulary import (
     token_counts,
     unnested,
 )
-from trajscore.io.files import LogFile
-from trajscore.io.registry import Head, register
 
 # fmt: off
 _PREFIXES = (

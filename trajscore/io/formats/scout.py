@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from trajscore.core.optional import optional
+from trajscore.core.errors import optional
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run
 from trajscore.io.files import LogFile, Place

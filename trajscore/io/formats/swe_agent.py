@@ -11,9 +11,9 @@ from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.io._conversation import Conversation, role_of
 from trajscore.io._messages import is_chat_list
 from trajscore.io._run import Run, as_object, check_list, leftover
-from trajscore.io._vocabulary import as_fields, as_list
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, register
+from trajscore.io.vocabulary import as_fields, as_list
 
 _RUN = ("info", "trajectory", "messages", "history", "instance_id", "trajectory_format")
 _REPORTS = ("results.json", "report.json", "results/results.json")

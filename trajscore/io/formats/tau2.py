@@ -8,11 +8,11 @@ from typing import Any
 
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run, as_object, as_outcome, check_list, leftover
-from trajscore.io._vocabulary import as_fields
 from trajscore.io.files import LogFile, Paths, Place
 from trajscore.io.reading import read_as
 from trajscore.io.registry import Format, Head, register
 from trajscore.io.runs import Runs
+from trajscore.io.vocabulary import as_fields
 
 _RUN = frozenset({"id", "task_id", "trial", "messages", "termination_reason"})
 _META = ("agent_cost", "user_cost", "duration", "seed")

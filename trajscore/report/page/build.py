@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from importlib.resources import files
 from typing import Any
 
-from trajscore.core.optional import optional
+from trajscore.core.errors import optional
 from trajscore.core.parallel import Progress, Work
-from trajscore.core.visible import show_controls, visible
+from trajscore.core.plain import show_controls, visible
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import AS_GIVEN
 from trajscore.io import Run
-from trajscore.io.spreadsheets import to_csv
+from trajscore.io.files import to_csv
 from trajscore.report._disclosures import disclosures
 from trajscore.report.glossary import GLOSSARY, LITERATURE, explain
 from trajscore.report.page.runs import runs

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trajscore.evaluation.worst_runs import worst_runs
+from trajscore.evaluation.reliability import worst_runs
 from trajscore.report.page.screen import run_line
 from trajscore.report.page.view import Drawer, View, transcripts
 from trajscore.report.wording import outcome_of

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from trajscore.core.plain import visible
 from trajscore.core.policy import GROUP_ERROR_RATE, MATERIAL_SAVING, MIN_RUNS_PER_OUTCOME
 from trajscore.core.values import number_of
-from trajscore.core.visible import visible
 from trajscore.evaluation.acting import LOST, PRICE, price_text
 from trajscore.evaluation.groups import shown_groups
 from trajscore.evaluation.options import AS_GIVEN, FORMS, columns_of

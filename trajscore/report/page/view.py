@@ -14,7 +14,7 @@ from trajscore.core.values import is_number
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import AS_GIVEN, FORMS
 from trajscore.evaluation.recommendation import Action
-from trajscore.evaluation.worst_runs import WrongRun
+from trajscore.evaluation.reliability import WrongRun
 from trajscore.io import Run, Step
 from trajscore.report._first_screen import FirstScreen, acted_on, first_screen
 from trajscore.report.wording import succeeded

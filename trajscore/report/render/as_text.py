@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from trajscore.core.plain import visible
 from trajscore.core.values import number_of
-from trajscore.core.visible import visible
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import AS_GIVEN, FORMS
 from trajscore.evaluation.recommendation import Action
