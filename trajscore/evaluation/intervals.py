@@ -57,7 +57,6 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
     settings = options.settings
     every = list(rows)
     n_runs = len(rows.runs)
-    units = rows.runs.units
     cells = _Cells(every, options)
     names = options.metrics
     estimates: dict[int, _Estimates] = {}  # by row, as long as needed
@@ -100,8 +99,8 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
         )
         statistic = _of_rows([_select(metrics[at], marked) for at in involved], names)
         replicates = bootstrap_units(
-            lambda counts: statistic(units.to_runs(counts)),
-            units,
+            lambda counts: statistic(cells.units.to_runs(counts)),
+            cells.units,
             n_resamples=settings.n_resamples,
             random_state=settings.random_state,
             n_jobs=options.work.n_jobs,
@@ -109,7 +108,7 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
         )
         values = dict(zip(involved, np.moveaxis(replicates, 1, 0), strict=True))
         for place in slow:
-            cells.resample(place, values, units.expanded_level(settings.confidence_level))
+            cells.resample(place, values, cells.units.expanded_level(settings.confidence_level))
     return cells.tables()
 
 

@@ -71,6 +71,11 @@ class Row:
         return MeanOfRuns(sums.total, None, other.total, sums.divisor)
 
     @property
+    def outside(self) -> BoolArray:
+        """Whether each value lies outside [0, 1] by more than rounding."""
+        return np.asarray(outside_unit(self.traces.cells))
+
+    @property
     def only_value(self) -> float:
         """The value at every step of every run; NaN where values vary."""
         return only_value(self.traces.cells)

@@ -10,6 +10,7 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray
@@ -88,6 +89,16 @@ class EvaluatedRuns:
     def units(self) -> Units:
         """The units that vary: runs, or clusters of them."""
         return any_units(self.groups, len(self))
+
+    @property
+    def ends(self) -> pd.DataFrame:
+        """The outcome of each run and, where it is known, its stop reason."""
+        meta = next(iter(self.traces.values())).meta
+        return meta.reindex(columns=meta.columns.intersection(["stop_reason"])).assign(y=self.y)
+
+    def vary_in(self, rows: IntArray | BoolArray) -> bool:
+        """Whether observed outcomes of some of the runs differ."""
+        return outcomes_vary(self.y[rows])
 
     def take(self, rows: IntArray) -> EvaluatedRuns:
         """Keep some of the runs, in their order, as if there were no others."""
@@ -225,23 +236,23 @@ def leave_out_missing(
     An error proposes to repeat values, if that `may_fill` enough runs.
     """
     complete = {name: whole_runs(X) for name, X in runs.traces.items()}
-    traces = {name: X for name, X in runs.traces.items() if outcomes_vary(runs.y[complete[name]])}
+    traces = {name: X for name, X in runs.traces.items() if runs.vary_in(complete[name])}
     text = "left out; it has too few complete runs of both outcomes"
     notes += (Note(name, "text", {"text": text}) for name in complete if name not in traces)
     in_common = np.logical_and.reduce([complete[name] for name in traces or complete])
-    if traces and outcomes_vary(runs.y[in_common]):
+    if traces and runs.vary_in(in_common):
         return leave_out_incomplete(replace(runs, traces=traces))
     filled = [whole_runs(X.ffill()) for X in runs.traces.values()]
     if not traces:
         remedy = "give runs a value at every step"
-        if may_fill and any(outcomes_vary(runs.y[rows]) for rows in filled):
+        if may_fill and any(runs.vary_in(rows) for rows in filled):
             remedy = "{argument} repeats the value before"
         raise ArgumentError(
             f"no predictor has enough runs without missing values; each of "
             f"{', '.join(runs.traces)} needs complete runs of both outcomes; {remedy}",
             *FFILL,
         )
-    helps = may_fill and outcomes_vary(runs.y[np.logical_and.reduce(filled)])
+    helps = may_fill and runs.vary_in(np.logical_and.reduce(filled))
     raise ArgumentError(
         f"{int(in_common.sum())} of {len(runs)} runs have a value of every predictor at every "
         f"step, and they do not include both a success and a failure; judge one predictor at a "

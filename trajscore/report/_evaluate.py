@@ -10,7 +10,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
@@ -43,7 +42,6 @@ from trajscore.evaluation.recommendation import cards_and_pairs
 from trajscore.evaluation.rows import make_rows
 from trajscore.evaluation.runs import (
     MISSING,
-    EvaluatedRuns,
     censored_as,
     check_predictors,
     fill_forward,
@@ -230,8 +228,8 @@ def evaluate(
         options=computed,
         facts=Facts(
             **asdict(
-                Counts.of_scored(rows.runs.y, rows.base.traces, computed.weights)
-                + Counts.of_outcomes(counted.y, counted.labels)
+                Counts.of_outcomes(counted.y, counted.labels)
+                + Counts.of_scored(rows.runs.y, rows.base.traces, computed.weights)
             ),
             censored=kind,
             rate=float(rows.base.traces.cells[0]),
@@ -239,18 +237,12 @@ def evaluate(
             calibrators=None if maker is None else calibrators,
             monitoring=stopping,
         ),
-        ends=_ends(counted),
+        ends=counted.ends,
         remarks=notes,
         source=Source(
             outcome=str(getattr(y, "name", None) or ""), created=_now(), version=__version__
         ),
     )
-
-
-def _ends(runs: EvaluatedRuns) -> pd.DataFrame:
-    """Return the outcome of each run and, where it is known, its stop reason."""
-    meta = next(iter(runs.traces.values())).meta
-    return meta.reindex(columns=meta.columns.intersection(["stop_reason"])).assign(y=runs.y)
 
 
 def _with_one_seed(options: EvaluationOptions) -> EvaluationOptions:
