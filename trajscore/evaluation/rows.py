@@ -23,7 +23,7 @@ from trajscore.core.run_sums import collapse, run_sums, weighted_steps
 from trajscore.core.sample import Sample
 from trajscore.core.statistics import MeanOfRuns, OfTies, Statistic
 from trajscore.core.ties import group_ties, only_value
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import are_probabilities, outside_unit
 from trajscore.core.weights import StepWeights
 from trajscore.evaluation.options import (
