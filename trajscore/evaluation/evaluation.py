@@ -74,11 +74,11 @@ class Counts:
     @classmethod
     def of_outcomes(cls, y: NDArray[Any], label: FloatArray) -> Self:
         """Count the runs that count, whether they are scored or not."""
-        known = y != CENSORED
+        observed = y != CENSORED
         return cls(
             n_counted=len(y),
-            n_known=int(known.sum()),
-            success=float(y[known].sum()),
+            n_known=int(observed.sum()),
+            success=float(y[observed].sum()),
             label=float(label.sum()),
         )
 
@@ -272,7 +272,7 @@ class Evaluation:
         """Return margins over the base rate by another score."""
         constant, once = self.rows.base.score(score, self.options.weights), np.ones(len(self.runs))
         scores = [row.score(score, self.options.weights) for row in judged]
-        return [float((own - constant)(once)) for own in scores]
+        return [float((score_of_row - constant)(once)) for score_of_row in scores]
 
 
 def _margins(rows: list[Row], cards: pd.DataFrame) -> list[float]:

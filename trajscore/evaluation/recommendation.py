@@ -298,7 +298,7 @@ def _differences(
     leading = options.scores[0], options.weights
     reference = base.score(*leading)
     scores = {form: row.score(*leading) for form, row in forms.items() if row.is_probability}
-    differences = {form: own - reference for form, own in scores.items()}
+    differences = {form: score - reference for form, score in scores.items()}
     if len(scores) == 2:
         differences[GAINED] = scores[RECALIBRATED] - scores[AS_GIVEN]
     of_constant = reference(np.ones(len(base.runs)))
@@ -345,7 +345,7 @@ def pair_table(rows: Rows, cards: pd.DataFrame, options: Options) -> pd.DataFram
     table = []
     for place, name in enumerate(names):
         after = zip(names[place + 1 :], scores[place + 1 :], strict=True)
-        differences = {other: scores[place] - its for other, its in after}
+        differences = {other: scores[place] - score for other, score in after}
         ends = _intervals(differences, rows.runs.units, options.settings, level)
         table += [(name, other, *three) for other, three in ends.items()]
     return pd.DataFrame(table, columns=["predictor", "reference", "difference", "low", "high"])

@@ -165,13 +165,14 @@ def runs_that_count(facts: Facts) -> str:
 
 def _calibration(calibrators: dict[str, str] | None) -> str:
     """Name every calibrator that made a row, and its predictors where there are several."""
-    made = list(dict.fromkeys((calibrators or {}).values()))
-    if len(made) < 2:
-        return f"{made[0]}, out of fold" if made else "none"
-    names = [
-        f"{one} for {', '.join(name for name, its in (calibrators or {}).items() if its == one)}"
-        for one in made
-    ]
+    predictors: dict[str, list[str]] = {}
+    for name, calibrator in (calibrators or {}).items():
+        predictors.setdefault(calibrator, []).append(name)
+    if not predictors:
+        return "none"
+    if len(predictors) == 1:
+        return f"{next(iter(predictors))}, out of fold"
+    names = [f"{calibrator} for {', '.join(of)}" for calibrator, of in predictors.items()]
     return f"{'; '.join(names)}; all out of fold"
 
 

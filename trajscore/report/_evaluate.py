@@ -190,7 +190,8 @@ def evaluate(
             options=replace(options, missing="same_runs"),
         )  # fmt: skip
         selection = batch_selection(X, calibrator, censored, stop_reason, by)
-        return evaluate_batches(X, computed, selection, calibrator, of_sample)
+        report = evaluate_batches(X, computed, selection, calibrator, of_sample)
+        return replace(report, options=computed)
     kind, q_z = censored_as(censored)
     notes: list[Note] = []
     sample = fill_forward(check_predictors(X, y, groups, q_z), options.missing, notes)

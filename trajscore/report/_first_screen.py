@@ -66,8 +66,8 @@ def first_screen(
     curves = {}
     for name in drawn:
         key = acted_on(data, name)
-        own = (costs or {}).get(name, {})
-        curves[name] = stopping(data.traces[key], data.runs.labels, own)
+        costs_of_steps = (costs or {}).get(name, {})
+        curves[name] = stopping(data.traces[key], data.runs.labels, costs_of_steps)
     key = acted_on(data, drawn[0])
     worst = worst_runs(data, key, 1)[0]
     form = "recalibrated forecast" if key[1] == RECALIBRATED else "forecast"

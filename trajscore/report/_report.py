@@ -190,9 +190,8 @@ class Report(Evaluation):
         from trajscore.plotting import ScoreDisplay  # which is imported where it is used
 
         name = metric or self.score_name
-        known = self.options.metrics
-        if name not in known:
-            raise ValueError(unknown_name("metric", name, known))
+        if name not in self.options.metrics:
+            raise ValueError(unknown_name("metric", name, self.options.metrics))
         return ScoreDisplay.from_intervals(self.intervals, name, ax=ax)
 
     def to_text(self, *, verbose: bool = False) -> str:

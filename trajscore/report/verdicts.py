@@ -140,8 +140,8 @@ def against_counting(data: Evaluation, name: str) -> list[str]:
     form = data.recommendations[name].form
     metrics = [(form, data.score_name, f"{FORMS[form]}, it"), (AS_GIVEN, "AUROC", "its ranking")]
     return [
-        _counting(data, (name, form, metric), way, what)
-        for form, metric, what in metrics
+        _counting(data, (name, form, metric), way, subject)
+        for form, metric, subject in metrics
         if (name, form, metric) in data.intervals.index
         for way in _ways(data, (name, form, metric))
     ]

@@ -280,23 +280,24 @@ def of_choice(data: Evaluation, choice: str) -> str:
     """Say how many runs could be counted otherwise, and what the answer would be then."""
     other = data.other_choice(choice)
     n = other.n_runs
-    n_all = data.facts.n_runs
+    n_all = data.facts.n_counted
     alone = other.n_runs == 1
     counted = "counted as recorded"
     otherwise = "Without them"
     if choice == "observed":
-        what = "has no outcome" if alone else "have no outcome"
+        n_all = data.facts.n_runs
+        status = "has no outcome" if alone else "have no outcome"
         counted = f"counted {COUNTED_AS[data.facts.censored]}"
         if other.stays:
-            what += _stopped_by(data)
+            status += _stopped_by(data)
     elif choice == "lost":
-        what = "was lost by the harness" if alone else "were lost by the harness"
+        status = "was lost by the harness" if alone else "were lost by the harness"
         counted = "left out"
         otherwise = "Counted as recorded,"
-        n_all = n_all + n
+        n_all += n
     else:
-        what = "ended for reasons that are not known"
-    runs = f"{n:,} of {number_of_runs(n_all)} {what}"
+        status = "ended for reasons that are not known"
+    runs = f"{n:,} of {number_of_runs(n_all)} {status}"
     if choice == "observed" and not other.stays:
         return f"{runs}, and the answer depends on what they count as."
     return f"{runs}; {counted}. {otherwise} {_what_stays(data, other)}."

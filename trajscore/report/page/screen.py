@@ -89,24 +89,26 @@ def said_against_happened(
     plot = Plot(Axis(), Axis(), "", height)
     plot.line([0, 1], [0, 1], "reference")
     bins = {form: reliability(data, (name, form), part) for form in view.data.forms_of(name)}
-    bins = {form: own for form, own in bins.items() if len(own.rate)}
-    for form, own in bins.items():
-        plot.spans(own.forecast, own.low, own.high, form)
-        for first, last in _stretches(own):
-            plot.line(own.forecast[first:last], own.rate[first:last], form)
-        plot.points(own.forecast, own.rate, form)
+    bins = {form: of_form for form, of_form in bins.items() if len(of_form.rate)}
+    for form, of_form in bins.items():
+        plot.spans(of_form.forecast, of_form.low, of_form.high, form)
+        for first, last in _stretches(of_form):
+            plot.line(of_form.forecast[first:last], of_form.rate[first:last], form)
+        plot.points(of_form.forecast, of_form.rate, form)
     if notes:
-        for form, own in bins.items():
-            for k in own.largest_gaps() if form == AS_GIVEN else []:
-                text = f"said {own.forecast[k]:.0%}, {own.rate[k]:.0%} {view.won}"
-                plot.note(own.forecast[k], own.rate[k], text, f"strong {form}")
-        for form, own in bins.items():
-            inner = own.forecast.argsort()[len(own.rate) // 2]
-            order = np.argsort(np.abs(own.forecast - own.forecast[inner]))
-            plot.note(own.forecast[order], own.rate[order], FORMS[form], form)
+        for form, of_form in bins.items():
+            for k in of_form.largest_gaps() if form == AS_GIVEN else []:
+                text = f"said {of_form.forecast[k]:.0%}, {of_form.rate[k]:.0%} {view.won}"
+                plot.note(of_form.forecast[k], of_form.rate[k], text, f"strong {form}")
+        for form, of_form in bins.items():
+            inner = of_form.forecast.argsort()[len(of_form.rate) // 2]
+            order = np.argsort(np.abs(of_form.forecast - of_form.forecast[inner]))
+            plot.note(of_form.forecast[order], of_form.rate[order], FORMS[form], form)
         share = np.linspace(0.1, 0.9, 9)
         plot.note(share, share, "said = happened", "muted")
-    ends = [f"{FORMS[form]} off by {own.error:.0%} on average" for form, own in bins.items()]
+    ends = [
+        f"{FORMS[form]} off by {each.error:.0%} on average" for form, of_form in bins.items()
+    ]
     plot.about = f"{name}, share of runs that {view.won} by forecast: {', '.join(ends)}"
     return plot if bins else None
 
@@ -195,15 +197,15 @@ def _groups(view: View) -> list[dict[str, Any]]:
         differ = bool((of_kind.xs(name, level="predictor")["p_value"] < GROUP_ERROR_RATE).any())
         rows = []
         for group, card in cards.iterrows():
-            own = Recommendation.of_card(name, card)
-            action = str(own.action)
-            if own.action == Action.TOO_FEW:
-                action = f"about {own.n_needed:,} more runs"
-            row = _interval(view, own.action, own.interval(form), axis)
+            group_best = Recommendation.of_card(name, card)
+            action = str(group_best.action)
+            if group_best.action == Action.TOO_FEW:
+                action = f"about {group_best.n_needed:,} more runs"
+            row = _interval(view, group_best.action, group_best.interval(form), axis)
             rows.append(row | {
-                "name": str(group), "band": _band(axis, own.matters),
+                "name": str(group), "band": _band(axis, group_best.matters),
                 "known": [all(row["known"])] * 3,
-                "about": f"{own.n_runs:,} runs, {own.success_rate:.0%} {view.won}",
+                "about": f"{group_best.n_runs:,} runs, {group_best.success_rate:.0%} {view.won}",
                 "card": action,
             })  # fmt: skip
         title = f"Groups by {kind} differ"

@@ -18,7 +18,7 @@ def to_markdown(data: Evaluation) -> str:
     """Return the first screen, then margins, verdicts, notes and disclosures, folded."""
     screen = first_screen(data)
     stated = screen.answer
-    shown = [of for of in tables_of(data) if of.title == MARGINS or of.said]
+    shown = [of for of in tables_of(data) if of.title == MARGINS or of.sentence]
     settings = [f"**{name}**: {escaped(text)}" for name, text in disclosures(data).items()]
     parts = [
         f"# {escaped(stated.headline)}",
@@ -80,5 +80,5 @@ def escaped(text: str, *, bold: bool = False) -> str:
 
 def _list(title: str, sentences: Iterable[str]) -> str:
     """Write sentences under a title, if there are any of either."""
-    items = "\n".join(f"- {one}" for one in sentences)
+    items = "\n".join(f"- {sentence}" for sentence in sentences)
     return f"## {title}\n\n{items}" if title and items else items

@@ -133,8 +133,9 @@ def _more(command: str, how: str) -> str:
     """Say where there is more, to who came by a command or by Python."""
     if not command:
         return f"All numbers: report.to_text(verbose=True); a page{how}: report.to_html(path)"
-    page = "" if " --out" in command else f"; a page{how}: --out report.html"
-    return f"All numbers: --verbose{page}"
+    if any(word.partition("=")[0] == "--out" for word in command.split()):
+        return "All numbers: --verbose"
+    return f"All numbers: --verbose; a page{how}: --out report.html"
 
 
 def width() -> int:
@@ -169,13 +170,13 @@ def in_blocks(table: pd.DataFrame) -> str:
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
     """Shorten long names, at the end or in the middle, as long as they stay distinct."""
-    known = list(dict.fromkeys(names))
+    distinct = list(dict.fromkeys(names))
     for head in (_LONGEST_NAME - 3, _LONGEST_NAME // 2 - 3):
         tail = _LONGEST_NAME - 3 - head
         short = [
             name if len(name) <= _LONGEST_NAME else name[:head] + "..." + name[len(name) - tail :]
-            for name in known
+            for name in distinct
         ]
-        if len(set(short)) == len(known):
-            return dict(zip(known, short, strict=True))
-    return {name: name for name in known}
+        if len(set(short)) == len(distinct):
+            return dict(zip(distinct, short, strict=True))
+    return {name: name for name in distinct}

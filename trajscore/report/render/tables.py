@@ -53,12 +53,12 @@ class Table:
     title: str
     frame: pd.DataFrame
     about: Mapping[str, str] = field(default_factory=dict)
-    said: str = ""  # of these very rows; enough without them, too
+    sentence: str = ""  # of these very rows; enough without them, too
 
     @property
     def note(self) -> str:
         """What the table is of."""
-        return self.said or GLOSSARY.get(self.title, "")
+        return self.sentence or GLOSSARY.get(self.title, "")
 
     @property
     def rows(self) -> list[tuple[tuple[Any, ...], list[str]]]:
@@ -78,7 +78,7 @@ def tables_of(data: Evaluation) -> list[Table]:
         _stopping(data), _steps(data), _equal_length(data), _stops(data),
         _left_out(data), _values(data), _sensitivity(data),
     ]  # fmt: skip
-    return [table for table in tables if table.said or not table.frame.empty]
+    return [table for table in tables if table.sentence or not table.frame.empty]
 
 
 def _frame(rows: Mapping[Any, Mapping[str, str]], *names: str) -> pd.DataFrame:
@@ -121,11 +121,11 @@ def _margins(data: Evaluation) -> Table:
     columns = {name: columns_of(f"{name} margin") for name in data.options.score_names}
     rows = {}
     for name, form in _in_order(data, data.table):
-        own = data.table.loc[(name, form)]
-        if form == CONSTANT or pd.isna(own[columns[data.score_name][0]]):
+        row = data.table.loc[(name, form)]
+        if form == CONSTANT or pd.isna(row[columns[data.score_name][0]]):
             continue
         threes: dict[str, Sequence[float]] = {
-            score: tuple(own[ends]) for score, ends in columns.items()
+            score: tuple(row[ends]) for score, ends in columns.items()
         }
         threes[data.score_name] = _of_card(data, name, form, threes[data.score_name])
         rows[name, FORMS[form]] = {
@@ -202,9 +202,9 @@ def _groups(data: Evaluation) -> Iterator[Table]:
             ends = cards[columns_of(form)].to_numpy(dtype=float)
             columns[words] = _cells(ends, data.digits, "+")
         rest = f" Not shown: {number_of(more, 'smaller group')}." if more else ""
-        said = f"By {kind}, {of_groups(data, kind)} {explain('Groups of runs')}{rest}"
+        sentence = f"By {kind}, {of_groups(data, kind)} {explain('Groups of runs')}{rest}"
         frame = pd.DataFrame(columns, index=cards.index).rename_axis([kind, "predictor"])
-        yield Table(f"By {kind}", frame, about, said=said)
+        yield Table(f"By {kind}", frame, about, sentence=sentence)
 
 
 def _stopping(data: Evaluation) -> Table:
@@ -299,10 +299,10 @@ def _sensitivity(data: Evaluation) -> Table:
         heads |= {"clipped": "clipped", **{name: name.replace("_", " ") for name in CLIPS}}
     rows = {}
     for key in _in_order(data, table):
-        known = {name: table.loc[key, name] for name in heads if name in table}
+        margins = {name: table.loc[key, name] for name in heads if name in table}
         rows[key[0], FORMS[key[1]]] = {
             heads[name]: f"{value:.1%}" if name == "clipped" else fixed(value, digits, "+")
-            for name, value in known.items()
+            for name, value in margins.items()
             if not pd.isna(value)
         }
     frame = _frame(rows, "predictor", "form")
