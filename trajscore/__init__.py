@@ -96,7 +96,7 @@ _HOMES = {
     "make_tps_scorer": "metrics",
     "step_weights": "core.weights",
     "tps_scorer": "metrics",
-    "trusted_types": "core.trusted",
+    "trusted_types": "core.storage",
 }
 
 

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
 
-from trajscore.core.errors import ArgumentError
-from trajscore.core.plain import visible
+from trajscore.core.errors import ArgumentError, visible
 from trajscore.core.version import __version__
 
 _COMMANDS = {

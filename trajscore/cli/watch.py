@@ -19,9 +19,8 @@ from trajscore.cli.inputs import (
     whole_number,
 )
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.errors import ArgumentError
+from trajscore.core.errors import ArgumentError, visible
 from trajscore.core.outcomes import CENSORED
-from trajscore.core.plain import visible
 from trajscore.core.storage import replacing
 from trajscore.core.values import are_probabilities, number_of
 from trajscore.gates import RunSet, compare

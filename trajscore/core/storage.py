@@ -174,7 +174,7 @@ def _same(first: pd.Series, second: pd.Series) -> bool:
 # ask a model or act, and are not trusted; tests hold that these do nothing of the kind.
 _ROOMS = ("calibration", "censoring", "monitoring", "tracer")
 _FILES_OF_RECORDS = (
-    "core.outliers", "monitoring._density_ratio", "monitoring._fleet_runs",
+    "core.ties", "monitoring._density_ratio", "monitoring._fleet_runs",
     "monitoring._thresholds",
 )  # fmt: skip
 _OTHERS = (  # scikit-learn's are records of settings, in searches

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from trajscore.core.plain import plain, visible
+from trajscore.core.errors import visible
+from trajscore.core.plain import plain
 from trajscore.core.ties import ROUNDING
 from trajscore.core.values import number_of
 from trajscore.core.version import __version__

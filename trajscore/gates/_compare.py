@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from trajscore.core.plain import visible
+from trajscore.core.errors import visible
 from trajscore.core.policy import POWER
 from trajscore.core.ties import ROUNDING
 from trajscore.core.values import as_fraction, number_of, run_label

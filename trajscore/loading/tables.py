@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.errors import ArgumentError
+from trajscore.core.errors import ArgumentError, visible
 from trajscore.core.frame import joined_ids, runs_of_table
 from trajscore.core.meanings import (
     bare_name,
@@ -21,7 +21,6 @@ from trajscore.core.meanings import (
     note_on_words,
     turned_note,
 )
-from trajscore.core.plain import visible
 from trajscore.core.stops import (
     EXCLUDED,
     Rule,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trajscore.core.plain import visible
+from trajscore.core.errors import visible
 from trajscore.core.run_sums import collapse
 from trajscore.core.type_aliases import FloatArray
 from trajscore.evaluation.acting import (

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from trajscore.core.plain import visible
+from trajscore.core.errors import visible
 from trajscore.core.policy import GROUP_ERROR_RATE, MIN_EFFECTIVE_CLUSTERS, MIN_RUNS_PER_OUTCOME
 from trajscore.core.score_families import digits_of
 from trajscore.evaluation.doubts import LEAKS, Leak

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
+from trajscore.core.errors import visible
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
-from trajscore.core.plain import visible
 from trajscore.core.policy import (
     GROUP_ERROR_RATE,
     MATERIAL_SHARE,

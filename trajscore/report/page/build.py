@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from importlib.resources import files
 from typing import Any
 
-from trajscore.core.errors import optional
+from trajscore.core.errors import optional, show_controls, visible
 from trajscore.core.parallel import Progress, Work
-from trajscore.core.plain import show_controls, visible
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import AS_GIVEN
 from trajscore.io import Run

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trajscore.core.plain import visible
+from trajscore.core.errors import visible
 from trajscore.core.policy import GROUP_ERROR_RATE, MATERIAL_SAVING, MIN_RUNS_PER_OUTCOME
 from trajscore.core.values import number_of
 from trajscore.evaluation.acting import LOST, PRICE, price_text
@@ -106,7 +106,7 @@ def said_against_happened(
             plot.note(of_form.forecast[order], of_form.rate[order], FORMS[form], form)
         share = np.linspace(0.1, 0.9, 9)
         plot.note(share, share, "said = happened", "muted")
-    ends = [f"{FORMS[form]} off by {each.error:.0%} on average" for form, of_form in bins.items()]
+    ends = [f"{FORMS[form]} off by {each.error:.0%} on average" for form, each in bins.items()]
     plot.about = f"{name}, share of runs that {view.won} by forecast: {', '.join(ends)}"
     return plot if bins else None
 

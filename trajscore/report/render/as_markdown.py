@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from trajscore.core.plain import visible
+from trajscore.core.errors import visible
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import disclosures

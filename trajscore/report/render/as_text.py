@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from trajscore.core.plain import visible
+from trajscore.core.errors import visible
 from trajscore.core.values import number_of
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import AS_GIVEN, FORMS
