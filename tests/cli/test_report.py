@@ -52,6 +52,8 @@ def test_what_is_written_goes_by_the_ending(frame, report):
         assert (code, err) == (0, "")
         assert f"wrote r.{ending}" in out
         assert Path(f"r.{ending}").read_text().startswith(start)
+    assert "--out report.html" in report("runs.csv", "--outcome solved", verbose=False)[1]
+    assert "--out report.html" not in report("runs.csv", "--out r.md", verbose=False)[1]
     source = json.loads(Path("r.json").read_text())["source"]
     assert source["name"] == "runs.csv"
     assert source["command"].startswith("trajscore report runs.csv ")

@@ -159,6 +159,7 @@ def test_what_is_known_of_single_runs(frame, rng, options):
     why = frame.groupby("run", sort=False)["why"].first()
     expected = in_memory(frame, kept, stop_reason=why, **options)
     assert report.facts.n_runs == expected.facts.n_runs < 200
+    assert report.options.settings.missing == expected.options.settings.missing
     assert report.facts.n_observed == expected.facts.n_observed
     assert report.excluded.sort_values("reason").values.tolist() == (
         expected.excluded.sort_values("reason").values.tolist()

@@ -9,21 +9,9 @@ import pytest
 from trajscore.evaluation.recommendation import Action, Interval, OtherChoice, Recommendation
 from trajscore.report import wording
 
-SHOWN = Recommendation(
-    predictor="judge",
-    action=Action.USE,
-    n_runs=200,
-    success_rate=0.4,
-    n_needed=0,
-    only_value=float("nan"),
-    signal_high=0.3,
-    as_given=Interval(0.1, 0.05, 0.15),
-    recalibrated=Interval(0.12, 0.06, 0.18),
-    gain=Interval(0.02, 0.0, 0.04),
-    matters=0.01,
-    confidence_level=0.95,
-    tied=True,
-)
+NAN = float("nan")
+MARGINS = Interval(0.1, 0.05, 0.15), Interval(0.12, 0.06, 0.18), Interval(0.02, 0.0, 0.04)
+SHOWN = Recommendation("judge", Action.USE, 200, 0.4, 0, NAN, 0.3, *MARGINS, 0.01, 0.95, tied=True)
 SMALL = replace(SHOWN, action=Action.TOO_FEW, n_runs=12, success_rate=0.25, n_needed=40)
 OPEN = replace(SHOWN, action=Action.TOO_FEW, n_needed=300)
 UNSCORED = replace(SHOWN, action=Action.UNSCORED, as_given=Interval(), recalibrated=Interval())
@@ -38,7 +26,9 @@ def evaluation(*best, stays=True, n_hidden=0, command=""):
     return SimpleNamespace(
         recommendations={each.predictor: each for each in best},
         other_choice=lambda choice: hidden,
-        facts=SimpleNamespace(rate=0.41, censored="failure", n_censored=n_hidden, n_runs=200),
+        facts=SimpleNamespace(
+            rate=0.41, censored="failure", n_censored=n_hidden, n_runs=200, n_counted=250
+        ),
         source=SimpleNamespace(outcome="won", command=command),
         options=SimpleNamespace(unit=" nats"),
         intervals=pd.DataFrame(index=pd.MultiIndex.from_tuples([], names=["a", "b", "c"])),
@@ -90,6 +80,13 @@ def test_an_answer_that_unobserved_runs_decide(command, remedy):
     assert wording.next_step(data).startswith("Find out what became of the 12 runs")
     assert wording.before_rules(data) == "**If the 12 runs without an outcome failed:** "
     assert wording.of_unobserved(data).endswith("the answer depends on what they count as.")
+
+
+def test_other_choices_are_of_all_runs_that_count():
+    data = evaluation(SHOWN, stays=False, n_hidden=3)
+    assert wording.of_choice(data, "observed").startswith("3 of 200 runs have no outcome")
+    assert wording.of_choice(data, "unknown").startswith("3 of 250 runs ended")
+    assert wording.of_choice(data, "lost").startswith("3 of 253 runs were lost")
 
 
 def test_rules_of_what_is_not_shown_are_not_to_be_acted_on():
