@@ -187,8 +187,15 @@ class Evaluation:
 
     def other_choice(self, choice: str) -> OtherChoice:
         """Return what would be recommended under another choice of runs, of `other_choices`."""
-        n_runs, cards = self.other_choices.get(choice, (0, self.cards))
-        return other_choice(n_runs, cards, self.recommendations, self.pairs)
+        return self._choices[choice]
+
+    @cached_property
+    def _choices(self) -> dict[str, OtherChoice]:
+        choices = {"observed": (0, self.cards), **self.other_choices}
+        return {
+            choice: other_choice(n_runs, cards, self.recommendations, self.pairs)
+            for choice, (n_runs, cards) in choices.items()
+        }
 
     @cached_property
     def length_ranking(self) -> Interval:
