@@ -345,7 +345,7 @@ def _fit_one(
     """Fit a classifier to rows of runs; a soft outcome q counts twice, with weights q and 1 - q."""
     model = clone(prototype)
     missing = np.isnan(rows)
-    if missing.any():  # a feature that no row has tells nothing, and some classifiers fail on it
+    if missing.any():  # some classifiers fail on a feature that no row has
         rows = np.where(missing.all(axis=0), 0.0, rows)
     if weight is not None:
         weight = weight[run]

@@ -253,7 +253,7 @@ class Pass:
             self.filled.update(dict(zip(X.channels or (), n_filled.tolist(), strict=True)))
             self.n_cells += len(X.cells)
         counted = self.selection.apply(y, X)
-        scored = leave_out_incomplete(counted)
+        scored = leave_out_incomplete(counted, counted.complete())
         self.exclusions.update(scored.exclusions)
         self.counts += Counts.of_outcomes(counted.y, counted.labels)
         if counted.stops is not None:

@@ -70,7 +70,7 @@ def group_table(
         of_kind = table.loc[[kind]]
         for row, p in zip(chosen, np.minimum(1, len(by) * p_values[kind]), strict=True):
             groups = of_kind[of_kind.index.get_level_values("predictor") == row.predictor]
-            p_value = p if best[row.predictor].varies else 1.0  # it tells nothing in any group
+            p_value = p if best[row.predictor].varies else 1.0  # a constant is one in every group
             settle = _shrunken if p_value < GROUP_ERROR_RATE else _as_all
             settled = settle(groups, cards.loc[row.predictor])
             decided.append(settled.assign(own=groups[row.form], p_value=p_value))

@@ -157,7 +157,7 @@ def out_of_fold(
     if not n_folds:
         return trace.with_cells(forecaster.fit(trace, runs.labels).transform(trace).cells)
     sample = Sample({"": trace}, runs.labels, np.ones(len(runs)), runs.groups)
-    with warnings.catch_warnings():  # of an outcome that some folds lack
+    with warnings.catch_warnings():  # of an outcome that some folds do not have
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         return cross_fit_sample(forecaster, sample, n_folds)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum, auto
 from functools import cached_property
@@ -99,6 +100,10 @@ class EvaluatedRuns:
     def vary_in(self, rows: IntArray | BoolArray) -> bool:
         """Whether observed outcomes of some of the runs differ."""
         return outcomes_vary(self.y[rows])
+
+    def complete(self) -> dict[str, BoolArray]:
+        """Whether each predictor has a value at every step of each run, of which there is one."""
+        return {name: whole_runs(X) for name, X in self.traces.items()}
 
     def take(self, rows: IntArray) -> EvaluatedRuns:
         """Keep some of the runs, in their order, as if there were no others."""
@@ -235,13 +240,13 @@ def leave_out_missing(
 
     An error proposes to repeat values, if that `may_fill` enough runs.
     """
-    complete = {name: whole_runs(X) for name, X in runs.traces.items()}
+    complete = runs.complete()
     traces = {name: X for name, X in runs.traces.items() if runs.vary_in(complete[name])}
     text = "left out; it has too few complete runs of both outcomes"
     notes += (Note(name, "text", {"text": text}) for name in complete if name not in traces)
     in_common = np.logical_and.reduce([complete[name] for name in traces or complete])
     if traces and runs.vary_in(in_common):
-        return leave_out_incomplete(replace(runs, traces=traces))
+        return leave_out_incomplete(replace(runs, traces=traces), complete)
     filled = [whole_runs(X.ffill()) for X in runs.traces.values()]
     if not traces:
         remedy = "give runs a value at every step"
@@ -261,9 +266,9 @@ def leave_out_missing(
     )
 
 
-def leave_out_incomplete(runs: EvaluatedRuns) -> EvaluatedRuns:
-    """Leave out the runs without a step, and those where a value of a predictor is missing."""
-    is_missing = np.stack([~whole_runs(X) for X in runs.traces.values()], axis=1)
+def leave_out_incomplete(runs: EvaluatedRuns, complete: Mapping[str, BoolArray]) -> EvaluatedRuns:
+    """Leave out the runs without a step, and those that some predictor has no complete trace of."""
+    is_missing = np.stack([~complete[name] for name in runs.traces], axis=1)
     has_step = next(iter(runs.traces.values())).lengths > 0
     is_incomplete = is_missing.any(axis=1)
     exclusions = Counter({Exclusion(ExclusionKind.NO_STEP): int((~has_step).sum())})
@@ -271,8 +276,8 @@ def leave_out_incomplete(runs: EvaluatedRuns) -> EvaluatedRuns:
     for pattern, n in zip(patterns[::-1], counts[::-1].tolist(), strict=True):
         names = tuple(compress(runs.traces, pattern))
         exclusions[Exclusion(ExclusionKind.MISSING_VALUES, predictors=names)] = n
-    complete = runs.take(np.flatnonzero(~is_incomplete))
-    return replace(complete, exclusions=runs.exclusions + exclusions)
+    scored = runs.take(np.flatnonzero(~is_incomplete))
+    return replace(scored, exclusions=runs.exclusions + exclusions)
 
 
 def knows_end(end: Any, calibrator: Any) -> bool | None:

@@ -134,26 +134,29 @@ def _reach(loss: FloatArray, codes: IntArray | None, alpha: float) -> float:
         return 0.0
     order = np.argsort(-np.abs(loss), kind="stable")
     loss = loss[order]
-    unit = order if codes is None else codes[order]
     size = np.abs(loss)
     bad = loss < 0
     is_start = np.append(True, size[1:] < size[:-1] * (1 - SUM_ROUNDING))
     block = np.cumsum(is_start) - 1
     ends = np.flatnonzero(np.append(is_start[1:], True))
     first_bad = int(np.append(block[bad], len(ends))[0])
-    n_before = np.cumsum(~pd.Series(unit).duplicated().to_numpy())[ends]
+    n_before = ends + 1
+    clusters = None
+    if codes is not None:
+        clusters = codes[order]
+        n_before = np.cumsum(~pd.Series(clusters).duplicated().to_numpy())[ends]
     of_all = clopper_pearson_excess(0, n_before[:first_bad], 1 - alpha)
     prefix = of_all * np.cumsum(size)[ends[:first_bad]]
-    pairs = pd.DataFrame({"block": block, "unit": unit})
-    n = _n_units(pairs, len(ends))
-    n_bad = _n_units(pairs[bad], len(ends))
+    n = _n_units(block, clusters, len(ends))
+    n_bad = _n_units(block[bad], None if clusters is None else clusters[bad], len(ends))
     few = n_bad <= _FEW
     excess = clopper_pearson_excess(n_bad[few], (n - n_bad)[few], 1 - alpha)
     alone = excess * np.bincount(block, size)[few]
     return float(max(prefix.max(initial=0.0), alone.max(initial=0.0)))
 
 
-def _n_units(runs: pd.DataFrame, n_blocks: int) -> FloatArray:
-    """Count the units of each block."""
-    blocks = runs.drop_duplicates()["block"]
-    return np.bincount(blocks, minlength=n_blocks).astype(np.float64)
+def _n_units(block: IntArray, clusters: IntArray | None, n_blocks: int) -> FloatArray:
+    """Count the clusters of each block; its runs, where there are none."""
+    if clusters is not None:
+        block = block[~pd.DataFrame({"block": block, "cluster": clusters}).duplicated()]
+    return np.bincount(block, minlength=n_blocks).astype(np.float64)

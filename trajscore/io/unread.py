@@ -247,8 +247,8 @@ def unknown_json(
         return ArgumentError(f"{file}: no JSON object could be read from it; give a log of runs")
     missing = {name: [key for key in keys if key not in record] for name, keys in formats.items()}
     nearest = max(formats, key=lambda name: len(formats[name]) - len(missing[name]))
-    lacks = ", ".join(map(repr, missing[nearest][:2]))
-    near = f"the nearest is {nearest}, but there is no {lacks}"
+    absent = ", ".join(map(repr, missing[nearest][:2]))
+    near = f"the nearest is {nearest}, but there is no {absent}"
     if len(missing[nearest]) == len(formats[nearest]):
         near = "no format has one of these"
     there = ", ".join(map(repr, list(record)[:_MOST]))
