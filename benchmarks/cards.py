@@ -3,8 +3,9 @@
     python benchmarks/cards.py [--simulations 1000] [--seed 0] [--jobs 2]
 
 Each design has forecasts of which the truth is known. "Use as it is" is wrong where the forecasts
-are worth nothing or less, "do not use" where the signal gains what matters; each at most 5%. The
-other designs count how often a card says what is true.
+are worth nothing or less, "do not use" where the signal gains what matters; that forecasts can be
+taken at their word, where recalibration gains what matters, and that they cannot, where they are
+true; each at most 5%. The other designs count how often a card says what is true.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from shared import options, over, show
 from trajscore import TrajectoryArray, evaluate
 from trajscore.core.policy import MATERIAL_SHARE
 from trajscore.datasets import make_trajectories
-from trajscore.evaluation.recommendation import Action
+from trajscore.evaluation.recommendation import Action, Shown
 from trajscore.report import EvaluationOptions
 
 Made = tuple[TrajectoryArray, np.ndarray]
@@ -62,41 +63,65 @@ def signal(n_runs: int, seed: int, worth: float) -> Made:
     return of_one_step(5 * drawn, expit(slope * drawn), rng)
 
 
+def shifted(n_runs: int, seed: int, worth: float, per_task: int = 1) -> Made:
+    """Forecasts whose log-odds are all too high, by what costs so many times what matters."""
+    rng = np.random.default_rng(seed)
+    x, w = np.polynomial.hermite_e.hermegauss(60)
+    x, w = expit(1.2 * x), w / w.sum()
+
+    def cost(shift: float) -> float:
+        q = expit(np.log(x / (1 - x)) + shift)
+        return float(w @ (xlogy(x, x / q) + xlogy(1 - x, (1 - x) / (1 - q))))
+
+    shifts = np.linspace(0, 2, 2001)
+    shift = np.interp(worth * MATERIAL_SHARE * np.log(2), [cost(each) for each in shifts], shifts)
+    logits = np.repeat(1.2 * rng.normal(size=n_runs // per_task), per_task)
+    return of_one_step(expit(logits + shift), expit(logits), rng)
+
+
 def noise(rng: np.random.Generator, size: int) -> np.ndarray:
     """Forecasts of nothing."""
     return rng.random(size)
 
 
-# what is made, of so many runs, and the card that is wrong, or the one that is right
-DESIGNS: dict[str, tuple[Callable[..., Made], dict, tuple[int, ...], str, str]] = {
-    "noise": (trajectories, {"cells": noise}, (30, 150, 500), Action.USE, Action.AVOID),
-    "true": (trajectories, {}, (60, 150, 500), Action.AVOID, Action.USE),
-    "sure, .985 right": (sure, {}, (100, 400), Action.USE, ""),
-    "signal, 1.06 x matters": (signal, {"worth": 1.06}, (120, 600), Action.AVOID, ""),
-    "signal, .31 x matters": (signal, {"worth": 0.31}, (600,), Action.USE, Action.AVOID),
-}
+# what is made, of so many runs, and the card that is wrong, the one that is right, and whether it
+# would be wrong to say that what is said is what happens, or that it is not
+DESIGNS: dict[str, tuple[Callable[..., Made], dict, tuple[int, ...], str, str, str]] = {
+    "noise": (trajectories, {"cells": noise}, (30, 150, 500), Action.USE, Action.AVOID, Shown.YES),
+    "true": (trajectories, {}, (60, 150, 500), Action.AVOID, Action.USE, Shown.NO),
+    "sure, .985 right": (sure, {}, (100, 400), Action.USE, "", Shown.YES),
+    "signal, 1.06 x matters": (signal, {"worth": 1.06}, (120, 600), Action.AVOID, "", Shown.YES),
+    "signal, .31 x matters": (signal, {"worth": 0.31}, (600,), Action.USE, Action.AVOID, Shown.YES),
+    "exact": (shifted, {"worth": 0.0}, (60, 150, 600, 2400), Action.AVOID, Action.USE, Shown.NO),
+    "too high, 1.06 x matters": (shifted, {"worth": 1.06}, (60, 150, 600, 2400),
+                                 Action.AVOID, "", Shown.YES),
+}  # fmt: skip
 
 
-def decided(make: Callable[..., Made], how: dict, n_runs: int, seed: int) -> str:
-    """Return the card that a report gives."""
+def decided(make: Callable[..., Made], how: dict, n_runs: int, seed: int) -> tuple[str, str]:
+    """Return the card that a report gives, and whether forecasts are what happens."""
     X, y = make(n_runs, seed, **how)
     if len(set(y)) < 2:
-        return Action.TOO_FEW
+        return Action.TOO_FEW, Shown.OPEN
     options = EvaluationOptions(families="log")
-    return str(evaluate(X, y, calibrator="platt", options=options).cards.iloc[0]["card"])
+    card = evaluate(X, y, calibrator="platt", options=options).cards.iloc[0]
+    return str(card["card"]), str(card["at_its_word"])
 
 
 def main() -> None:
     """Print how often each card comes up, and how often it is wrong."""
     args = options(__doc__, simulations=1000, seed=0, jobs=2)
     rows = {}
-    for name, (make, how, sizes, wrong, right) in DESIGNS.items():
+    for name, (make, how, sizes, wrong, right, not_said) in DESIGNS.items():
         for n_runs in sizes:
             seeds = range(args.seed, args.seed + args.simulations)
             decisions = over(decided, [(make, how, n_runs, seed) for seed in seeds], args.jobs)
-            share = {card: decisions.count(card) / len(decisions) for card in Action}
+            cards, words = zip(*decisions, strict=True)
+            share = {card: cards.count(card) / len(cards) for card in Action}
+            said = {f"word: {shown}": words.count(shown) / len(words) for shown in Shown}
             of_kind = {"wrong": share[wrong]} | ({"right": share[right]} if right else {})
-            rows[f"{name}, {n_runs} runs"] = share | of_kind
+            of_kind["word wrong"] = said[f"word: {not_said}"]
+            rows[f"{name}, {n_runs} runs"] = share | of_kind | said
     show(f"{args.simulations} simulations of each", rows)
 
 

@@ -141,7 +141,7 @@ def test_the_cards_of_groups_that_differ_are_their_own(grouped):
         assert row["own"] == pytest.approx(margin)
         assert row["n_runs"] == own.sum()
         assert row["success_rate"] == pytest.approx(grouped.y[own].mean())
-    assert "but not in kind turned" in " ".join(str(grouped.report).split())
+    assert "but do not use it in kind turned" in " ".join(str(grouped.report).split())
     assert "how well forecast works differs between the" in grouped.report.verdicts()[0]
 
 
@@ -228,7 +228,7 @@ def test_a_group_that_needs_a_map_of_its_own_is_named(rng, quick):
     X = runs.q.with_cells(np.where(noise, rng.random(len(noise)), runs.q.cells))
     bench = np.where(easy, "easy", "hard")
     report = evaluate(X, y, by={"bench": bench}, families="log", intervals=quick)
-    assert " and recalibrate it, but not in bench easy:" in " ".join(str(report).split())
+    assert "to certainty, but do not use it in bench easy." in " ".join(str(report).split())
 
 
 def test_a_group_of_few_runs_needs_more(quick):

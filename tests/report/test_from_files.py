@@ -209,5 +209,5 @@ def test_an_outlier_is_named_and_does_not_decide(tmp_path, run):
 def test_the_outlier_of_a_real_log(public_file, run):
     code, out, _ = run(public_file("field", "huge.csv"))
     assert code == 0
-    assert "It is 0.194 [" in out  # as with 92 in its place
+    assert "+0.194" in out  # as with 92 in its place
     assert "run 7, step 2: 9.2e+124" in out

@@ -6,23 +6,44 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from trajscore.evaluation.recommendation import Action, Interval, OtherChoice, Recommendation
+from trajscore.evaluation.recommendation import (
+    Action,
+    Interval,
+    OtherChoice,
+    Recommendation,
+    Shown,
+)
+from trajscore.evaluation.reliability import Stated
 from trajscore.report import wording
 
 NAN = float("nan")
-MARGINS = Interval(0.1, 0.05, 0.15), Interval(0.12, 0.06, 0.18), Interval(0.02, 0.0, 0.04)
-SHOWN = Recommendation("judge", Action.USE, 200, 0.4, 0, NAN, 0.3, *MARGINS, 0.01, 0.95, tied=True)
+ENDS = {
+    "as_given": Interval(0.1, 0.05, 0.15),
+    "recalibrated": Interval(0.12, 0.06, 0.18),
+    "gain": Interval(0.02, 0.0, 0.04),
+    "overconfidence": Interval(0.2, 0.1, 0.3),
+}
+SHOWN = Recommendation(
+    "judge", Action.USE, Shown.YES, 200, 0.4, 0, NAN, 0.3, **ENDS, matters=0.01,
+    confidence_level=0.95, tied=True,
+)  # fmt: skip
 SMALL = replace(SHOWN, action=Action.TOO_FEW, n_runs=12, success_rate=0.25, n_needed=40)
-OPEN = replace(SHOWN, action=Action.TOO_FEW, n_needed=300)
+OPEN = replace(SHOWN, action=Action.TOO_FEW, n_needed=300, at_its_word=Shown.NO)
 UNSCORED = replace(SHOWN, action=Action.UNSCORED, as_given=Interval(), recalibrated=Interval())
 CONSTANT = replace(SHOWN, action=Action.AVOID, only_value=0.5)
 USELESS = replace(SHOWN, action=Action.AVOID)
 NOISE = replace(USELESS, predictor="noise")
 
 
-def evaluation(*best, stays=True, n_hidden=0, command=""):
+@pytest.fixture(autouse=True)
+def what_is_said(monkeypatch):
+    monkeypatch.setattr(wording, "typical", lambda data, key: Stated(0.67, 0.8, 0.74, 0.4))
+
+
+def evaluation(*best, stays=True, n_hidden=0, command="", stops=None):
     """What the sentences read of an evaluation, without one."""
     hidden = OtherChoice(n_hidden, replace(best[0], action=Action.AVOID), stays)
+    ends = pd.DataFrame({"y": [-1.0] * n_hidden, "stop_reason": ["max_steps"] * n_hidden})
     return SimpleNamespace(
         recommendations={each.predictor: each for each in best},
         other_choice=lambda choice: hidden,
@@ -30,43 +51,104 @@ def evaluation(*best, stays=True, n_hidden=0, command=""):
             rate=0.41, censored="failure", n_censored=n_hidden, n_runs=200, n_counted=250
         ),
         source=SimpleNamespace(outcome="won", command=command),
+        runs=SimpleNamespace(stops=stops),
+        ends=ends,
         options=SimpleNamespace(unit=" nats"),
         intervals=pd.DataFrame(index=pd.MultiIndex.from_tuples([], names=["a", "b", "c"])),
         score_name="TPS log",
         digits=3,
         by=None,
-        pairs=None,
-        forms_of=lambda name: [],
+        forms_of=lambda name: [] if best[0] is UNSCORED else ["as_given"],
     )
 
 
 @pytest.mark.parametrize(
-    ("best", "headline", "question", "advice"),
+    ("best", "word", "worth", "advice"),
     [
-        pytest.param(SMALL, "Too few runs to say anything", "Why", "Collect more", id="few runs"),
-        pytest.param(OPEN, "Not known yet", "What would settle it", "Collect more", id="open"),
-        pytest.param(UNSCORED, "Not known yet", "Why", "Recalibrate it.", id="no score"),
-        pytest.param(USELESS, "Do not use judge.", "Why", "Try another", id="useless"),
-        pytest.param(CONSTANT, "Do not use judge: it does", "Why", "Try another", id="constant"),
-        pytest.param(SHOWN, "Use judge as it is", "Why", "Accept and stop", id="useful"),
+        pytest.param(
+            SMALL, "Not known yet: there are too few runs to say anything.",
+            "Not known yet: about 40 more runs could settle it.",
+            "Collect about 40 more runs. Until then, read these 12 runs.", id="few runs",
+        ),
+        pytest.param(
+            OPEN, "No: where it says about 74% (67% to 80%), 40% succeed.",
+            "Not known yet: recalibrated, it gets 24% [12%, 36%] of the way from the success rate "
+            "to certainty; about 300 more runs could settle it.", "Collect about 300", id="open",
+        ),
+        pytest.param(
+            UNSCORED, "No: as given it is not a probability.",
+            "Not known yet: it has no score until it is recalibrated.", "Recalibrate it",
+            id="no score",
+        ),
+        pytest.param(
+            USELESS, "Yes: where it says about 74% (67% to 80%), 40% succeed.",
+            "No: it does not get even 2% of the way from the success rate to certainty, the least "
+            "that matters.", "Try another", id="useless",
+        ),
+        pytest.param(
+            CONSTANT, "Yes: where it says about 74% (67% to 80%), 40% succeed.",
+            "No: it does not vary.", "Try another", id="constant",
+        ),
+        pytest.param(
+            SHOWN, "Yes: where it says about 74% (67% to 80%), 40% succeed.",
+            "Yes: it gets 20% [10%, 30%] of the way from the success rate to certainty.",
+            "Use judge as it is: accept", id="useful",
+        ),
     ],
-)
-def test_headline_reason_and_next_step(best, headline, question, advice):
+)  # fmt: skip
+def test_two_questions_and_the_next_step(best, word, worth, advice):
     data = evaluation(best)
-    assert wording.headline(data).startswith(headline)
-    assert wording.reason(data).question == question
+    first, second = wording.statements(data)
+    assert f"{first.question} {first.reply}" == f"Can judge be taken at its word? {word}"
+    assert f"{second.question} {second.reply}" == f"Does it know anything? {worth}"
     assert wording.next_step(data).startswith(advice)
 
 
-def test_several_predictors_are_named_together():
-    assert wording.headline(evaluation(USELESS, NOISE)) == "Use none of these."
-    other = replace(SHOWN, predictor="the other")
-    assert "another of judge and \u201cthe other\u201d" in wording.next_step(
-        evaluation(SHOWN, other)
+def test_what_is_shown_comes_first():
+    first, second = wording.statements(evaluation(replace(SHOWN, at_its_word=Shown.OPEN)))
+    assert (first.question, first.shown) == ("Does judge know anything?", Shown.YES)
+    assert (second.question, second.shown) == ("Can it be taken at its word?", Shown.OPEN)
+    assert second.text.endswith("40% succeed, which may be chance; more runs would tell")
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        pytest.param(SHOWN, "\u201cthe other\u201d may be as good", id="tied"),
+        pytest.param(replace(SHOWN, tied=False), "is useful, but behind", id="behind"),
+        pytest.param(USELESS, "knows nothing of use", id="useless"),
+        pytest.param(CONSTANT, "does not vary", id="constant"),
+        pytest.param(UNSCORED, "has no score until it is recalibrated", id="no score"),
+        pytest.param(OPEN, "cannot be taken at its word, and needs about 300 more runs", id="open"),
+    ],
+)
+def test_each_other_predictor_says_what_it_needs(other, words):
+    data = evaluation(SHOWN, replace(other, predictor="the other"))
+    assert wording.reason(data).question == "The other one"
+    assert wording.reason(data).text.endswith(f"{words}.")
+    cheapest = "use the cheapest of judge and" in wording.next_step(data)
+    assert cheapest == (other is SHOWN)
+    assert wording.statements(data)[0].question == "Can judge, the best of 2, be taken at its word?"
+
+
+def test_several_predictors_of_no_use_are_named_together():
+    _word, worth = wording.statements(evaluation(USELESS, NOISE))
+    assert worth.question == "Does any of these 2 know anything?"
+    assert worth.text.startswith("none of them gets even 2%")
+    assert wording.reason(evaluation(USELESS, NOISE)) is None is wording.reason(evaluation(SHOWN))
+
+
+@pytest.mark.parametrize(
+    ("stays", "then"), [(True, "is the same."), (False, "is use none of these.")]
+)
+def test_a_budget_is_a_fact(stays, then):
+    data = evaluation(SHOWN, stays=stays, n_hidden=12, command="trajscore report x", stops="known")
+    assert wording.of_budget(data) == (
+        "12 runs hit max_steps and count as failures; left out (--censored drop), the answer "
+        + then
     )
-    assert "\u201cthe other\u201d may be as good" in wording.reason(evaluation(SHOWN, other)).text
-    assert "no other one is useful" in wording.reason(evaluation(SHOWN, NOISE)).text
-    assert "the only one here" in wording.reason(evaluation(SHOWN)).text
+    assert wording.before_rules(data) == ""
+    assert wording.of_budget(evaluation(SHOWN, n_hidden=12)) == ""
 
 
 @pytest.mark.parametrize(
@@ -74,8 +156,8 @@ def test_several_predictors_are_named_together():
 )
 def test_an_answer_that_unobserved_runs_decide(command, remedy):
     data = evaluation(SHOWN, stays=False, n_hidden=12, command=command)
-    assert wording.headline(data).endswith(", if the 12 runs without an outcome failed.")
-    assert wording.reason(data).question == "What would change the choice"
+    assert wording.statements(data)[1].text.startswith("if the 12 runs without an outcome failed")
+    assert wording.reason(data).question == "What would change the answer"
     assert wording.reason(data).text.endswith(remedy)
     assert wording.next_step(data).startswith("Find out what became of the 12 runs")
     assert wording.before_rules(data) == "**If the 12 runs without an outcome failed:** "

@@ -64,12 +64,12 @@ class Stopping:
 
 
 def price_text(cost: float) -> str:
-    """Write a cost with two digits, halves up, as the page's script does.
+    """Write the reviews that a run costs as those of 100 runs, halves up, as the page does.
 
     >>> price_text(0.125), price_text(1.0)
-    ('0.13', '1.00')
+    ('13', '100')
     """
-    return f"{np.floor(100 * cost + 0.5 + SUM_ROUNDING) / 100:.2f}"
+    return f"{np.floor(100 * cost + 0.5 + SUM_ROUNDING):.0f}"
 
 
 def thresholds_of(values: FloatArray) -> tuple[FloatArray, int]:

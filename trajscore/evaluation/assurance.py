@@ -124,13 +124,16 @@ class Slope:
         unbiased = self.value * abs(self.value) - self.error**2
         return self.curvature / 2 * max(unbiased, 0.0)
 
+    @property
+    def noise(self) -> float:
+        """Twice what maps fitted to one half each lose by their slopes and intercepts."""
+        return 4 * self.curvature * self.error**2
+
     def most(self, level: float, recalibrated: tuple[float, float, float] | None = None) -> float:
         """Upper bound of what an increasing map of many runs gains over the base rate."""
         highest = self.value + float(ndtri(level)) * self.error
         by_slope = self.curvature / 2 * max(highest, 0.0) ** 2
-        # what maps fitted to one half each lose by the noise of their slopes and intercepts
-        noise = 2 * self.curvature * self.error**2
-        return by_slope if recalibrated is None else min(by_slope, recalibrated[2] + 2 * noise)
+        return by_slope if recalibrated is None else min(by_slope, recalibrated[2] + self.noise)
 
 
 def slope_of(row: Row, score: Any, weights: StepWeights) -> Slope:

@@ -37,7 +37,8 @@ from trajscore.inference.influence import Units
 from trajscore.inference.mean_intervals import intervals_of_means, n_of_rarer_outcome
 
 GAINED = "gain"
-ESTIMATES = (*FORMS, GAINED)
+OVERCONFIDENT = "overconfidence"
+ESTIMATES = (*FORMS, GAINED, OVERCONFIDENT)
 """What recommendations are decided by: columns of the cards, with an interval each."""
 
 
@@ -49,6 +50,14 @@ class Action(StrEnum):
     AVOID = "do not use"
     TOO_FEW = "too few runs"
     UNSCORED = "recalibrate first"
+
+
+class Shown(StrEnum):
+    """What these runs show: the answer to a question about a predictor."""
+
+    YES = "yes"
+    NO = "no"
+    OPEN = "not known yet"
 
 
 _ORDER = {Action.TOO_FEW: 1, Action.UNSCORED: 1, Action.AVOID: 2}
@@ -72,6 +81,8 @@ class Recommendation:
         Its name.
     action : Action
         What to do with it.
+    at_its_word : Shown
+        Whether what it says is what happens: no recalibration gains what matters.
     n_runs, success_rate
         Runs that it is judged on, and how many of them succeed.
     n_needed : int
@@ -82,6 +93,8 @@ class Recommendation:
         The most that an increasing map of many runs may gain over the base rate.
     as_given, recalibrated, gain : Interval
         Margins of the leading score over the base rate, and what recalibration gains.
+    overconfidence : Interval
+        How much more success it states, on average over steps, than happens.
     matters : float
         The smallest margin that matters.
     confidence_level : float
@@ -93,6 +106,7 @@ class Recommendation:
 
     predictor: str
     action: Action
+    at_its_word: Shown
     n_runs: int
     success_rate: float
     n_needed: int
@@ -101,6 +115,7 @@ class Recommendation:
     as_given: Interval
     recalibrated: Interval
     gain: Interval
+    overconfidence: Interval
     matters: float
     confidence_level: float
     tied: bool = False
@@ -111,6 +126,7 @@ class Recommendation:
         return cls(
             predictor=name,
             action=Action(card["card"]),
+            at_its_word=Shown(card["at_its_word"]),
             n_runs=int(card["n_runs"]),
             success_rate=float(card["success_rate"]),
             n_needed=int(card["n_needed"]),
@@ -119,6 +135,7 @@ class Recommendation:
             as_given=Interval(*map(float, card[columns_of(AS_GIVEN)])),
             recalibrated=Interval(*map(float, card[columns_of(RECALIBRATED)])),
             gain=Interval(*map(float, card[columns_of(GAINED)])),
+            overconfidence=Interval(*map(float, card[columns_of(OVERCONFIDENT)])),
             matters=float(card["matters"]),
             confidence_level=float(card["confidence_level"]),
             tied=bool(card.get("tied", False)),
@@ -128,6 +145,7 @@ class Recommendation:
         """Return a row of the cards."""
         card: dict[str, Any] = {
             "card": str(self.action),
+            "at_its_word": str(self.at_its_word),
             "n_runs": self.n_runs,
             "success_rate": self.success_rate,
             "n_needed": self.n_needed,
@@ -167,6 +185,17 @@ class Recommendation:
     def is_open(self) -> bool:
         """Whether it is not known yet what to do."""
         return self.action in (Action.TOO_FEW, Action.UNSCORED)
+
+    @property
+    def informs(self) -> Shown:
+        """Whether it knows more, by anything that matters, than the success rate does."""
+        if self.is_open:
+            return Shown.OPEN
+        return Shown.YES if self.is_useful else Shown.NO
+
+    def share(self, margin: float) -> float:
+        """Return how far a margin leads from the success rate, 0, to certainty, 1."""
+        return margin * MATERIAL_SHARE / self.matters
 
     @property
     def form(self) -> str:
@@ -212,6 +241,26 @@ def decide(numbers: Recommendation) -> Action:
     return Action.RECALIBRATE if may_recalibrate else Action.TOO_FEW
 
 
+def at_its_word(numbers: Recommendation, noise: float) -> Shown:
+    """Decide whether what a predictor says is what happens.
+
+    No: it is not a probability, or something that matters would be gained and it is shown to be
+    worse than the base rate, recalibrated better, or over- or underconfident. Yes: a map of many
+    runs gains less than matters, although one fitted to few loses `noise`.
+    """
+    if math.isnan(numbers.as_given.estimate):
+        return Shown.NO
+    if numbers.has_too_few_runs:
+        return Shown.OPEN
+    gain = numbers.gain
+    is_wrong = gain.low > 0 or numbers.overconfidence.low > 0 or numbers.overconfidence.high < 0
+    if numbers.as_given.high < 0 and numbers.as_given.estimate <= -numbers.matters:
+        return Shown.NO
+    if is_wrong and gain.estimate >= numbers.matters:
+        return Shown.NO
+    return Shown.YES if gain.high + noise < numbers.matters else Shown.OPEN
+
+
 # -------------------------------------------------------------------- from rows to cards
 
 
@@ -243,13 +292,16 @@ def recommend(forms: dict[str, Row], base: Row, options: Options, level: float) 
     intervals = _intervals(differences, units, options.settings, level)
     if n_of_rarer_outcome(n_success, n) < MIN_RUNS_FOR_DIFFERENCE:
         intervals = {name: Interval(each.estimate) for name, each in intervals.items()}
-    slope, signal_high = None, math.nan
+    slope = None
+    signal_high = noise = math.nan
     if RECALIBRATED in forms:
         slope = slope_of(forms[AS_GIVEN], options.scores[0], options.weights)
         signal_high = slope.most(level, intervals.get(RECALIBRATED))
+        noise = slope.noise
     numbers = Recommendation(
         predictor=forms[AS_GIVEN].predictor,
         action=Action.TOO_FEW,
+        at_its_word=Shown.OPEN,
         n_runs=n,
         success_rate=n_success / n,
         n_needed=0,
@@ -258,10 +310,11 @@ def recommend(forms: dict[str, Row], base: Row, options: Options, level: float) 
         as_given=intervals.get(AS_GIVEN, Interval()),
         recalibrated=intervals.get(RECALIBRATED, Interval()),
         gain=intervals.get(GAINED, Interval()),
+        overconfidence=intervals.get(OVERCONFIDENT, Interval()),
         matters=matters,
         confidence_level=level,
     )
-    decided = replace(numbers, action=decide(numbers))
+    decided = replace(numbers, action=decide(numbers), at_its_word=at_its_word(numbers, noise))
     if decided.action != Action.TOO_FEW:
         return decided
     return replace(decided, n_needed=_n_needed(decided, differences, slope, units))
@@ -299,6 +352,8 @@ def _differences(
     reference = base.score(*leading)
     scores = {form: row.score(*leading) for form, row in forms.items() if row.is_probability}
     differences = {form: score - reference for form, score in scores.items()}
+    if AS_GIVEN in scores:
+        differences[OVERCONFIDENT] = forms[AS_GIVEN].overconfidence(options.weights)
     if len(scores) == 2:
         differences[GAINED] = scores[RECALIBRATED] - scores[AS_GIVEN]
     of_constant = reference(np.ones(len(base.runs)))

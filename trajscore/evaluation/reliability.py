@@ -12,14 +12,12 @@ from trajscore.core.policy import MIN_RUNS_PER_BIN
 from trajscore.core.run_sums import PART_STARTS, run_sums, step_parts
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import bins_of
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.within_runs import run_numbers
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.inference.intervals import wilson_interval
 
 _MOST_BINS = 10
-# Of two gaps on different sides, the smaller is named if it is at least this share of the larger.
-_WORTH_NAMING = 0.35
 
 
 class Bins(NamedTuple):
@@ -37,12 +35,38 @@ class Bins(NamedTuple):
         gaps = np.abs(self.rate - self.forecast)
         return float(self.weight @ gaps / self.weight.sum()) if len(gaps) else np.nan
 
-    def largest_gaps(self) -> list[int]:
-        """Return the bins to name: the largest gap beyond chance, and one on the other side."""
-        gap = self.weight * (self.rate - self.forecast)
-        gap = np.where((self.low <= self.forecast) & (self.forecast <= self.high), 0.0, gap)
-        sides = [int(np.argmax(side * gap)) for side in (1, -1) if (side * gap > 0).any()]
-        return sorted(k for k in sides if abs(gap[k]) >= _WORTH_NAMING * np.abs(gap).max())
+
+class Stated(NamedTuple):
+    """What a predictor says at many steps, from lowest to highest, and what happens there."""
+
+    low: float
+    high: float
+    forecast: float
+    rate: float
+
+
+def typical(data: Evaluation, key: tuple[str, str]) -> Stated:
+    """Return what a row says at the middle half of all steps, and how many runs succeed there.
+
+    Where the middle is right and the rest is not, the lower or upper quarter: the one that is more
+    wrong. Groups change none of these.
+    """
+    X = data.traces[key]
+    weight = data.options.weights.of(X).cells()
+    label = data.runs.labels[run_numbers(X)]
+    quarter = bins_of(X.cells, weight, 4, "quantile")
+    parts = []
+    for place in ((1, 2), (0,), (3,)):
+        of_part = np.isin(quarter, place) & (weight > 0)
+        if of_part.any():
+            w = weight[of_part]
+            cells = X.cells[of_part]
+            means = np.average(cells, weights=w), np.average(label[of_part], weights=w)
+            parts.append((float(w.sum()), Stated(cells.min(), cells.max(), *map(float, means))))
+    gaps = np.array([abs(part.rate - part.forecast) for _, part in parts])
+    share = np.array([weight_of_part for weight_of_part, _ in parts])
+    middle_is_right = gaps[0] < np.average(gaps, weights=share) / 2
+    return parts[int(np.argmax(gaps)) if middle_is_right else 0][1]
 
 
 def reliability(data: Evaluation, key: tuple[str, str], part: str | None = None) -> Bins:
@@ -64,10 +88,11 @@ def reliability(data: Evaluation, key: tuple[str, str], part: str | None = None)
     run = run_numbers(X)[used]
     if not len(cells):
         return Bins(*np.empty((5, 0)))
-    n_bins = int(np.clip(len(np.unique(unit[run])) // (2 * MIN_RUNS_PER_BIN), 1, _MOST_BINS))
-    bins = bins_of(cells, w, n_bins, "quantile")
     label = data.runs.labels[run]
     unit = unit[run]
+    n_runs = _effective_runs(w * (label - np.average(label, weights=w)), run, unit)
+    n_bins = int(np.clip(n_runs // (2 * MIN_RUNS_PER_BIN), 1, _MOST_BINS))
+    bins = bins_of(cells, w, n_bins, "quantile")
     total = np.bincount(bins, w, n_bins)
     with np.errstate(invalid="ignore", divide="ignore"):
         forecast = np.bincount(bins, w * cells, n_bins) / total
@@ -82,6 +107,13 @@ def reliability(data: Evaluation, key: tuple[str, str], part: str | None = None)
     enough = n >= MIN_RUNS_PER_BIN
     columns = (forecast, rate, low, high, total / total.sum())
     return Bins(*(np.asarray(column, dtype=np.float64)[enough] for column in columns))
+
+
+def _effective_runs(residual: FloatArray, run: IntArray, unit: IntArray) -> float:
+    """Return how many runs vary as much as these do, of which those of a unit may be alike."""
+    by_run = float((np.bincount(run, residual) ** 2).sum())
+    by_unit = float((np.bincount(unit, residual) ** 2).sum())
+    return len(np.unique(run)) * min(1.0, by_run / by_unit if by_unit else 1.0)
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,15 @@ class Row:
         other = run_sums(opposite(labels), self.traces, score, weights)
         return MeanOfRuns(sums.total, None, other.total, sums.divisor)
 
+    def overconfidence(self, weights: StepWeights) -> MeanOfRuns:
+        """Return how much more success is forecast than happens, and with each end turned round."""
+        of_runs = weights.of(self.traces)
+        divisor = of_runs.divisor()
+        said = np.add.reduceat(of_runs.cells() * self.traces.cells, self.traces.offsets[:-1])
+        labels = self.runs.labels
+        other = said - opposite(labels) * divisor
+        return MeanOfRuns(said - labels * divisor, None, other, divisor)
+
     @property
     def outside(self) -> BoolArray:
         """Whether each value lies outside [0, 1] by more than rounding."""

@@ -24,7 +24,7 @@ from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import FORMS, RECALIBRATED
 from trajscore.evaluation.reliability import WrongRun, worst_runs
 from trajscore.evaluation.runs import number_of_runs
-from trajscore.report._disclosures import RUN_SCORE, runs_that_count
+from trajscore.report._disclosures import COUNTED_AS, RUN_SCORE, runs_that_count
 from trajscore.report.glossary import TEMPLATES
 from trajscore.report.numbers import of_hundred
 from trajscore.report.verdicts import of_stopping
@@ -180,13 +180,15 @@ def _about(data: Evaluation) -> str:
     """Say what was judged, when, and by which version."""
     facts = data.facts
     source = data.source
-    rate = f"{of_hundred(facts.rate_of_runs)}% as counted here"
-    hidden = f" of {facts.n_known:,} observed, {rate}" if facts.n_known < facts.n_counted else ""
+    hidden = ""
+    if facts.n_known < facts.n_counted:
+        n = f"{facts.n_counted - facts.n_known:,}"
+        hidden = f", {n} without an outcome counted {COUNTED_AS[facts.censored]}"
     parts = [
         Path(source.name).name or "data given in Python",
         runs_that_count(facts),
         f"{facts.n_steps:,} steps",
-        f"{of_hundred(facts.success_rate)}% {succeeded(data)}{hidden}",
+        f"{of_hundred(facts.rate_of_runs)}% {succeeded(data)}{hidden}",
         f"judged {source.created[:10]}, trajscore {source.version}",
     ]
     return " · ".join(parts)

@@ -52,10 +52,12 @@ class Report(Evaluation):
         Runs that do not count, or in success rates alone: predictor ("all"), reason, n_runs.
     cards : DataFrame indexed by predictor
         What to do: "use as it is", "recalibrate", "do not use", "recalibrate first" (a signal that
-        has no score yet) or "too few runs", with about how many more are needed (n_needed); and the
-        margins of the leading score over the base rate, as given and recalibrated, and the gain
-        between them, with the intervals that decided it. They hold for all predictors at once, so
-        that at most 5% of reports have a card that is wrong. only_value: that of a predictor that
+        has no score yet) or "too few runs", with about how many more are needed (n_needed).
+        at_its_word: whether what it says is what happens: "yes", "no" or "not known yet". Then the
+        margins of the leading score over the base rate, as given and recalibrated, the gain between
+        them, and overconfidence, how much more success it states on average than happens, with the
+        intervals that decided both. They hold for all predictors at once, so that at most 5% of
+        reports have a card that is wrong, and as many are wrong on a predictor's word. only_value: that of a predictor that
         does not vary, else NaN. signal_high: the most that an increasing map of many runs may gain.
         tied: whether these runs do not distinguish a predictor from the best, or it is behind by
         less than matters.

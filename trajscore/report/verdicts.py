@@ -44,7 +44,8 @@ def verdicts(data: Evaluation) -> list[str]:
         reason = card_reason(best, data)
         if not best.varies:
             reason = f"it {reason}"
-        parts = [f"{name}: {best.action}", reason, *against_counting(data, name)]
+        word = f"at its word: {best.at_its_word}"
+        parts = [f"{name}: {best.action}", word, reason, *against_counting(data, name)]
         by = [] if data.by is None else data.by.index.unique("by")
         groups = [f" By {kind}, {of_groups(data, kind, name)}" for kind in by]
         sentences.append("; ".join(parts) + "." + "".join(groups))

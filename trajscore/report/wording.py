@@ -1,6 +1,7 @@
 """The answer of a report in words: each sentence is a function, with its condition.
 
-All take an `Evaluation`. They say what to do, why, what comes next, and what makes it doubtful.
+All take an `Evaluation`. They say whether the predictor that is ahead can be taken at its word and
+whether it informs, what comes next, what others need, and what makes all this doubtful.
 """
 
 from __future__ import annotations
@@ -25,13 +26,12 @@ from trajscore.evaluation.recommendation import (
     Action,
     OtherChoice,
     Recommendation,
-    difference,
+    Shown,
     have_too_few_runs,
 )
-from trajscore.evaluation.reliability import reliability
+from trajscore.evaluation.reliability import typical
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import COUNTED_AS, left_out
-from trajscore.report.numbers import of_hundred, with_interval
 from trajscore.report.verdicts import (
     card_reason,
     is_above_live_counting,
@@ -56,34 +56,56 @@ class Light(StrEnum):
 
 
 class Reason(NamedTuple):
-    """The answer to a question: "Why", "What would settle it", "What would change the choice"."""
+    """The answer to a question: "The others", "What would change the answer"."""
 
     question: str
     text: str
 
 
+class Statement(NamedTuple):
+    """What these runs show of a question: "Can judge be taken at its word? No: ..."."""
+
+    question: str
+    shown: Shown
+    text: str
+
+    @property
+    def reply(self) -> str:
+        """The answer without the question."""
+        return f"{opening(self.shown)}: {self.text}."
+
+
 class Answer(NamedTuple):
-    """What to do, what would change that, and how far to trust it."""
+    """What these runs show of the predictor that is ahead, what to do, and how far to trust it."""
 
     predictor: str  # to use, or the one that more runs would settle; "" for none
     action: str  # a card
-    headline: str
-    reason: Reason
+    statements: list[Statement]  # can it be taken at its word, does it inform? what is shown first
+    reason: Reason | None
     advice: str  # the next step
+    budget: str  # what runs count as that a budget stopped; "" where there are none
     light: Light
     doubts: list[str]  # the reasons, worst first
-    unobserved: str  # what runs without an outcome count as, where no reason says so
+    unobserved: str  # what runs without an outcome count as, where nothing else says so
     before: str  # what comes before what to accept and stop, where it may not hold
     notes: list[str]  # what a reader should know of predictors and runs
 
     @property
+    def headline(self) -> str:
+        """What is shown, or else what is not known yet, in one line."""
+        first = self.statements[0]
+        return f"{first.question} {first.reply}"
+
+    @property
     def lines(self) -> list[str]:
-        """The answer, what would change it, and the next step, without marks of bold words."""
-        return [self.headline, ": ".join(self.reason).replace("**", ""), f"Next: {self.advice}"]
+        """The answer, the next step and what may change it, without marks of bold words."""
+        said = [f"{each.question} {each.reply}" for each in self.statements]
+        why = [": ".join(self.reason).replace("**", "")] if self.reason else []
+        return [*said, f"Next: {self.advice}", *why, *filter(None, [self.budget])]
 
 
 def answer(data: Evaluation) -> Answer:
-    """Return which predictor to use, what would change that, and how sound the data are."""
+    """Return what is shown of the predictor that is ahead, and how sound the data are."""
     best = _best(data)
     problems = [visible(text) for text in _problems(data)]
     looks = [visible(text) for text in _looks(data)]
@@ -91,51 +113,107 @@ def answer(data: Evaluation) -> Answer:
     if problems or looks:
         light = Light.PROBLEM if problems else Light.LOOK
     doubts = problems + looks
-    hidden = visible(of_unobserved(data))
+    budget = of_budget(data)
+    hidden = "" if budget else visible(of_unobserved(data))
     is_unsaid = bool(data.facts.n_censored and doubts and hidden not in doubts)
-    question, text = reason(data)
+    why = reason(data)
     by_stops = [of_choice(data, choice) for choice in _by_stops(data)]
     return Answer(
         predictor="" if best.action == Action.AVOID or _is_small(best) else best.predictor,
         action=str(best.action),
-        headline=visible(headline(data)),
-        reason=Reason(question, visible(text)),
+        statements=[each._replace(text=visible(each.text)) for each in statements(data)],
+        reason=why and Reason(why.question, visible(why.text)),
         advice=visible(next_step(data)),
+        budget=visible(budget),
         light=light,
-        doubts=doubts or [f"{hidden} {of_length(data)}"],
+        doubts=doubts or [f"{hidden} {of_length(data)}".lstrip()],
         unobserved=hidden if is_unsaid else "",
         before=before_rules(data),
         notes=[*map(note_text, data.remarks), *map(visible, by_stops)],
     )
 
 
-# -------------------------------------------------------------------- what to do
+# -------------------------------------------------------------------- two questions
 
 
-def headline(data: Evaluation) -> str:
-    """Say what to do with the predictor that is ahead."""
+def statements(data: Evaluation) -> list[Statement]:
+    """Answer both questions: in this order, unless only the second one is settled."""
+    if _best(data).informs != Shown.OPEN and _best(data).at_its_word == Shown.OPEN:
+        return [of_its_worth(data, _subject(data)), of_its_word(data, "it")]
+    return [of_its_word(data, _subject(data)), of_its_worth(data, "it")]
+
+
+def _subject(data: Evaluation) -> str:
+    """Name the predictor that is ahead, as the first question does."""
     best = _best(data)
+    n = len(data.recommendations)
     name = _quoted(best.predictor)
-    more = f"{best.n_needed:,}"
-    if best.action == Action.AVOID:
-        return _use_none(data, name)
+    if n == 1 or _is_small(best) or best.informs == Shown.NO:
+        return name
+    return f"{name}, the best of {n}," if best.is_useful else f"{name}, ahead so far,"
+
+
+def of_its_word(data: Evaluation, subject: str) -> Statement:
+    """Say whether the predictor that is ahead can be taken at its word."""
+    best = _best(data)
+    question = f"Can {subject} be taken at its word?"
+    if best.has_too_few_runs:
+        return Statement(question, Shown.OPEN, "there are too few runs to say anything")
+    if AS_GIVEN not in data.forms_of(best.predictor):
+        return Statement(question, Shown.NO, "as given it is not a probability")
+    return Statement(question, best.at_its_word, _said_and_happened(data, best))
+
+
+def _said_and_happened(data: Evaluation, best: Recommendation) -> str:
+    """Say what happens where a predictor says what it mostly says."""
+    stated = typical(data, (best.predictor, AS_GIVEN))
+    said, low, high = (f"{value:.0%}" for value in (stated.forecast, stated.low, stated.high))
+    if low != high:
+        said = f"about {said} ({low} to {high})"
+    happened = f"where it says {said}, {stated.rate:.0%} succeed"
+    if best.at_its_word == Shown.OPEN:
+        return f"{happened}, which may be chance; more runs would tell"
+    return happened
+
+
+def of_its_worth(data: Evaluation, subject: str) -> Statement:
+    """Say whether the predictor that is ahead knows more than the success rate does."""
+    best = _best(data)
+    question = f"Does {subject} know anything?"
+    how = "" if best.form == AS_GIVEN else "recalibrated, "
+    if best.informs == Shown.NO:
+        if len(data.recommendations) > 1:
+            question = f"Does any of these {len(data.recommendations)} know anything?"
+        return Statement(question, Shown.NO, _worth_nothing(data))
+    more = f"about {best.n_needed:,} more runs could settle it"
     if _is_small(best):
-        n = number_of_runs(best.n_runs)
-        return f"Too few runs to say anything: read these {n}, and collect about {more} more."
+        return Statement(question, Shown.OPEN, more)
     if best.action == Action.UNSCORED:
-        return f"Not known yet whether to use {name}: it has no score."
+        return Statement(question, Shown.OPEN, "it has no score until it is recalibrated")
+    worth = f"{how}it gets {_share(best)} of the way from the success rate to certainty"
     if best.action == Action.TOO_FEW:
-        return f"Not known yet whether to use {name}: about {more} more runs could settle it."
-    how = " as it is" if best.action == Action.USE else " and recalibrate it"
-    return f"Use {name}{how}{_not_in(data, best.predictor)}{_proviso(data, best)}."
+        return Statement(question, Shown.OPEN, f"{worth}; {more}")
+    if counting := not_above_counting(data, best.predictor):
+        worth += f"; but {counting}, which costs nothing"
+    if not _is_settled(data):
+        worth = f"if the {_hidden(data)} without an outcome {_stands_for(data)}, {worth}"
+    return Statement(question, Shown.YES, worth + _not_in(data, best.predictor))
 
 
-def _use_none(data: Evaluation, name: str) -> str:
-    """Say that no predictor is to be used, and whether that is because none varies."""
-    varies = any(each.varies for each in data.recommendations.values())
-    if len(data.recommendations) == 1:
-        return f"Do not use {name}." if varies else f"Do not use {name}: it does not vary."
-    return "Use none of these." if varies else "Use none of these: no predictor varies."
+def _worth_nothing(data: Evaluation) -> str:
+    """Say of predictors that none is to be used, and whether that is because none varies."""
+    several = len(data.recommendations) > 1
+    if not any(each.varies for each in data.recommendations.values()):
+        return "no predictor varies" if several else "it does not vary"
+    least = f"{MATERIAL_SHARE:.0%} of the way from the success rate to certainty"
+    who = "none of them gets" if several else "it does not get"
+    return f"{who} even {least}, the least that matters"
+
+
+def _share(best: Recommendation) -> str:
+    """Write how far a predictor leads from the success rate to certainty, with its interval."""
+    value, low, high = (f"{100 * best.share(each) + 0.0:.0f}%" for each in best.margin)
+    return f"{value} [{low}, {high}]"
 
 
 def _not_in(data: Evaluation, name: str) -> str:
@@ -146,48 +224,22 @@ def _not_in(data: Evaluation, name: str) -> str:
     is_bad = (cards["card"] == Action.AVOID) | (cards["recalibrated_high"] < 0)
     is_shown = ~have_too_few_runs(cards) & (cards["p_value"] < GROUP_ERROR_RATE)
     groups = cards.index[is_bad & is_shown]
-    return f", but not in {listed(map(' '.join, groups))}" if len(groups) else ""
+    return f", but do not use it in {listed(map(' '.join, groups))}" if len(groups) else ""
 
 
-def _proviso(data: Evaluation, best: Recommendation) -> str:
-    """Say what the answer depends on; else what values mean, where that is not what they say."""
-    if not _is_settled(data):
-        return f", if the {_hidden(data)} without an outcome {_stands_for(data)}"
-    if AS_GIVEN not in data.forms_of(best.predictor):
-        return ": as given it is not a probability"
-    bins = reliability(data, (best.predictor, AS_GIVEN))
-    gaps = [f"{bins.forecast[k]:.0%}, {bins.rate[k]:.0%} succeed" for k in bins.largest_gaps()]
-    if best.action != Action.USE:
-        return f": where it says {' and where it says '.join(gaps)}" if gaps else ""
-    if gaps:
-        return f": at worst, where it says {gaps[0]}"
-    return ": these runs show no gap between what it says and what happens"
+# -------------------------------------------------------------------- the others, and what next
 
 
-# -------------------------------------------------------------------- why, and what next
-
-
-def reason(data: Evaluation) -> Reason:
-    """Say why, and what would change or settle the answer."""
+def reason(data: Evaluation) -> Reason | None:
+    """Say what would change the answer, or what the other predictors need to be ahead."""
     best = _best(data)
-    base = base_rate(data)
-    name = _quoted(best.predictor)
     if not _is_settled(data):
-        drop = "--censored drop" if data.source.command else "censored='drop'"
         other = _other_answer(data, data.other_choice("observed"))
         return Reason(
-            "What would change the choice",
+            "What would change the answer",
             f"What became of the {_hidden(data)} without an outcome, which count "
             f"{COUNTED_AS[data.facts.censored]} here. **If you do not know their outcomes yet, the "
-            f"answer is: {other}.** Leave them out then: {drop}.",
-        )
-    if not any(each.varies for each in data.recommendations.values()):
-        return Reason("Why", "A number that never changes cannot tell good runs from bad.")
-    if best.action == Action.AVOID:
-        return Reason(
-            "Why",
-            f"No predictor, even recalibrated, cuts the loss of always saying {base} by "
-            f"{MATERIAL_SHARE:.0%}, the least that matters.",
+            f"answer is: {other}.** Leave them out then: {_drop(data)}.",
         )
     if _is_small(best):
         enough = MIN_RUNS_PER_OUTCOME
@@ -196,38 +248,29 @@ def reason(data: Evaluation) -> Reason:
             f"With fewer than {enough} successes or {enough} failures, chance alone makes a "
             f"predictor look good or bad.",
         )
-    if best.action == Action.UNSCORED:
-        text = f"Only a probability has a score: {name} is none until it is recalibrated."
-        return Reason("Why", text)
-    margin = _margin(best, data)
-    if best.action == Action.TOO_FEW:
-        return Reason(
-            "What would settle it",
-            f"{best.n_needed:,} more runs with an outcome, if {name} keeps its margin of {margin}.",
-        )
-    better = f"It is {margin} better than always saying {base}"
-    if counting := not_above_counting(data, best.predictor):
-        return Reason("Why", f"{better}, but {counting}, which costs nothing.")
-    return Reason("Why", f"{better}. What would change the choice: {_what_would_change(data)}.")
+    _, *others = data.recommendations.values()
+    if not others or best.action == Action.AVOID:
+        return None
+    tied = _tied(data)
+    rest = [each for each in others if _quoted(each.predictor) not in tied]
+    shown = [f"{listed(tied, _FEW_NAMED)} may be as good"] if tied else []
+    shown += [of_other(each) for each in rest[:_FEW_NAMED]]
+    if len(rest) > _FEW_NAMED:
+        shown.append(f"{len(rest) - _FEW_NAMED} more are behind these")
+    return Reason("The others" if len(others) > 1 else "The other one", f"{'; '.join(shown)}.")
 
 
-def _what_would_change(data: Evaluation) -> str:
-    """Say what would make another predictor the better choice: a better one, or what it costs."""
-    best, *others = data.recommendations.values()
-    useful = [each for each in others if each.is_useful]
-    if not others:
-        return "A better predictor; this is the only one here"
-    if not useful:
-        return "A better predictor; no other one is useful"
-    if tied := _tied(data):
-        return f"Cost, as {listed(tied, _FEW_NAMED)} may be as good"
-    other = next((each for each in useful if each.action == Action.USE), useful[0])
-    how = " as it is" if other.action == Action.USE else ", recalibrated,"
-    behind = ""
-    if data.pairs is not None:
-        lead = difference(data.pairs, best.predictor, other.predictor)
-        behind = f" and is {with_interval(lead, data.digits)}{data.options.unit} behind"
-    return f"Cost, as {_quoted(other.predictor)}{how} is useful{behind}"
+def of_other(each: Recommendation) -> str:
+    """Say of a predictor that is behind what it needs, or lacks."""
+    name = _quoted(each.predictor)
+    if each.is_useful:
+        return f"{name} is useful, but behind"
+    if each.action == Action.AVOID:
+        return f"{name} {'knows nothing of use' if each.varies else 'does not vary'}"
+    if each.action == Action.UNSCORED:
+        return f"{name} has no score until it is recalibrated"
+    wrong = "cannot be taken at its word, and " if each.at_its_word == Shown.NO else ""
+    return f"{name} {wrong}needs about {each.n_needed:,} more runs"
 
 
 def next_step(data: Evaluation) -> str:
@@ -239,17 +282,28 @@ def next_step(data: Evaluation) -> str:
             f"Find out what became of the {_hidden(data)} without an outcome, before you act on "
             f"these scores."
         )
+    if _is_small(best):
+        n = number_of_runs(best.n_runs)
+        return f"Collect about {best.n_needed:,} more runs. Until then, read these {n}."
     if best.action == Action.AVOID:
         return (
             "Try another predictor, or ask the model another way: the user guide's page \u201cGet "
             "confidences\u201d says how."
         )
-    if best.is_open:
-        collect = "Collect more runs" if best.action == Action.TOO_FEW else "Recalibrate it"
-        return f"{collect}. Until then, read runs, and do not act on these scores."
-    act = "Accept and stop new runs by the thresholds below"
+    if best.action == Action.UNSCORED:
+        return "Recalibrate it. Until then, read runs, and do not act on these scores."
+    if best.action == Action.TOO_FEW:
+        return (
+            f"Collect about {best.n_needed:,} more runs. Until then, read runs, and do not act on "
+            f"these scores."
+        )
+    act = f"Use {_quoted(name)} as it is: accept and stop new runs by the thresholds below"
     if best.action == Action.RECALIBRATE:
-        act = "Recalibrate new runs, then accept and stop them by the thresholds below"
+        how = "--code shows how" if data.source.command else f"report.forecaster({name!r})"
+        act = (
+            f"Recalibrate {_quoted(name)} ({how}), then accept and stop new runs by the thresholds "
+            f"below"
+        )
     if not_above_counting(data, name) and not is_above_live_counting(data, name):
         return (
             f"{act}, if {_quoted(name)} costs you nothing; if it does, forecast by the success "
@@ -257,7 +311,7 @@ def next_step(data: Evaluation) -> str:
         )
     if tied := _tied(data):
         names = listed([_quoted(name), *tied], _FEW_NAMED)
-        return f"{act}, or use another of {names} if it costs you less."
+        return f"{act}, or use the cheapest of {names}."
     return f"{act}."
 
 
@@ -288,8 +342,6 @@ def of_choice(data: Evaluation, choice: str) -> str:
         n_all = data.facts.n_runs
         status = "has no outcome" if alone else "have no outcome"
         counted = f"counted {COUNTED_AS[data.facts.censored]}"
-        if other.stays:
-            status += _stopped_by(data)
     elif choice == "lost":
         status = "was lost by the harness" if alone else "were lost by the harness"
         counted = "left out"
@@ -306,6 +358,22 @@ def of_choice(data: Evaluation, choice: str) -> str:
 def of_unobserved(data: Evaluation) -> str:
     """Say how many runs have no outcome, and whether the answer depends on them."""
     return of_choice(data, "observed") if _n_hidden(data) else "Every run has an outcome."
+
+
+def of_budget(data: Evaluation) -> str:
+    """Say what the runs count as that a budget stopped, and what the answer is without them."""
+    if not _are_stopped_by_budget(data):
+        return ""
+    meta = data.ends[data.ends["y"] == CENSORED]
+    reasons = listed(meta["stop_reason"].dropna().unique()) if "stop_reason" in meta else ""
+    runs = f"{_hidden(data)} hit {reasons or 'a budget'}"
+    alone = "counts" if data.facts.n_censored == 1 else "count"
+    other = data.other_choice("observed")
+    then = "the same" if other.stays else _other_answer(data, other)
+    return (
+        f"{runs} and {alone} {COUNTED_AS[data.facts.censored]}; left out ({_drop(data)}), the "
+        f"answer is {then}."
+    )
 
 
 def _what_stays(data: Evaluation, other: OtherChoice) -> str:
@@ -330,16 +398,19 @@ def _other_answer(data: Evaluation, other: OtherChoice) -> str:
     if best.is_open:
         return "not known yet"
     how = " as it is" if best.action == Action.USE else ", recalibrated"
-    return f"use {_quoted(best.predictor)}{how} ({_margin(best, data)})"
+    return f"use {_quoted(best.predictor)}{how} ({_share(best)} of the way to certainty)"
 
 
-def _stopped_by(data: Evaluation) -> str:
-    """Say what stopped the runs without an outcome, if all were stopped by one reason."""
-    meta = data.rows.base.traces.meta
-    if "stop_reason" not in meta:
-        return ""
-    reasons = meta["stop_reason"][~data.runs.observed].dropna().unique()
-    return f", all stopped by {reasons[0]}" if len(reasons) == 1 else ""
+def _are_stopped_by_budget(data: Evaluation) -> bool:
+    """Whether it is known of all runs without an outcome that a budget stopped them.
+
+    Where stop reasons are known, `select_runs` leaves out the others.
+    """
+    return _n_hidden(data) > 0 and data.runs.stops is not None
+
+
+def _drop(data: Evaluation) -> str:
+    return "--censored drop" if data.source.command else "censored='drop'"
 
 
 def _by_stops(data: Evaluation) -> list[str]:
@@ -364,7 +435,8 @@ def _problems(data: Evaluation) -> Iterator[str]:
 def _looks(data: Evaluation) -> Iterator[str]:
     """Return what a reader should look at once."""
     limit = MAX_SHARE_UNCLEAR * data.facts.n_runs
-    if _is_settled(data) and data.facts.n_censored > limit:
+    hidden_is_clear = not _is_settled(data) or _are_stopped_by_budget(data)
+    if data.facts.n_censored > limit and not hidden_is_clear:
         yield of_unobserved(data)
     for choice in _by_stops(data):
         if not data.other_choice(choice).stays:
@@ -401,11 +473,6 @@ def _is_length_related(data: Evaluation) -> bool:
 # -------------------------------------------------------------------- parts of sentences
 
 
-def base_rate(data: Evaluation) -> str:
-    """Write the best constant, the success rate of steps: "41%"."""
-    return f"{of_hundred(data.facts.rate)}%"
-
-
 def succeeded(data: Evaluation) -> str:
     """Say what a successful run did: "won", as its column is named, or "succeeded"."""
     name = data.source.outcome.lower()
@@ -429,8 +496,8 @@ def _is_small(best: Recommendation) -> bool:
 
 
 def _is_settled(data: Evaluation) -> bool:
-    """Whether the answer stays without the runs that have no outcome."""
-    return data.other_choice("observed").stays
+    """Whether the answer stays without the runs that have no outcome, or a budget stopped them."""
+    return _are_stopped_by_budget(data) or data.other_choice("observed").stays
 
 
 def _n_hidden(data: Evaluation) -> int:
@@ -456,8 +523,3 @@ def _tied(data: Evaluation) -> list[str]:
 def _quoted(name: str) -> str:
     """Name a predictor in a sentence; quoted, where its name has several words."""
     return f"\u201c{name}\u201d" if " " in name else name
-
-
-def _margin(best: Recommendation, data: Evaluation) -> str:
-    """Write the margin of the form that is spoken of, with its interval."""
-    return f"{with_interval(best.margin, data.digits)}{data.options.unit}"

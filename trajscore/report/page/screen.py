@@ -15,7 +15,7 @@ from trajscore.evaluation.acting import LOST, PRICE, price_text
 from trajscore.evaluation.groups import shown_groups
 from trajscore.evaluation.options import AS_GIVEN, FORMS, columns_of
 from trajscore.evaluation.recommendation import Action, Interval, Recommendation
-from trajscore.evaluation.reliability import Bins, reliability
+from trajscore.evaluation.reliability import Bins, reliability, typical
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import COUNTED_AS
 from trajscore.report.glossary import TEMPLATES
@@ -23,7 +23,7 @@ from trajscore.report.numbers import fixed, of_hundred, with_interval
 from trajscore.report.page.charts import Axis, Plot, axis_of, path
 from trajscore.report.page.view import View, quote
 from trajscore.report.verdicts import card_reason, of_groups, opening
-from trajscore.report.wording import Light, base_rate, outcome_of
+from trajscore.report.wording import Light, outcome_of
 
 STYLES = {
     Action.USE: "use",
@@ -45,7 +45,6 @@ def screen(view: View) -> dict[str, Any]:
     data = view.data
     parts: dict[str, Any] = {
         "light": _LIGHTS[of.answer.light],
-        "rate": base_rate(data),
         "unknown": f", unknown outcomes {COUNTED_AS[data.facts.censored]}"
                    * bool(data.facts.n_censored),
         "price": f"{PRICE:g}", "lost": f"{LOST:g}",
@@ -96,10 +95,10 @@ def said_against_happened(
             plot.line(of_form.forecast[first:last], of_form.rate[first:last], form)
         plot.points(of_form.forecast, of_form.rate, form)
     if notes:
-        for form, of_form in bins.items():
-            for k in of_form.largest_gaps() if form == AS_GIVEN else []:
-                text = f"said {of_form.forecast[k]:.0%}, {of_form.rate[k]:.0%} {view.won}"
-                plot.note(of_form.forecast[k], of_form.rate[k], text, f"strong {form}")
+        if AS_GIVEN in bins:
+            stated = typical(data, (name, AS_GIVEN))
+            text = f"said {stated.forecast:.0%}, {stated.rate:.0%} {view.won}"
+            plot.note(stated.forecast, stated.rate, text, f"strong {AS_GIVEN}")
         for form, of_form in bins.items():
             inner = of_form.forecast.argsort()[len(of_form.rate) // 2]
             order = np.argsort(np.abs(of_form.forecast - of_form.forecast[inner]))

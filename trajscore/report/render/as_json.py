@@ -83,8 +83,13 @@ def _answer(screen: FirstScreen) -> dict[str, Any]:
         "predictor": stated.predictor or None,
         "action": stated.action,
         "headline": stated.headline,
-        "reason": stated.lines[1],
+        "statements": [
+            {"question": each.question, "answer": each.shown, "text": each.text}
+            for each in stated.statements
+        ],
         "next": stated.advice,
+        "reason": stated.reason and ": ".join(stated.reason).replace("**", ""),
+        "budget": stated.budget or None,
         "accept": texts.get("accept"),
         "stop": texts.get("stop"),
         "read_first": texts.get("worst"),

@@ -18,13 +18,16 @@ def to_markdown(data: Evaluation) -> str:
     """Return the first screen, then margins, verdicts, notes and disclosures, folded."""
     screen = first_screen(data)
     stated = screen.answer
+    why = stated.reason
     shown = [of for of in tables_of(data) if of.title == MARGINS or of.sentence]
     settings = [f"**{name}**: {escaped(text)}" for name, text in disclosures(data).items()]
     parts = [
         f"# {escaped(stated.headline)}",
-        f"**{stated.reason.question}:** {escaped(stated.reason.text, bold=True)}",
+        *(f"**{each.question}** {escaped(each.reply)}" for each in stated.statements[1:]),
         f"**Next:** {escaped(stated.advice)}",
-        table(["predictor", "what to do", "why"], _cards(data)),
+        f"**{why.question}:** {escaped(why.text, bold=True)}" if why else "",
+        escaped(stated.budget),
+        table(["predictor", "what to do", "at its word", "why"], _cards(data)),
         _actions(screen),
         f"**Data: {stated.light}.** {escaped(stated.doubts[0])}",
         escaped(screen.about),
@@ -61,7 +64,7 @@ def _actions(screen: FirstScreen) -> str:
 def _cards(data: Evaluation) -> Iterator[list[str]]:
     for name, best in data.recommendations.items():
         why = filter(None, [card_reason(best, data), not_above_counting(data, name)])
-        yield [name, str(best.action), "; ".join(why)]
+        yield [name, str(best.action), str(best.at_its_word), "; ".join(why)]
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

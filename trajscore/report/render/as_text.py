@@ -18,7 +18,7 @@ from trajscore.report._first_screen import FirstScreen, first_screen, without_ma
 from trajscore.report.numbers import fixed
 from trajscore.report.render.tables import Table, tables_of
 from trajscore.report.verdicts import card_reason, of_groups, of_stopping, verdicts
-from trajscore.report.wording import answer, base_rate
+from trajscore.report.wording import answer
 
 _MOST_ROWS = 10
 _MOST_NOTES = 2
@@ -87,9 +87,10 @@ def _table(data: Evaluation, names: list[str]) -> str:
     short = short_names(names)
     digits = data.digits
     rows = [data.recommendations[name] for name in names]
-    columns = {"what to do": [str(row.action) for row in rows]}
-    if Action.TOO_FEW in columns["what to do"]:
-        columns["more runs"] = [f"{row.n_needed:,}" if row.n_needed else "" for row in rows]
+    columns = {
+        "what to do": [str(row.action) for row in rows],
+        "at its word": [str(row.at_its_word) for row in rows],
+    }
     for form, words in FORMS.items():
         margins = [row.interval(form).estimate for row in rows]
         columns[words] = ["" if pd.isna(value) else fixed(value, digits, "+") for value in margins]
@@ -104,8 +105,10 @@ def _about(data: Evaluation, names: list[str]) -> list[str]:
         actions = ", ".join(f"{action} {n}" for action, n in rest.items())
         sentences.append(f"and {number_of(len(more), 'more predictor')}: {actions}")
     unit = data.options.unit and f", in{data.options.unit}"
-    base = f"always saying {base_rate(data)}, the success rate of steps"
-    sentences.append(f"Margins of {data.score_name}, the score, over {base}{unit}.")
+    sentences.append(
+        f"As given, recalibrated: margins of {data.score_name}, the score, over always saying the "
+        f"success rate{unit}."
+    )
     rows = [data.recommendations[name] for name in names[:_MOST_ROWS]]
     sentences += [f"{row.predictor} {card_reason(row, data)}." for row in rows if not row.varies]
     if data.monitoring is not None:

@@ -37,7 +37,7 @@
     if (value > 0 && value < 1) return String(Math.floor(10 * value + 0.5 + 1e-9) / 10);
     return String(Math.floor(value + 0.5 + 1e-9));
   }
-  const cents = (cost) => Math.floor(100 * cost + 0.5 + 1e-9);
+  const ofHundredRuns = (cost) => String(Math.floor(100 * cost + 0.5 + 1e-9));
   const pathOf = (points) => "M" + points.map(([x, y]) => x.toFixed(2) + " " + y.toFixed(2)).join("L");
   function mark(tile, x, y, text) {
     const dot = tile.querySelector("circle"), words = tile.querySelector(".mark");
@@ -71,14 +71,14 @@
     const end = costs[0] <= costs[last] + 1e-9 ? 0 : last, least = Math.min(...costs);
     const lowest = costs.findIndex((cost) => cost <= least + 1e-9);
     const best = costs[lowest] < costs[end] - data.worth - 1e-9 ? lowest : end;
-    const everything = (cents(costs[0]) / 100).toFixed(2);
+    const everything = ofHundredRuns(costs[0]);
     if (best === last || best === 0) {
       write(fill(texts.every, {do: best === 0 ? "Accept" : "Review", all: everything}));
     } else {
       write(fill(texts.some, {
         f: data.score, t: t[best].toFixed(digits), a: ofHundred(a[best]),
         w: ofHundred(f[best] / a[best]),
-        c: (cents(costs[best]) / 100).toFixed(2), all: everything,
+        c: ofHundredRuns(costs[best]), all: everything,
       }));
     }
     const shares = a.concat(0);
@@ -87,7 +87,7 @@
     tile.querySelector("path.line").setAttribute("d", pathOf(order.map((k) => [100 * shares[k], height(k)])));
     mark(tile, 100 * shares[best], height(best),
       (best > 0 && best < last ? `from ${t[best].toFixed(digits)}: ` : "")
-      + (cents(costs[best]) / 100).toFixed(2));
+      + ofHundredRuns(costs[best]));
   }
 
   // The highest threshold that stops no more good runs than may be lost.
