@@ -142,7 +142,7 @@ def test_of_more_runs_than_the_sample_values_are_of_all(rng):
     assert "24,000 runs · 24,000 steps" in str(report)
     assert report.disclosures["base rate"] == expected.disclosures["base rate"]
     seen, text = int((report.runs.y >= 0).sum()), " ".join(str(report).split())
-    assert "8,000 runs hit a budget and count as failures" in text
+    assert "8,000 runs hit their budget and count as failures" in text
     assert f"the largest of {seen:,} runs with an outcome" in text
 
 

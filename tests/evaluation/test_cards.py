@@ -360,7 +360,7 @@ def test_of_those_tied_with_the_best_one_usable_as_it_is_comes_first(useful, qui
     assert cards["tied"].to_dict() == {"sharp": True, "plain": True, "noise": False}
     said = " ".join(str(report).split())
     assert "Next: Use plain as it is" in said
-    assert "Cost, as sharp may be as good" in said
+    assert "The others: sharp may be as good; noise knows nothing of use." in said
 
 
 def test_who_is_tied_with_the_best(useful, quick):

@@ -261,7 +261,7 @@ def reason(data: Evaluation) -> Reason | None:
 
 
 def of_other(each: Recommendation) -> str:
-    """Say of a predictor that is behind what it needs, or lacks."""
+    """Say of a predictor that is behind what it needs, or why it is."""
     name = _quoted(each.predictor)
     if each.is_useful:
         return f"{name} is useful, but behind"
@@ -365,8 +365,9 @@ def of_budget(data: Evaluation) -> str:
     if not _are_stopped_by_budget(data):
         return ""
     meta = data.ends[data.ends["y"] == CENSORED]
-    reasons = listed(meta["stop_reason"].dropna().unique()) if "stop_reason" in meta else ""
-    runs = f"{_hidden(data)} hit {reasons or 'a budget'}"
+    names = listed(meta["stop_reason"].dropna().unique()) if "stop_reason" in meta else ""
+    budget = "its budget" if data.facts.n_censored == 1 else "their budget"
+    runs = f"{_hidden(data)} hit {budget}{f' ({names})' * bool(names)}"
     alone = "counts" if data.facts.n_censored == 1 else "count"
     other = data.other_choice("observed")
     then = "the same" if other.stays else _other_answer(data, other)
