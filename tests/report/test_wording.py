@@ -144,8 +144,8 @@ def test_several_predictors_of_no_use_are_named_together():
 def test_a_budget_is_a_fact(stays, then):
     data = evaluation(SHOWN, stays=stays, n_hidden=12, command="trajscore report x", stops="known")
     assert wording.of_budget(data) == (
-        "12 runs hit their budget (max_steps) and count as failures; left out (--censored drop), the answer "
-        + then
+        "12 runs hit their budget (max_steps) and count as failures; left out (--censored drop), "
+        f"the answer {then}"
     )
     assert wording.before_rules(data) == ""
     assert wording.of_budget(evaluation(SHOWN, n_hidden=12)) == ""

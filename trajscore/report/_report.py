@@ -57,10 +57,10 @@ class Report(Evaluation):
         margins of the leading score over the base rate, as given and recalibrated, the gain between
         them, and overconfidence, how much more success it states on average than happens, with the
         intervals that decided both. They hold for all predictors at once, so that at most 5% of
-        reports have a card that is wrong, and as many are wrong on a predictor's word. only_value: that of a predictor that
-        does not vary, else NaN. signal_high: the most that an increasing map of many runs may gain.
-        tied: whether these runs do not distinguish a predictor from the best, or it is behind by
-        less than matters.
+        reports have a card that is wrong, and as many are wrong on a predictor's word. only_value:
+        that of a predictor that does not vary, else NaN. signal_high: the most that an increasing
+        map of many runs may gain. tied: whether these runs do not distinguish a predictor from the
+        best, or it is behind by less than matters.
     pairs : DataFrame or None
         What the leading score of each predictor, in the form its card speaks for, is above that of
         each other one, with intervals that hold for all pairs at once; None where none is a

@@ -146,11 +146,11 @@ def _row(view: View, name: str, axis: Axis) -> dict[str, Any]:
     drawn = view.screen.drawn
     why = card_reason(best, view.data)
     margin = best.as_given.estimate
-    as_given = ""
-    if not best.varies:
-        as_given = why
-    elif best.form != AS_GIVEN and not np.isnan(margin):
-        as_given = f"as given {fixed(margin, view.data.digits, '+')}"
+    as_given = why
+    if best.varies:
+        form = best.form != AS_GIVEN and not np.isnan(margin)
+        parts = [f"as given {fixed(margin, view.data.digits, '+')}"] if form else []
+        as_given = " · ".join([*parts, f"at its word: {best.at_its_word}"])
     return _interval(view, best.action, best.margin, axis) | {
         "name": name, "as_given": as_given, "card": str(best.action),
         "why": f"{why}.", "place": drawn.index(name) if name in drawn else -1,
