@@ -72,7 +72,7 @@ def evaluation(*best, stays=True, n_hidden=0, command="", stops=None):
         ),
         pytest.param(
             OPEN, "No: where it says about 74% (67% to 80%), 40% succeed.",
-            "Not known yet: recalibrated, it gets 24% [12%, 36%] of the way from the success rate "
+            "Not known yet: recalibrated, it gets 24% [12, 36] of the way from the success rate "
             "to certainty; about 300 more runs could settle it.", "Collect about 300", id="open",
         ),
         pytest.param(
@@ -91,7 +91,7 @@ def evaluation(*best, stays=True, n_hidden=0, command="", stops=None):
         ),
         pytest.param(
             SHOWN, "Yes: where it says about 74% (67% to 80%), 40% succeed.",
-            "Yes: it gets 20% [10%, 30%] of the way from the success rate to certainty.",
+            "Yes: it gets 20% [10, 30] of the way from the success rate to certainty.",
             "Use judge as it is: accept", id="useful",
         ),
     ],

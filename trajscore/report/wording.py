@@ -32,6 +32,7 @@ from trajscore.evaluation.recommendation import (
 from trajscore.evaluation.reliability import typical
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import COUNTED_AS, left_out
+from trajscore.report.numbers import fixed, interval
 from trajscore.report.verdicts import (
     card_reason,
     is_above_live_counting,
@@ -44,6 +45,7 @@ from trajscore.report.verdicts import (
 _SUCCEEDED = ("won", "solved", "passed", "succeeded")
 """Names of columns of outcomes that say in a sentence what a run did."""
 _FEW_NAMED = 4
+_FAR = 5  # times the runs that there are: who needs more is not worth waiting for
 _LOOK = ("outside", "risk", "few clusters", "heavy run", "sampled")
 
 
@@ -212,8 +214,8 @@ def _worth_nothing(data: Evaluation) -> str:
 
 def _share(best: Recommendation) -> str:
     """Write how far a predictor leads from the success rate to certainty, with its interval."""
-    value, low, high = (f"{100 * best.share(each) + 0.0:.0f}%" for each in best.margin)
-    return f"{value} [{low}, {high}]"
+    value, low, high = (100 * best.share(each) for each in best.margin)
+    return f"{fixed(value, 0)}% {interval(low, high, 0)}"
 
 
 def _not_in(data: Evaluation, name: str) -> str:
@@ -293,10 +295,10 @@ def next_step(data: Evaluation) -> str:
     if best.action == Action.UNSCORED:
         return "Recalibrate it. Until then, read runs, and do not act on these scores."
     if best.action == Action.TOO_FEW:
-        return (
-            f"Collect about {best.n_needed:,} more runs. Until then, read runs, and do not act on "
-            f"these scores."
-        )
+        collect = f"Collect about {best.n_needed:,} more runs."
+        if best.n_needed > _FAR * best.n_runs:
+            collect = f"Try another predictor: this one needs about {best.n_needed:,} more runs."
+        return f"{collect} Until then, read runs, and do not act on these scores."
     act = f"Use {_quoted(name)} as it is: accept and stop new runs by the thresholds below"
     if best.action == Action.RECALIBRATE:
         how = "--code shows how" if data.source.command else f"report.forecaster({name!r})"
