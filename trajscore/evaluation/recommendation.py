@@ -417,13 +417,19 @@ def ranked(cards: pd.DataFrame) -> dict[str, Recommendation]:
 
 
 def _in_order(recommendations: Iterable[Recommendation]) -> list[Recommendation]:
-    """Put the best first, and those that do not vary last; of ties, those usable as they are."""
+    """Put the best first, and those that do not vary last.
 
-    def place(each: Recommendation) -> tuple[int, bool, bool, bool, float]:
+    Of ties those usable as they are, of open ones those that are shown to be wrong as stated.
+    """
+
+    def place(each: Recommendation) -> tuple[int, bool, bool, bool, bool, float]:
         needs_map = each.tied and each.action != Action.USE
         margin = each.margin.estimate
         behind = math.inf if math.isnan(margin) else -margin
-        return _ORDER.get(each.action, 0), not each.varies, not each.tied, needs_map, behind
+        is_wrong = each.at_its_word == Shown.NO and not math.isnan(each.as_given.estimate)
+        says_nothing = each.is_open and not is_wrong  # nothing is shown of it
+        order = _ORDER.get(each.action, 0)
+        return order, not each.varies, not each.tied, needs_map, says_nothing, behind
 
     return sorted(recommendations, key=place)
 
