@@ -485,12 +485,14 @@ def other_choice(
         return OtherChoice(n_runs, None, stays=False)
     here, there = next(iter(today.values())), ranked(cards)
     best = next(iter(there.values()))
-    stays = here.action == best.action
+    words = {each[here.predictor].at_its_word for each in (today, there) if here.predictor in each}
+    is_contrary = words == {Shown.YES, Shown.NO}
+    stays = here.action == best.action and not is_contrary
     if not (here.is_useful and best.is_useful):
         return OtherChoice(n_runs, best, stays)
     stays &= here.predictor == best.predictor
     if pairs is not None and here.predictor != best.predictor:  # the same if they are tied
         _, low, high = difference(pairs, here.predictor, best.predictor)
         is_same = here.predictor in there and there[here.predictor].action == here.action
-        stays = bool(low <= 0 <= high) and is_same
+        stays = bool(low <= 0 <= high) and is_same and not is_contrary
     return OtherChoice(n_runs, best, stays)

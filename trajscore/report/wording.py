@@ -140,9 +140,15 @@ def answer(data: Evaluation) -> Answer:
 
 def statements(data: Evaluation) -> list[Statement]:
     """Answer both questions: in this order, unless only the second one is settled."""
-    if _best(data).informs != Shown.OPEN and _best(data).at_its_word == Shown.OPEN:
-        return [of_its_worth(data, _subject(data)), of_its_word(data, "it")]
-    return [of_its_word(data, _subject(data)), of_its_worth(data, "it")]
+    best = _best(data)
+    parts = [of_its_word, of_its_worth]
+    if best.informs != Shown.OPEN and best.at_its_word == Shown.OPEN:
+        parts = [of_its_worth, of_its_word]
+    both = [part(data, who) for part, who in zip(parts, (_subject(data), "it"), strict=True)]
+    if _is_settled(data):
+        return both
+    proviso = f"if the {_hidden(data)} without an outcome {_stands_for(data)}"
+    return [each._replace(text=f"{proviso}, {each.text}") for each in both]
 
 
 def _subject(data: Evaluation) -> str:
@@ -197,8 +203,6 @@ def of_its_worth(data: Evaluation, subject: str) -> Statement:
         return Statement(question, Shown.OPEN, f"{worth}; {more}")
     if counting := not_above_counting(data, best.predictor):
         worth += f"; but {counting}, which costs nothing"
-    if not _is_settled(data):
-        worth = f"if the {_hidden(data)} without an outcome {_stands_for(data)}, {worth}"
     return Statement(question, Shown.YES, worth + _not_in(data, best.predictor))
 
 
@@ -398,10 +402,11 @@ def _other_answer(data: Evaluation, other: OtherChoice) -> str:
         return "none, as too few runs are left"
     if best.action == Action.AVOID:
         return "use none of these"
+    word = f"at its word: {best.at_its_word}"
     if best.is_open:
-        return "not known yet"
+        return f"not known yet ({word})"
     how = " as it is" if best.action == Action.USE else ", recalibrated"
-    return f"use {_quoted(best.predictor)}{how} ({_share(best)} of the way to certainty)"
+    return f"use {_quoted(best.predictor)}{how} ({_share(best)} of the way to certainty; {word})"
 
 
 def _are_stopped_by_budget(data: Evaluation) -> bool:
@@ -438,8 +443,7 @@ def _problems(data: Evaluation) -> Iterator[str]:
 def _looks(data: Evaluation) -> Iterator[str]:
     """Return what a reader should look at once."""
     limit = MAX_SHARE_UNCLEAR * data.facts.n_runs
-    hidden_is_clear = not _is_settled(data) or _are_stopped_by_budget(data)
-    if data.facts.n_censored > limit and not hidden_is_clear:
+    if data.facts.n_censored > limit and _is_settled(data) and not _are_stopped_by_budget(data):
         yield of_unobserved(data)
     for choice in _by_stops(data):
         if not data.other_choice(choice).stays:
