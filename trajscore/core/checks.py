@@ -158,7 +158,7 @@ def check_groups(groups: Any, n_runs: int, name: str = "groups") -> IntArray:
     array([1, 0, 1])
     """
     labels = check_labels(groups, n_runs, name)
-    return np.asarray(pd.factorize(labels, sort=True)[0])
+    return pd.factorize(labels, sort=True)[0]
 
 
 def check_labels(groups: Any, n_runs: int, name: str = "groups") -> NDArray[Any]:

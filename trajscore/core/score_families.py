@@ -198,7 +198,7 @@ FAMILIES: tuple[type[ScoreFamily], ...] = (LogScore, BrierScore, BetaScore)
 def _lower_integral(x: FloatArray, m: float, n: float) -> FloatArray:
     """Integral from 0 to x of c^(m-1) (1-c)^(n-1) dc."""
     if m != int(m) or n != int(n) or max(m, n) > _LARGEST_POLYNOMIAL:
-        return np.asarray(beta_function(m, n) * betainc(m, n, x))
+        return beta_function(m, n) * betainc(m, n, x)
     # (1-c)^(n-1) expanded and integrated term by term, summed by Horner's rule
     out = np.zeros_like(x)
     for k in range(int(n) - 1, -1, -1):

@@ -172,7 +172,7 @@ class RunWeights:
         starts = offsets.astype(np.int32)
         step = self._places[:n_cells] - np.repeat(starts[:-1], lengths)
         matrix = csr_array((values, step, starts), shape=(len(lengths), len(self._table)))
-        return np.asarray(matrix @ self._table)
+        return matrix @ self._table
 
     @property
     def total(self) -> FloatArray:

@@ -30,7 +30,7 @@ def run_numbers(X: RunsLike) -> IntArray:
 
 def last_cells(X: RunsLike) -> IntArray:
     """Position of each run's last cell."""
-    return np.asarray(X.offsets[1:] - 1)
+    return X.offsets[1:] - 1
 
 
 def end_mask(X: RunsLike, ended: BoolArray) -> BoolArray:
@@ -61,7 +61,7 @@ def running_max(X: RunsLike, values: FloatArray) -> FloatArray:
     # one pass over ranks that are lifted from run to run, so that no run sees the one before
     distinct, rank = np.unique(values, return_inverse=True)
     lift = run_numbers(X) * len(distinct)
-    return np.asarray(distinct[np.maximum.accumulate(rank.ravel() + lift) - lift])
+    return distinct[np.maximum.accumulate(rank.ravel() + lift) - lift]
 
 
 def last_stated(X: RunsLike, values: FloatArray) -> FloatArray:

@@ -231,7 +231,7 @@ def _are_by_range(
     n_beyond = _n_replicates(len(t), error)
     critical = np.partition(t, -n_beyond, axis=0)[-n_beyond]
     finite = np.isfinite(critical)
-    return np.asarray(~finite | (2 * np.where(finite, critical, 0.0) * std_error > widths))
+    return ~finite | (2 * np.where(finite, critical, 0.0) * std_error > widths)
 
 
 def _n_replicates(n_resamples: int, error: float) -> int:
@@ -250,7 +250,7 @@ def _critical_values(t: FloatArray, error: float) -> FloatArray:
     for column, tail in zip(t.T, largest, strict=True):
         np.minimum(rank, n_largest - np.searchsorted(tail, column * (1 - SUM_ROUNDING)), out=rank)
     n_beyond = max(1, int(np.sort(rank)[n_outside]) - 1)
-    return np.asarray(largest[:, -n_beyond])
+    return largest[:, -n_beyond]
 
 
 def _p_values(moments: _Moments, t: FloatArray) -> FloatArray:
@@ -260,7 +260,7 @@ def _p_values(moments: _Moments, t: FloatArray) -> FloatArray:
     p = (1 + (t >= size * (1 - SUM_ROUNDING)).sum(axis=0)) / (1 + n_resamples)
     for pair in np.flatnonzero(constant).tolist():
         p[pair] = max(moments.range_of(pair).p_value(), 1 / (1 + n_resamples))
-    return np.asarray(p)
+    return p
 
 
 def _checked_table(samples: Mapping[Any, ArrayLike] | pd.DataFrame) -> pd.DataFrame:
@@ -319,4 +319,4 @@ def _holm(p: FloatArray) -> FloatArray:
     """Return Holm's step-down adjustment of p-values."""
     order = np.argsort(p, kind="stable")
     steps = np.minimum(1.0, p[order] * np.arange(len(p), 0, -1))
-    return np.asarray(np.maximum.accumulate(steps)[np.argsort(order)])
+    return np.maximum.accumulate(steps)[np.argsort(order)]

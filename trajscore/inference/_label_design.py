@@ -219,7 +219,7 @@ class LabelDesign(BaseEstimator):
             score = score_of_outcomes(X, family, as_step_weights(self.weights, self.horizon))
             metric = above_constant(score, family, weighted_rate(score).at(forecast)[0])
         slope = metric.at(forecast)[2]
-        return np.asarray(np.abs(slope) * np.sqrt(forecast * (1 - forecast)))
+        return np.abs(slope) * np.sqrt(forecast * (1 - forecast))
 
 
 def labels_needed(

@@ -229,7 +229,7 @@ def _ratio(terms: FloatArray) -> tuple[float, float]:
 
 
 def _residual(terms: FloatArray, value: float) -> FloatArray:
-    return np.asarray(terms[0] - value * terms[1])
+    return terms[0] - value * terms[1]
 
 
 def rate_of(n_runs: int) -> OutcomeRatio:

@@ -29,7 +29,7 @@ def left_out_factor(sizes: NDArray[Any]) -> FloatArray:
     """
     n = np.count_nonzero(sizes)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.sqrt((n - 1) / n) / (1 - sizes / sizes.sum()))
+        return np.sqrt((n - 1) / n) / (1 - sizes / sizes.sum())
 
 
 class Spread:

@@ -82,7 +82,7 @@ def clopper_pearson_excess(n_events: ArrayLike, n_others: ArrayLike, level: floa
     others = np.asarray(n_others, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         upper = np.where(others > 0, betaincinv(events + 1, np.maximum(others, 1e-300), level), 1.0)
-    return np.asarray(upper - events / (events + others))
+    return upper - events / (events + others)
 
 
 # Runs of one size of loss that suffered it; with more their variance is known well enough.

@@ -140,7 +140,7 @@ def bootstrap_many_means(samples: FloatArray, *, n_resamples: int, random_state:
         np.zeros(samples.shape[1]), covariance, n_resamples, method="eigh"
     )
     sums = counts @ samples[is_large] + n_others * others.mean(axis=0) + np.sqrt(n_others) * noise
-    return np.asarray(sums / n)
+    return sums / n
 
 
 def _seed(random_state: Any) -> int:
