@@ -159,10 +159,10 @@ def auroc_within(
     of_group = np.zeros(len(distinct), dtype=np.int64)
     of_group[group] = codes
 
-    def of_stratum(part: FloatArray) -> FloatArray:
+    def of_stratum(part: Any) -> Any:
         return np.bincount(of_group, part)
 
-    def below(part: FloatArray) -> FloatArray:  # in its stratum, and half of its own
+    def below(part: Any) -> Any:  # in its stratum, and half of its own
         lower_strata = np.cumsum(of_stratum(part)) - of_stratum(part)
         return np.cumsum(part) - lower_strata[of_group] - part / 2
 
