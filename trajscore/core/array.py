@@ -275,7 +275,7 @@ class TrajectoryArray(Ragged):
         """
         if isinstance(arrays, Ragged) or not arrays:
             raise ValueError("concat needs a list of at least one container; write concat([a, b])")
-        return cls._trusted(**joined_parts([as_container(array)._parts() for array in arrays]))
+        return cls._trusted(**joined_parts([as_container(array) for array in arrays]))
 
     @classmethod
     def load(cls, path: str | Path, max_size: int | None = None) -> Self:
@@ -519,7 +519,7 @@ class TrajectoryArray(Ragged):
         ...     TrajectoryArray.load(path) == X
         True
         """
-        storage.save(self._parts(), Path(path))
+        storage.save(self, Path(path))
 
 
 def as_container(X: Any) -> TrajectoryArray:

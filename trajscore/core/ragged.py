@@ -443,7 +443,7 @@ class Ragged:
             raise ValueError(f"stack needs at least one {cls.__name__}")
         for k, array in enumerate(arrays[1:], start=1):
             check_same_runs(arrays[0], array, "container 0", f"container {k}")
-        return cls._trusted(**stacked_parts([array._parts() for array in arrays], channels))
+        return arrays[0]._replace(**stacked_parts(arrays, channels))
 
 
 def _rebuild(cls: type[Ragged], parts: dict[str, Any]) -> Ragged:
