@@ -30,9 +30,10 @@ from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference._labels import (
     FewLabels,
     above_constant,
+    best_constant,
     check_label_probability,
     check_verdict,
-    rate_of,
+    in_unit_interval,
     score_of_outcomes,
     weighted_rate,
 )
@@ -185,8 +186,7 @@ class LabelDesign(BaseEstimator):
         verdict = None if judge is None else check_verdict(judge, len(sample))[order]
         forecast = _forecast(ordered.X, verdict)
         if labelled.sum() >= MIN_LABELS:
-            fitted = FewLabels.of(ordered.X, ordered.y, before[order], verdict, ordered.groups)
-            forecast = fitted.forecast
+            forecast = FewLabels.of(ordered, before[order], verdict).forecast
         sizes = self._sizes(ordered.X, forecast)
         left = np.flatnonzero(ordered.y == CENSORED)
         n_drawn = min(n_labels, len(left))
@@ -212,14 +212,12 @@ class LabelDesign(BaseEstimator):
 
     def _sizes(self, X: TrajectoryArray, forecast: FloatArray) -> FloatArray:
         """Return how far each run's outcome, not known, is expected to move the margin."""
-        metric = rate_of(len(X))
-        low, high = X.value_range()
-        if low >= 0 and high <= 1:
+        metric = weighted_rate(np.ones(len(X)))
+        if in_unit_interval(X):
             family = get_family(self.score)
             score = score_of_outcomes(X, family, as_step_weights(self.weights, self.horizon))
-            metric = above_constant(score, family, weighted_rate(score).at(forecast)[0])
-        slope = metric.at(forecast)[2]
-        return np.abs(slope) * np.sqrt(forecast * (1 - forecast))
+            metric = above_constant(score, family, best_constant(score).value(forecast))
+        return np.abs(metric.slope(forecast)) * np.sqrt(forecast * (1 - forecast))
 
 
 def labels_needed(
@@ -320,8 +318,7 @@ def _forecast(X: TrajectoryArray, judge: FloatArray | None) -> FloatArray:
     parts = []
     if judge is not None:
         parts.append(judge)
-    low, high = X.value_range()
-    if low >= 0 and high <= 1:
+    if in_unit_interval(X):
         parts.append(collapse(X, "last", as_step_weights()))
     if not parts:
         return np.full(len(X), 0.5)
