@@ -477,13 +477,9 @@ class TrajectoryArray(Ragged):
         columns = {name: table[:, j] for j, name in enumerate(self.channels or (value,))}
         frame = pd.DataFrame(columns)
         frame.insert(0, step, step_numbers(self))
-        frame.insert(0, id, np.repeat(self.ids, self.lengths))
-        empty = np.flatnonzero(self.lengths == 0)
-        if not len(empty):
-            return frame
-        rows = np.insert(np.arange(len(frame)), self.offsets[empty], -1)
+        rows = np.insert(np.arange(len(frame)), self.offsets[:-1][self.lengths == 0], -1)
         frame = frame.reindex(rows).reset_index(drop=True)
-        frame[id] = np.repeat(self.ids, np.maximum(self.lengths, 1))
+        frame.insert(0, id, np.repeat(self.ids, np.maximum(self.lengths, 1)))
         return frame
 
     def save(self, path: str | Path) -> None:

@@ -103,14 +103,13 @@ def check_values(
     `remedy` is what else helps where a value is missing.
     """
     low, high = traces.value_range()
-    beyond = probabilities and (outside_unit(low) or outside_unit(high))
-    if not (np.isnan(low) or beyond):
-        return
-    cells = traces.cells
     if np.isnan(low) and not allow_missing:
         _refuse_missing(traces, remedy)
+    if not probabilities or (low >= 0 and high <= 1):
+        return
+    cells = traces.cells
     outside = outside_unit(cells)
-    if probabilities and outside.any():
+    if outside.any():
         percent = "divide percentages by 100, or " * OrdinaryRange.of(cells.ravel()).may_be_percent
         raise ValueError(
             f"{_first(traces, outside)}: forecast {cells[outside][0]:g} lies outside [0, 1]; "

@@ -179,9 +179,7 @@ def _as_numbers(y: ArrayLike, ids: NDArray[Any] | None) -> NDArray[Any]:
     if y is None:
         raise ValueError("there are no outcomes: y is None; give one for each run")
     if isinstance(y, np.ma.MaskedArray):
-        y = pd.Series(y.data, dtype=object).mask(np.ma.getmaskarray(y), None)  # not observed
-    if isinstance(y, pd.Series) and y.dtype.kind in "biuf" and y.hasnans:
-        return y.to_numpy(dtype=np.float64, na_value=np.nan)
+        y = np.ma.filled(y.astype(object), np.nan)  # not observed
     array = as_array(y, "outcomes")
     if array.dtype.kind in "US":  # name the first outcome, not what NumPy made of it
         array = np.asarray(y, dtype=object)

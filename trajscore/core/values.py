@@ -318,7 +318,7 @@ def stated_lengths(padded: FloatArray) -> Any:
     if stated.ndim == 3:
         stated = stated.any(axis=2)
     step = np.arange(1, stated.shape[1] + 1, dtype=np.int32)
-    return np.where(stated, step, 0).max(axis=1, initial=0)
+    return (stated * step).max(axis=1, initial=0)
 
 
 def as_horizon(horizon: ArrayLike | None, lengths: IntArray) -> IntArray:

@@ -53,8 +53,8 @@ class Spread:
         return sums
 
     def left_out(self) -> FloatArray:
-        """Change of each statistic, times n_runs, when a unit is left out (CR3), to be squared."""
-        return left_out_factor(self._units.sizes)[:, None] * self.totals
+        """Change of each statistic when a unit is left out (CR3), to be squared."""
+        return left_out_factor(self._units.sizes)[:, None] * self.totals / self.n_runs
 
     def half_width(self, quantile: float) -> FloatArray:
         """Quantile times the standard error; 0 where nothing varies, infinite of one unit."""
@@ -63,19 +63,15 @@ class Spread:
         if self._units.codes is None:  # what `left_out` gives, as its factor is one number
             error = np.sqrt(self._powers[0] / (self.n_runs * (self.n_runs - 1)))
         else:
-            error = np.sqrt((self.left_out() ** 2).sum(axis=0)) / self.n_runs
+            error = np.linalg.norm(self.left_out(), axis=0)
         return np.where(error > 0, quantile, 0.0) * error
 
     def draw(self) -> FloatArray:
         """Draw normal errors of all statistics, of the covariance that units have left out."""
         # given the clusters, sums of them with normal weights have just this covariance; its
         # symmetric root, and so every draw, moves with it, and does not jump as others do
-        if self._units.codes is None:
-            square = self.totals.T @ self.totals / (self.n_runs * (self.n_runs - 1))
-        else:
-            changes = self.left_out() / self.n_runs
-            square = changes.T @ changes
-        values, vectors = np.linalg.eigh(square)
+        changes = self.left_out()
+        values, vectors = np.linalg.eigh(changes.T @ changes)
         root = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T
         return np.random.default_rng(0).standard_normal((_DRAWS, len(root))) @ root
 

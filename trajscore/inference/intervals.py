@@ -37,7 +37,6 @@ def bca_interval(
     confidence_level: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Return bias-corrected and accelerated intervals of the columns of replicates."""
-    as_fraction(confidence_level, "confidence_level")
     z = ndtri((1 - confidence_level) / 2) * np.array([1.0, -1.0])
     columns = zip(replicates.T, estimate, acceleration, strict=True)
     ends = np.array([_bca_ends(*column, z) for column in columns])

@@ -272,8 +272,9 @@ def paired_bootstrap(
     if method == "bca":
         sums = units.sums(values)
         left_out = (sums.sum(axis=0) - sums) / (len(values) - units.sizes)[:, None]
-        influence = (left_out.mean(axis=0) - left_out) * (1 - 1 / units.n_units)
-        skewness = Spread(influence, any_units(None, units.n_units)).acceleration()
+        skewness = Spread(
+            left_out.mean(axis=0) - left_out, any_units(None, units.n_units)
+        ).acceleration()
         low, high = bca_interval(replicates, mean, skewness, level)
     else:
         low, high = percentile_interval(replicates, level)
