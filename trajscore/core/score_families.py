@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import beta as beta_function
 from scipy.special import betainc, comb
 
-from trajscore.core.type_aliases import BoolArray, FloatArray, RunsLike
+from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_numbers, either, is_iterable, is_number, several
 
 CLIP = 1e-6
@@ -269,8 +269,3 @@ def digits_of(metric: str) -> int:
     """How many digits a metric is written with; the name of a score holds that of its family."""
     words = re.findall(r"[a-z_]+", metric)
     return next((family.digits for family in FAMILIES if family.keyword in words), 3)
-
-
-def count_clipped(X: RunsLike, score: Any) -> int:
-    """Number of forecasts that the score's clip changes; 0 for a family without one."""
-    return int(np.count_nonzero(get_family(score).clipped(X.cells)))

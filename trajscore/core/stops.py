@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from itertools import chain
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -34,7 +35,7 @@ EXCLUDED: Mechanism = "excluded"
 UNKNOWN: Mechanism = "unknown"
 """Nobody said what the reason means."""
 
-MECHANISMS = (COMPLETE, ADMINISTRATIVE, INFORMATIVE, EXCLUDED, UNKNOWN)
+MECHANISMS = get_args(Mechanism)
 """How a run can have ended, see `settle_stops`."""
 
 ReadRule = Mapping[str, str] | Callable[[str], str]
@@ -134,9 +135,9 @@ def as_reason(value: Any, name: str = "") -> str | None:
 
 def choose_reason(reasons: Iterable[str | None], rule: Rule | None = None) -> str | None:
     """Return the reason that decides: that the harness lost the run, or else the first there is."""
-    stated = [*(reason for reason in reasons if reason is not None), None]
-    lost = (reason for reason in stated[:-1] if mechanism_of(reason, rule) == EXCLUDED)
-    return next(lost, stated[0])
+    stated = [reason for reason in reasons if reason is not None]
+    lost = (reason for reason in stated if mechanism_of(reason, rule) == EXCLUDED)
+    return next(chain(lost, stated), None)
 
 
 def settled(outcome: Any, mechanism: Any) -> Any:

@@ -179,8 +179,7 @@ class LabelDesign(BaseEstimator):
             )
         before = np.ones(len(sample))
         if label_probability is not None:
-            chosen = check_label_probability(label_probability, sample.y)
-            before = np.where(labelled, chosen, 1.0)
+            before = check_label_probability(label_probability, sample.y)
         order = sample.id_order()
         ordered = sample.take(order)
         verdict = None if judge is None else check_verdict(judge, len(sample))[order]

@@ -162,24 +162,23 @@ def label_intervals(
 
 
 def check_label_probability(label_probability: Any, y: IntArray) -> FloatArray:
-    """Return the probability of each run, of which those of labelled runs must be in (0, 1]."""
+    """Return the probability of each run, which must be in (0, 1]; 1 of those without a label."""
     remedy = "give the chance, above 0 and at most 1, with which the run was chosen to be labelled"
-    smallest = np.nextafter(0, 1)
-    return _share_of_runs(label_probability, "label_probability", y != CENSORED, smallest, remedy)
+    probability = one_per_run(label_probability, "label_probability", len(y))
+    of_labelled = np.where(y == CENSORED, 1.0, probability)
+    return _check_shares(of_labelled, "label_probability", np.nextafter(0, 1), remedy)
 
 
 def check_verdict(judge: Any, n_runs: int) -> FloatArray:
     """Return a verdict on each run, in [0, 1]."""
     remedy = "give 0, 1 or a grade between them for every run"
-    return _share_of_runs(judge, "judge", np.ones(n_runs, dtype=bool), 0.0, remedy)
+    return _check_shares(one_per_run(judge, "judge", n_runs), "judge", 0.0, remedy)
 
 
-def _share_of_runs(
-    shares: Any, name: str, is_needed: BoolArray, smallest: float, remedy: str
-) -> FloatArray:
-    """Return a number for each run; where it is needed it lies between `smallest` and 1."""
-    values = to_unit(one_per_run(shares, name, len(is_needed)))
-    bad = is_needed & ~((values >= smallest) & (values <= 1))
+def _check_shares(shares: FloatArray, name: str, smallest: float, remedy: str) -> FloatArray:
+    """Return the number of each run, which lies between `smallest` and 1."""
+    values = to_unit(shares)
+    bad = ~((values >= smallest) & (values <= 1))
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(f"row {row}: {name} is {values[row]:g}; {remedy}")
