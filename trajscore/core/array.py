@@ -18,7 +18,7 @@ from trajscore.core.frame import runs_of_table
 from trajscore.core.ragged import Ragged
 from trajscore.core.stops import Rule, notes_on_stops
 from trajscore.core.type_aliases import FloatArray, Missing
-from trajscore.core.values import as_count, number_of, run_label
+from trajscore.core.values import as_count, first_true, number_of, run_label
 from trajscore.core.within_runs import offsets_of, step_numbers
 
 
@@ -346,9 +346,8 @@ class TrajectoryArray(Ragged):
         old = self.lengths
         if new.shape != old.shape or new.dtype.kind not in "iu":
             raise ValueError(f"truncate needs {len(old)} whole numbers, one for each run")
-        bad = (new < np.minimum(old, 1)) | (new > old)
-        if bad.any():
-            row = int(np.argmax(bad))
+        row = first_true((new < np.minimum(old, 1)) | (new > old))
+        if row is not None:
             raise ValueError(
                 f"run {run_label(self.ids[row])} (row {row}) has {number_of(old[row], 'step')} and "
                 f"cannot be cut to {new[row]}; give a number from 1 to {old[row]}"

@@ -17,6 +17,7 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import (
     are_probabilities,
     as_array,
+    first_true,
     one_per_run,
     outside_unit,
     run_label,
@@ -67,9 +68,8 @@ def check_trajectories(
     <TrajectoryArray: 2 runs of 1 to 2 steps>
     """
     traces = as_container(X)
-    lengths = traces.lengths
-    if not allow_empty and not lengths.all():
-        row = int(np.argmin(lengths))
+    row = first_true(traces.lengths == 0)
+    if not allow_empty and row is not None:
         raise ValueError(
             f"run {run_label(traces.ids[row])} (row {row}) has no step; leave such runs out: give "
             f"the rows X.lengths > 0, of X and of all that is given of runs"
@@ -216,9 +216,8 @@ def check_sample_weight(sample_weight: Any, n_runs: int) -> FloatArray:
     if sample_weight is None:
         return np.ones(n_runs)
     weights = one_per_run(sample_weight, "sample_weight", n_runs)
-    bad = ~((weights >= 0) & (weights < np.inf))
-    if bad.any():
-        row = int(np.argmax(bad))
+    row = first_true(~((weights >= 0) & (weights < np.inf)))
+    if row is not None:
         raise ValueError(f"row {row}: sample_weight {weights[row]:g} must be a finite number >= 0")
     with np.errstate(over="ignore"):
         total = weights.sum()

@@ -17,7 +17,7 @@ from sklearn.model_selection import (
 
 from trajscore.core.ids import id_order
 from trajscore.core.type_aliases import BoolArray, IntArray
-from trajscore.core.values import as_array, is_iterable
+from trajscore.core.values import as_array, first_true, is_iterable
 
 Fitted = TypeVar("Fitted")
 
@@ -139,8 +139,8 @@ def _folds_of_splitter(
         trains, held_out = (_as_mask(rows, len(ids), f"split {k} of cv") for rows in (train, test))
         if (fold[order[held_out]] >= 0).any():
             raise ValueError("cv must put each run into one test fold only; use a KFold-like one")
-        if (wrong := trains == held_out).any():
-            row = int(np.argmax(wrong))
+        row = first_true(trains == held_out)
+        if row is not None:
             raise ValueError(
                 f"split {k} of cv has row {row} in {'both' if trains[row] else 'neither'} of its "
                 f"training and test rows; train on all runs that are not in the test fold"

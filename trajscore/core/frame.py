@@ -26,7 +26,7 @@ from trajscore.core.stops import (
 )
 from trajscore.core.times import as_times, zone_problem
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import parse_numbers, refuse_kind, run_label, unknown_name
+from trajscore.core.values import first_true, parse_numbers, refuse_kind, run_label, unknown_name
 from trajscore.core.within_runs import offsets_of
 
 
@@ -270,8 +270,8 @@ def _check_places(
     jump = np.diff(places)
     first = places[runs.starts]
     jump[runs.starts[1:] - 1] = 1  # from run to run
-    if not jump.all():
-        row = int(np.argmin(jump != 0))
+    row = first_true(jump == 0)
+    if row is not None:
         raise ArgumentError(
             f"{runs.label(row)} has step {column.iloc[row]} more than once in column "
             f"{column.name!r}; keep one row for each step, or for the order of the rows pass "
@@ -281,8 +281,8 @@ def _check_places(
         )
     if are_times:
         return
-    if (first != first_step).any():
-        run = int(np.argmax(first != first_step))
+    run = first_true(first != first_step)
+    if run is not None:
         is_first = bool((first == first[0]).all())
         raise MissingStepError(
             f"{runs.label(runs.starts[run])} starts at step {first[run]} in column "
@@ -354,9 +354,8 @@ def _whole_numbers(
     column: pd.Series, name: str, kind: str, remedy: str, place: Callable[[int], str]
 ) -> IntArray:
     numbers = _to_numbers(column, name)
-    bad = ~(np.abs(numbers) <= _LARGEST_WHOLE) | (numbers != np.floor(numbers))
-    if bad.any():
-        row = int(np.argmax(bad))
+    row = first_true(~(np.abs(numbers) <= _LARGEST_WHOLE) | (numbers != np.floor(numbers)))
+    if row is not None:
         noun = "whole number"
         if abs(numbers[row]) > _LARGEST_WHOLE:
             noun = "whole number below 2**53"
@@ -378,9 +377,9 @@ def _to_numbers(column: pd.Series, name: str) -> FloatArray:
 def _values(column: pd.Series, runs: _Runs, first_step: int) -> FloatArray:
     """Return the numbers of a column, NaN where a cell is empty."""
     numbers = _to_numbers(column, str(column.name))
-    bad = np.isnan(numbers) & column.notna().to_numpy() & (column.dtype.kind not in "biuf")
-    if bad.any():
-        row = int(np.argmax(bad))
+    is_text = column.dtype.kind not in "biuf"
+    row = first_true(np.isnan(numbers) & column.notna().to_numpy() & is_text)
+    if row is not None:
         step = row - runs.starts[runs.starts <= row][-1] + first_step
         text = column.iloc[row]
         remedy = "correct it or leave the run out"
@@ -413,9 +412,8 @@ def _one_per_run(column: pd.Series, runs: _Runs) -> pd.Series:
     first = np.minimum.reduceat(filled, runs.starts)
     first = np.where(first < len(codes), first, runs.starts)
     first_of_run = np.repeat(first, runs.lengths)
-    other = has_one & (codes != codes[first_of_run])
-    if other.any():
-        row = int(np.argmax(other))
+    row = first_true(has_one & (codes != codes[first_of_run]))
+    if row is not None:
         values = (run_label(column.iloc[k]) for k in (first_of_run[row], row))
         raise ValueError(
             f"{runs.label(row)} has two values in column {column.name!r}, "

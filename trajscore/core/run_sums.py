@@ -16,7 +16,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_horizon, run_label
+from trajscore.core.values import as_horizon, first_true, run_label
 from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import last_cells, step_numbers
 
@@ -132,8 +132,8 @@ def weighted_mean(X: TrajectoryArray, w: FloatArray) -> FloatArray:
     """Mean of each trusted run's values, which have the weights w."""
     starts = X.offsets[:-1]
     total = np.add.reduceat(w, starts)
-    if not total.all():
-        row = int(np.argmin(total))
+    row = first_true(total == 0)
+    if row is not None:
         raise ValueError(
             f"run {run_label(X.ids[row])} (row {row}): its steps weigh nothing, so they have no "
             f"weighted mean; give weights above zero at step 1, or another aggregator"

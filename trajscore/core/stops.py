@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from trajscore.core.errors import RowError
 from trajscore.core.outcomes import CENSORED, SUCCESS
 from trajscore.core.type_aliases import IntArray
-from trajscore.core.values import number_of, split_pairs
+from trajscore.core.values import first_true, number_of, split_pairs
 
 Mechanism = Literal["complete", "administrative", "informative", "excluded", "unknown"]
 
@@ -185,9 +185,8 @@ def settle_stops(
     if kinds is not None:
         noted = pd.Series(np.asarray(kinds, dtype=object), dtype=object)
         is_noted = noted.notna().to_numpy()
-        bad = is_noted & ~noted.isin(MECHANISMS).to_numpy()
-        if bad.any():
-            row = int(np.argmax(bad))
+        row = first_true(is_noted & ~noted.isin(MECHANISMS))
+        if row is not None:
             raise RowError(f"stop_kind {noted[row]!r} is not one of {', '.join(MECHANISMS)}", row)
         meant = noted.where(is_noted, meant).to_numpy()
     outcomes = settled(recorded, meant)

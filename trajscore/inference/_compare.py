@@ -171,7 +171,7 @@ class _Range:
         self.usual = float(np.median(means))
         self.width = float(np.ptp(scores))
         self.n_units = units.n_units
-        self.largest = float(units.sizes.max() / units.sizes.mean())  # unit, over their mean
+        self.largest = float(units.sizes.max() / units.sizes.mean())  # unit
         apart = means - self.usual
         is_near = np.abs(apart) <= self.width / self.n_units
         self.near = float(np.abs(apart[is_near]).max(initial=0.0))
