@@ -312,9 +312,7 @@ def select_columns(df: Any, names: Sequence[str]) -> pd.DataFrame:
             hint = "make one of it, as by its .to_pandas() or .collect()"
         raise TypeError(f"expected a dataframe with one row a step, got {name}; {hint}")
     pa = optional("pyarrow", "dataframes other than those of pandas need pyarrow", "data")
-    table = df
-    if not isinstance(df, pa.Table):
-        table = pa.table(df)
+    table = pa.table(df)
     _check_columns(names, table.column_names)
     table = table.select(wanted)
     # pyarrow takes no rows of the strings that polars hands out

@@ -140,19 +140,14 @@ def as_labels(y: ArrayLike, *, censored: str = "failure", q_z: ArrayLike | None 
     check_choice(censored, "censored", CENSORED_AS)
     codes = np.asarray(y)
     observed = codes != CENSORED
-    is_counted = np.ones_like(observed)
-    if censored == "q_z":
-        if q_z is None and not observed.all():
-            raise ValueError('censored="q_z" needs q_z, one for each run')
-        value = codes.astype(np.float64)
-        if q_z is not None:
-            value = _filled(codes, observed, q_z)
-        return Labels(value, is_counted, observed)
-    if q_z is not None:
+    if censored == "q_z" and q_z is None and not observed.all():
+        raise ValueError('censored="q_z" needs q_z, one for each run')
+    if censored != "q_z" and q_z is not None:
         raise ValueError(f'q_z is read only with censored="q_z", not {censored!r}')
-    if censored == "drop":
-        is_counted = observed
-    return Labels(np.where(observed, codes, 0.0), is_counted, observed)
+    value = np.where(observed, codes, 0.0)
+    if q_z is not None:
+        value = _filled(codes, observed, q_z)
+    return Labels(value, observed | (censored != "drop"), observed)
 
 
 def _filled(codes: NDArray[Any], observed: BoolArray, q_z: ArrayLike) -> FloatArray:

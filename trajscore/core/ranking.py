@@ -46,7 +46,7 @@ class TieGroups:
 
 def auroc(failures: FloatArray, successes: FloatArray) -> FloatArray:
     """Probability that a failure has the lower confidence of a pair; ties count half."""
-    above = np.cumsum(successes[..., ::-1], axis=-1)[..., ::-1] - successes / 2
+    above = _sum_from(successes) - successes / 2
     n_above = successes.sum(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):  # NaN where only one outcome occurs
         # a share of the successes first: products of large weights would overflow
@@ -62,6 +62,7 @@ def auprc(failures: FloatArray, successes: FloatArray) -> FloatArray:
         return (failures * precision).sum(axis=-1) / failures.sum(axis=-1)
 
 
+@np.errstate(invalid="ignore", divide="ignore")  # NaN where no run counts
 def aurc(failures: FloatArray, successes: FloatArray) -> FloatArray:
     """Mean failure rate among the k most confident, over k = 1, ..., n and all orders of ties."""
     errors = failures[..., ::-1]
@@ -69,13 +70,11 @@ def aurc(failures: FloatArray, successes: FloatArray) -> FloatArray:
     accepted = np.cumsum(size, axis=-1)
     before = accepted - size
     errors_before = np.cumsum(errors, axis=-1) - errors
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rate = np.where(size > 0, errors / size, 0.0)
+    rate = np.where(size > 0, errors / size, 0.0)
     # sum over k of (E + (k - m) rate) / k for k = m + 1, ..., m + size
     between = harmonic(accepted) - harmonic(before)
     area = size * rate + (errors_before - before * rate) * between
-    with np.errstate(invalid="ignore"):  # NaN where no run counts
-        return area.sum(axis=-1) / accepted[..., -1]
+    return area.sum(axis=-1) / accepted[..., -1]
 
 
 def harmonic(n: FloatArray) -> FloatArray:
@@ -88,25 +87,24 @@ def auroc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatAr
     F = failures.sum()
     S = successes.sum()
     A = auroc(failures, successes)
-    above = np.cumsum(successes[::-1])[::-1] - successes / 2
+    above = _sum_from(successes) - successes / 2
     below = np.cumsum(failures) - failures / 2
     with np.errstate(invalid="ignore", divide="ignore"):  # NaN where only one outcome occurs
         return (above / S - A) / F, (below / F - A) / S
 
 
+@np.errstate(invalid="ignore", divide="ignore")  # NaN where no failure occurs
 def auprc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
     """A failure adds its precision; it and every success change the precision of later ones."""
     F = failures.sum()
     P = auprc(failures, successes)
     hits = np.cumsum(failures)
     flagged = np.cumsum(failures + successes)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        precision = np.where(flagged > 0, hits / flagged, 0.0)
-        later = np.where(flagged > 0, failures / flagged, 0.0)
+    precision = np.where(flagged > 0, hits / flagged, 0.0)
+    later = np.where(flagged > 0, failures / flagged, 0.0)
     missed = _sum_from(later * (1 - precision))
     wrong = _sum_from(later * precision)
-    with np.errstate(invalid="ignore", divide="ignore"):  # NaN where no failure occurs
-        return (precision + missed - P) / F, -wrong / F
+    return (precision + missed - P) / F, -wrong / F
 
 
 def aurc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -133,7 +131,7 @@ def aurc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArr
 
 
 def _sum_from(values: FloatArray) -> FloatArray:
-    return np.cumsum(values[::-1])[::-1]
+    return np.cumsum(values[..., ::-1], axis=-1)[..., ::-1]
 
 
 GRADIENTS: dict[Any, Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]] = {

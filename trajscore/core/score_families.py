@@ -92,7 +92,7 @@ class LogScore(ScoreFamily):
         return np.log(np.clip(as_numbers(p, "p"), self.clip, 1 - self.clip))
 
     def failure(self, p: FloatArray) -> FloatArray:
-        return np.log(np.clip(1 - as_numbers(p, "p"), self.clip, 1 - self.clip))
+        return self.success(1 - as_numbers(p, "p"))
 
     def observed(self, p: FloatArray, failed: FloatArray) -> FloatArray:
         # one logarithm instead of two, in the memory of one array
