@@ -90,12 +90,10 @@ def _alternating_folds(
     cv: int, ids: NDArray[Any], stratum: IntArray, is_counted: BoolArray
 ) -> IntArray:
     """Alternate within each outcome, in the order of the ids (Appendix D)."""
-    fold = np.zeros(len(ids), dtype=np.int64)
+    code = pd.Series(np.unique(ids, return_inverse=True)[1])
     # runs of weight zero must not shift the others; a run given twice stays whole
-    for kind in range(4):
-        rows = np.flatnonzero(2 * stratum + is_counted == kind)
-        fold[rows] = np.unique(ids[rows], return_inverse=True)[1] % cv
-    return fold
+    place = code.groupby(2 * stratum + is_counted).rank("dense")
+    return (place.to_numpy(dtype=np.int64) - 1) % cv
 
 
 def _folds_of_groups(

@@ -26,6 +26,7 @@ from trajscore.core.values import (
     as_horizon,
     as_lengths,
     check_choice,
+    first_true,
     number_of,
     run_label,
     unknown_name,
@@ -130,12 +131,12 @@ class Ragged:
         bad = np.isinf(self.cells)
         if missing == "raise":
             bad = ~np.isfinite(self.cells)
-        if not bad.any():
+        cell = first_true(as_table(bad).any(axis=1))
+        if cell is None:
             return
-        place = self.place(int(np.flatnonzero(as_table(bad).any(axis=1))[0]))
         name = f"{self.cells[bad][0]:g}".replace("nan", "NaN")  # as scikit-learn's checks ask
         raise ValueError(
-            f"{place}: the value is {name}, not a finite number; drop the run, or "
+            f"{self.place(cell)}: the value is {name}, not a finite number; drop the run, or "
             f"pass missing='ffill' to fill it with the run's last value, 'allow' to keep it as not "
             f"recorded"
         )

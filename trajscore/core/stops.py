@@ -323,16 +323,14 @@ def recorded_stops(
                 f"stop_reason must have one reason a run, as text: {len(meta)}, got {reasons.size}"
             )
         return reasons, None
-    kinds = noted = None
-    if "stop_kind" in meta:
-        kinds = noted = meta["stop_kind"].to_numpy(dtype=object)
-    if rule is not None:
-        noted = None
-    if "stop_reason" not in meta:
-        return kinds, noted
-    if meta["stop_reason"].isna().all():
+    kinds = meta.get("stop_kind")
+    given = meta.get("stop_reason", kinds)
+    if given is None or given.isna().all():
         return None, None
-    return meta["stop_reason"].to_numpy(dtype=object), noted
+    noted = None
+    if kinds is not None and rule is None:
+        noted = kinds.to_numpy(dtype=object)
+    return given.to_numpy(dtype=object), noted
 
 
 def normalize_reasons(reasons: ArrayLike) -> NDArray[Any]:
