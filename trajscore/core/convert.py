@@ -259,5 +259,7 @@ def _common_horizon(several: Sequence[Any]) -> IntArray | None:
 
 def _distinct(names: Sequence[str]) -> list[str]:
     """Number names that occur more than once: value, value -> value0, value1."""
-    place = pd.Series(names).groupby(names).cumcount().astype(str)
-    return [f"{name}{place[j] * (names.count(name) > 1)}" for j, name in enumerate(names)]
+    return [
+        f"{name}{names[:j].count(name)}" if names.count(name) > 1 else name
+        for j, name in enumerate(names)
+    ]

@@ -208,9 +208,8 @@ def joined_ids(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
         return frame[names[0]]
     for name in names:
         _number_runs(frame[name], name)
-    joined = frame[names[0]].astype(str)
-    for name in names[1:]:
-        joined = joined + "-" + frame[name].astype(str)
+    first, *others = (frame[name].astype(str) for name in names)
+    joined = first.str.cat(others, sep="-")
     if joined.nunique() < len(frame[list(names)].drop_duplicates()):
         raise ValueError(
             f"two runs have the same id when the columns {' and '.join(map(repr, names))} are "

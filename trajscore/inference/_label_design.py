@@ -318,7 +318,7 @@ def _forecast(X: TrajectoryArray, judge: FloatArray | None) -> FloatArray:
     if judge is not None:
         parts.append(judge)
     if in_unit_interval(X):
-        parts.append(collapse(X, "last", as_step_weights()))
+        parts.append(collapse(X, "last"))
     if not parts:
         return np.full(len(X), 0.5)
     # so sure is a judge, or a trace, taken to be before there are labels
