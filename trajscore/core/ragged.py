@@ -238,7 +238,7 @@ class Ragged:
         are_names = isinstance(key, list) and key and all(isinstance(name, str) for name in key)
         if isinstance(key, str) or are_names:
             return self._pick(key)
-        if isinstance(key, (int, np.integer)) and not isinstance(key, (bool, np.bool_)):
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
             if not -len(self) <= key < len(self):
                 raise IndexError(
                     f"run {key} does not exist; the container has {number_of(len(self), 'run')}"
