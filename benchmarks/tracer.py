@@ -47,7 +47,7 @@ from trajscore import (
     io,
 )
 from trajscore.calibration import cross_fit_traces
-from trajscore.core.ranking import AurocWithin
+from trajscore.core.ranking import auroc_within
 from trajscore.core.run_sums import run_sums
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.weights import as_step_weights
@@ -101,8 +101,13 @@ class Logs(NamedTuple):
 def within(confidence: Floats, y: NDArray[Any], stratum: NDArray[Any]) -> Statistic:
     """Return AUROC over pairs of one stratum, of the runs with a confidence and an outcome."""
     rows = np.flatnonzero(~np.isnan(confidence) & (y != -1))
-    one = AurocWithin.of(confidence[rows], y[rows].astype(np.float64), stratum[rows])
-    return lambda counts: one(counts[..., rows])
+    success = y.astype(np.float64)
+
+    def of_counts(counts: Floats) -> float:
+        drawn = np.repeat(rows, counts[rows].astype(np.int64))
+        return auroc_within(confidence[drawn], success[drawn], stratum[drawn])[0]
+
+    return lambda counts: np.apply_along_axis(of_counts, -1, counts)
 
 
 def final(trace: TrajectoryArray) -> Floats:

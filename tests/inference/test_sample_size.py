@@ -68,12 +68,9 @@ def test_bad_input_is_named():
         ((1, [1.0, np.nan]), {}, "row 1.* missing"),
         ((1, [1.1, 1.1, 1.1]), {}, "does not vary"),
         ((1e-200,), {"sd": 1e200}, "larger difference"),
+        ((1, [1, 2, 3]), {"groups": [1, 1, 1]}, "one cluster"),
+        ((1, [1, 2, 3]), {"groups": [1, 2, 3]}, "every cluster has one run"),
+        *(((1,), {"sd": value}, "sd") for value in (0, np.inf, np.nan, -1, "1")),
     ]:
         with pytest.raises(ValueError, match=problem):
             runs_needed(*arguments, **options)
-    for value in (0, np.inf, np.nan, -1, "1"):
-        with pytest.raises(ValueError, match="sd"):
-            runs_needed(1, sd=value)
-    for groups, problem in [([1, 1, 1], "one cluster"), ([1, 2, 3], "every cluster has one run")]:
-        with pytest.raises(ValueError, match=problem):
-            runs_needed(1, [1, 2, 3], groups=groups)

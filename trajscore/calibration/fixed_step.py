@@ -14,7 +14,7 @@ from trajscore.calibration.cross_fit import folds_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import opposite
 from trajscore.core.policy import MIN_RUNS_PER_OUTCOME
-from trajscore.core.ranking import AurocWithin
+from trajscore.core.ranking import auroc_within
 from trajscore.core.run_sums import score_cells
 from trajscore.core.score_families import get_family
 from trajscore.core.statistics import MeanOfRuns
@@ -77,7 +77,6 @@ def runs_with_a_partner(success: FloatArray, stratum: IntArray) -> IntArray:
 
 AUROC = ("AUROC", "AUROC_low", "AUROC_high")
 MARGIN = ("margin", "margin_low", "margin_high")
-Estimate = tuple[float, FloatArray]  # a value, and the influence of each run on it
 COLUMNS = ("n_runs", "success_rate", *AUROC, "score", *MARGIN)
 
 
@@ -123,12 +122,6 @@ def step_table(
     return table.astype({"n_runs": np.int64})
 
 
-def auroc_estimate(confidence: FloatArray, success: FloatArray, stratum: IntArray) -> Estimate:
-    """Return AUROC within strata, and the influence of each run on it."""
-    auroc = AurocWithin.of(confidence, success, stratum)
-    return float(auroc(np.ones(len(success)))), auroc.influence(len(success))
-
-
 def auroc_interval(
     confidence: FloatArray,
     success: FloatArray,
@@ -141,7 +134,7 @@ def auroc_interval(
     Where it is 0 or 1 nothing varies. Then m pairs of different runs are in order, with chance
     AUROC^m at most, so that the interval ends at (alpha / 2)^(1/m).
     """
-    estimate = auroc_estimate(confidence, success, stratum)
+    estimate = auroc_within(confidence, success, stratum)
     area, low, high = interval_of(*estimate, groups, confidence_level, on_logit=True)
     if area in (0.0, 1.0):
         unit = np.arange(len(success)) if groups is None else groups

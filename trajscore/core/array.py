@@ -18,7 +18,7 @@ from trajscore.core.frame import runs_of_table
 from trajscore.core.ragged import Ragged
 from trajscore.core.stops import Rule, notes_on_stops
 from trajscore.core.type_aliases import FloatArray, Missing
-from trajscore.core.values import as_count, number_of, run_label
+from trajscore.core.values import as_count, first_true, number_of, run_label
 from trajscore.core.within_runs import offsets_of, step_numbers
 
 
@@ -275,7 +275,7 @@ class TrajectoryArray(Ragged):
         """
         if isinstance(arrays, Ragged) or not arrays:
             raise ValueError("concat needs a list of at least one container; write concat([a, b])")
-        return cls._trusted(**joined_parts([as_container(array)._parts() for array in arrays]))
+        return cls._trusted(**joined_parts([as_container(array) for array in arrays]))
 
     @classmethod
     def load(cls, path: str | Path, max_size: int | None = None) -> Self:
@@ -346,9 +346,8 @@ class TrajectoryArray(Ragged):
         old = self.lengths
         if new.shape != old.shape or new.dtype.kind not in "iu":
             raise ValueError(f"truncate needs {len(old)} whole numbers, one for each run")
-        bad = (new < np.minimum(old, 1)) | (new > old)
-        if bad.any():
-            row = int(np.argmax(bad))
+        row = first_true((new < np.minimum(old, 1)) | (new > old))
+        if row is not None:
             raise ValueError(
                 f"run {run_label(self.ids[row])} (row {row}) has {number_of(old[row], 'step')} and "
                 f"cannot be cut to {new[row]}; give a number from 1 to {old[row]}"
@@ -477,13 +476,9 @@ class TrajectoryArray(Ragged):
         columns = {name: table[:, j] for j, name in enumerate(self.channels or (value,))}
         frame = pd.DataFrame(columns)
         frame.insert(0, step, step_numbers(self))
-        frame.insert(0, id, np.repeat(self.ids, self.lengths))
-        empty = np.flatnonzero(self.lengths == 0)
-        if not len(empty):
-            return frame
-        rows = np.insert(np.arange(len(frame)), self.offsets[empty], -1)
+        rows = np.insert(np.arange(len(frame)), self.offsets[:-1][self.lengths == 0], -1)
         frame = frame.reindex(rows).reset_index(drop=True)
-        frame[id] = np.repeat(self.ids, np.maximum(self.lengths, 1))
+        frame.insert(0, id, np.repeat(self.ids, np.maximum(self.lengths, 1)))
         return frame
 
     def save(self, path: str | Path) -> None:
@@ -519,7 +514,7 @@ class TrajectoryArray(Ragged):
         ...     TrajectoryArray.load(path) == X
         True
         """
-        storage.save(self._parts(), Path(path))
+        storage.save(self, Path(path))
 
 
 def as_container(X: Any) -> TrajectoryArray:

@@ -17,6 +17,7 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import (
     are_probabilities,
     as_array,
+    first_true,
     one_per_run,
     outside_unit,
     run_label,
@@ -67,9 +68,8 @@ def check_trajectories(
     <TrajectoryArray: 2 runs of 1 to 2 steps>
     """
     traces = as_container(X)
-    lengths = traces.lengths
-    if not allow_empty and not lengths.all():
-        row = int(np.argmin(lengths))
+    row = first_true(traces.lengths == 0)
+    if not allow_empty and row is not None:
         raise ValueError(
             f"run {run_label(traces.ids[row])} (row {row}) has no step; leave such runs out: give "
             f"the rows X.lengths > 0, of X and of all that is given of runs"
@@ -103,14 +103,13 @@ def check_values(
     `remedy` is what else helps where a value is missing.
     """
     low, high = traces.value_range()
-    beyond = probabilities and (outside_unit(low) or outside_unit(high))
-    if not (np.isnan(low) or beyond):
-        return
-    cells = traces.cells
     if np.isnan(low) and not allow_missing:
         _refuse_missing(traces, remedy)
+    if not probabilities or (low >= 0 and high <= 1):
+        return
+    cells = traces.cells
     outside = outside_unit(cells)
-    if probabilities and outside.any():
+    if outside.any():
         percent = "divide percentages by 100, or " * OrdinaryRange.of(cells.ravel()).may_be_percent
         raise ValueError(
             f"{_first(traces, outside)}: forecast {cells[outside][0]:g} lies outside [0, 1]; "
@@ -158,7 +157,7 @@ def check_groups(groups: Any, n_runs: int, name: str = "groups") -> IntArray:
     array([1, 0, 1])
     """
     labels = check_labels(groups, n_runs, name)
-    return np.asarray(pd.factorize(labels, sort=True)[0])
+    return pd.factorize(labels, sort=True)[0]
 
 
 def check_labels(groups: Any, n_runs: int, name: str = "groups") -> NDArray[Any]:
@@ -217,9 +216,8 @@ def check_sample_weight(sample_weight: Any, n_runs: int) -> FloatArray:
     if sample_weight is None:
         return np.ones(n_runs)
     weights = one_per_run(sample_weight, "sample_weight", n_runs)
-    bad = ~((weights >= 0) & (weights < np.inf))
-    if bad.any():
-        row = int(np.argmax(bad))
+    row = first_true(~((weights >= 0) & (weights < np.inf)))
+    if row is not None:
         raise ValueError(f"row {row}: sample_weight {weights[row]:g} must be a finite number >= 0")
     with np.errstate(over="ignore"):
         total = weights.sum()

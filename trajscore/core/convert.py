@@ -210,48 +210,46 @@ def as_row_index(key: Any, n_runs: int) -> Any:
     return index
 
 
-def joined_parts(several: Sequence[ContainerParts]) -> ContainerParts:
-    """Put runs after one another: their channels must be the same."""
-    channels = {parts["channels"] for parts in several}
+def joined_parts(several: Sequence[Any]) -> ContainerParts:
+    """Put the runs of containers after one another: their channels must be the same."""
+    channels = {X.channels for X in several}
     if len(channels) > 1:
         raise ValueError(
             f"concat needs the same channels everywhere, got {sorted(map(str, channels))}"
         )
-    ids = np.concatenate([parts["ids"].astype(object) for parts in several])
-    lengths = [np.diff(parts["offsets"]) for parts in several]
-    horizons = [parts["horizon"] for parts in several]
-    joined_horizons = None
-    if any(horizon is not None for horizon in horizons):  # lengths, where none were given
-        joined_horizons = np.concatenate([*map(as_horizon, horizons, lengths)])
+    ids = np.concatenate([X.ids.astype(object) for X in several])
+    horizon = None
+    if any(X.horizon is not None for X in several):  # lengths, where none were given
+        horizon = np.concatenate([as_horizon(X.horizon, X.lengths) for X in several])
+    # frames without a run would only blur the dtypes, and newer pandas warns of them
+    frames = [X.meta for X in several if len(X)] or [X.meta for X in several]
     return {
-        "cells": np.concatenate([parts["cells"] for parts in several]),
-        "offsets": offsets_of(np.concatenate(lengths)),
-        "horizon": joined_horizons,
+        "cells": np.concatenate([X.cells for X in several]),
+        "offsets": offsets_of(np.concatenate([X.lengths for X in several])),
+        "horizon": horizon,
         "ids": as_ids(ids, len(ids)),
-        "ended": np.concatenate([parts["ended"] for parts in several]),
+        "ended": np.concatenate([X.ended for X in several]),
         "channels": channels.pop(),
-        "meta": _joined_meta(several),
+        "meta": as_meta(pd.concat(frames, ignore_index=True), len(ids)),
     }
 
 
-def stacked_parts(
-    several: Sequence[ContainerParts], channels: Sequence[str] | None
-) -> ContainerParts:
-    """Put the channels of the same runs side by side."""
-    cells = np.concatenate([as_table(parts["cells"]) for parts in several], axis=1)
-    names = [name for parts in several for name in (parts["channels"] or ("value",))]
-    return several[0] | {
+def stacked_parts(several: Sequence[Any], channels: Sequence[str] | None) -> ContainerParts:
+    """Put the channels of the same runs side by side; what is not here is that of the first."""
+    cells = np.concatenate([as_table(X.cells) for X in several], axis=1)
+    names = [name for X in several for name in (X.channels or ("value",))]
+    return {
         "cells": cells,
         "channels": as_channels(channels or _distinct(names), cells),
         "horizon": _common_horizon(several),
-        "ended": np.logical_or.reduce([parts["ended"] for parts in several]),
+        "ended": np.logical_or.reduce([X.ended for X in several]),
     }
 
 
-def _common_horizon(several: Sequence[ContainerParts]) -> IntArray | None:
+def _common_horizon(several: Sequence[Any]) -> IntArray | None:
     """Return the horizons on which all containers agree that have any."""
     common = None
-    for other in (parts["horizon"] for parts in several if parts["horizon"] is not None):
+    for other in (X.horizon for X in several if X.horizon is not None):
         if common is not None and (common != other).any():
             row = int(np.argmax(common != other))
             raise ValueError(f"row {row} has horizons {common[row]} and {other[row]}; give one")
@@ -259,16 +257,9 @@ def _common_horizon(several: Sequence[ContainerParts]) -> IntArray | None:
     return common
 
 
-def _joined_meta(several: Sequence[ContainerParts]) -> pd.DataFrame | None:
-    if all(parts["meta"] is None for parts in several):
-        return None
-    frames = [pd.DataFrame(parts["meta"], pd.RangeIndex(len(parts["ids"]))) for parts in several]
-    # frames without a run would only blur the dtypes, and newer pandas warns of them
-    with_runs = [frame for frame in frames if len(frame)]
-    return pd.concat(with_runs or frames, ignore_index=True)
-
-
 def _distinct(names: Sequence[str]) -> list[str]:
     """Number names that occur more than once: value, value -> value0, value1."""
-    place = pd.Series(names).groupby(names).cumcount().astype(str)
-    return [f"{name}{place[j] * (names.count(name) > 1)}" for j, name in enumerate(names)]
+    return [
+        f"{name}{names[:j].count(name)}" if names.count(name) > 1 else name
+        for j, name in enumerate(names)
+    ]

@@ -17,7 +17,7 @@ from sklearn.model_selection import (
 
 from trajscore.core.ids import id_order
 from trajscore.core.type_aliases import BoolArray, IntArray
-from trajscore.core.values import as_array, is_iterable
+from trajscore.core.values import as_array, first_true, is_iterable
 
 Fitted = TypeVar("Fitted")
 
@@ -90,12 +90,10 @@ def _alternating_folds(
     cv: int, ids: NDArray[Any], stratum: IntArray, is_counted: BoolArray
 ) -> IntArray:
     """Alternate within each outcome, in the order of the ids (Appendix D)."""
-    fold = np.zeros(len(ids), dtype=np.int64)
+    code = pd.Series(np.unique(ids, return_inverse=True)[1])
     # runs of weight zero must not shift the others; a run given twice stays whole
-    for kind in range(4):
-        rows = np.flatnonzero(2 * stratum + is_counted == kind)
-        fold[rows] = np.unique(ids[rows], return_inverse=True)[1] % cv
-    return fold
+    place = code.groupby(2 * stratum + is_counted).rank("dense")
+    return (place.to_numpy(dtype=np.int64) - 1) % cv
 
 
 def _folds_of_groups(
@@ -139,8 +137,8 @@ def _folds_of_splitter(
         trains, held_out = (_as_mask(rows, len(ids), f"split {k} of cv") for rows in (train, test))
         if (fold[order[held_out]] >= 0).any():
             raise ValueError("cv must put each run into one test fold only; use a KFold-like one")
-        if (wrong := trains == held_out).any():
-            row = int(np.argmax(wrong))
+        row = first_true(trains == held_out)
+        if row is not None:
             raise ValueError(
                 f"split {k} of cv has row {row} in {'both' if trains[row] else 'neither'} of its "
                 f"training and test rows; train on all runs that are not in the test fold"

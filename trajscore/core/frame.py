@@ -26,7 +26,7 @@ from trajscore.core.stops import (
 )
 from trajscore.core.times import as_times, zone_problem
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import parse_numbers, refuse_kind, run_label, unknown_name
+from trajscore.core.values import first_true, parse_numbers, refuse_kind, run_label, unknown_name
 from trajscore.core.within_runs import offsets_of
 
 
@@ -67,9 +67,6 @@ def runs_of_table(
         column = bare_name(outcome, column_names(df))
         check_polarity(outcome, meanings)
     parts, outcomes = parts_of_frame(df, outcome=column, rule=rule, **columns)
-    has_reason = "stop_reason" in (parts["meta"] or {})
-    if has_reason and columns["stop_reason"] is None and not any(parts["meta"]["stop_reason"]):
-        del parts["meta"]["stop_reason"]
     X = make(**parts, missing=missing)
     if outcomes is None:
         return X, None, None
@@ -119,7 +116,9 @@ def parts_of_frame(
     if not len(frame):
         raise ValueError("the table has no rows; give at least one step of one run")
 
-    codes, ids = _number_runs(joined_ids(frame, names), " and ".join(map(str, names)))
+    column_of_ids = " and ".join(map(str, names))
+    codes, uniques = _number_runs(joined_ids(frame, names), column_of_ids)
+    ids = _as_run_ids(uniques, column_of_ids)
     runs = _Runs(ids, np.bincount(codes))
     has_step = np.ones(len(frame), dtype=bool)
     steps = frame.get(step)
@@ -136,8 +135,8 @@ def parts_of_frame(
     once = {name: _one_per_run(frame[name], runs) for name in of_runs}
     if stop_reason is None:
         of_stops = stop_columns(frame[of_stops])
-    if of_stops:
-        reasons = reasons_in_rows(frame[of_stops], of_stops, runs.starts, rule)
+    reasons = reasons_in_rows(frame[of_stops], of_stops, runs.starts, rule)
+    if any(reasons) or (of_stops and stop_reason is not None):
         once["stop_reason"] = pd.Series(reasons)
         in_meta = list(dict.fromkeys([*in_meta, "stop_reason"]))
     parts = {
@@ -146,7 +145,7 @@ def parts_of_frame(
         "channels": [str(name) for name in values],
         "ids": ids,
         "horizon": None if horizon is None else _horizons(once[horizon], ids),
-        "meta": {name: once[name] for name in in_meta} or None,
+        "meta": {name: once[name] for name in in_meta if name in once} or None,
     }
     return parts, once.get(outcome)
 
@@ -177,19 +176,16 @@ def _fill_steps(steps: pd.Series, has_step: BoolArray, first_step: int) -> pd.Se
     return steps.where(has_step, others.iloc[0])
 
 
-def _number_runs(column: pd.Series, name: str) -> tuple[IntArray, NDArray[Any]]:
+def _number_runs(column: pd.Series, name: str) -> tuple[IntArray, Any]:
     """Return the number of each row's run, as the table first names them, and the runs' ids."""
-    codes, uniques = _factorized(column)
-    if codes.min() < 0:
-        raise _no_run_id(int(np.argmax(codes < 0)), name)
-    return codes, _as_run_ids(uniques, name)
-
-
-def _no_run_id(row: int, name: str) -> ValueError:
-    return ValueError(
-        f"row {row}: column {name!r} is empty or NA; every step needs a run id. If an empty cell "
-        f"repeats that above it, fill it, in pandas: df[{name!r}] = df[{name!r}].ffill()"
-    )
+    codes, ids = _factorized(column)
+    if codes.min(initial=0) < 0:
+        raise ValueError(
+            f"row {int(np.argmin(codes))}: column {name!r} is empty or NA; every step needs a run "
+            f"id. If an empty cell repeats that above it, fill it, in pandas: df[{name!r}] = "
+            f"df[{name!r}].ffill()"
+        )
+    return codes, ids
 
 
 def _as_run_ids(uniques: NDArray[Any] | pd.Index, name: str) -> NDArray[Any]:
@@ -211,12 +207,9 @@ def joined_ids(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
     if len(names) == 1:
         return frame[names[0]]
     for name in names:
-        codes, _ = _factorized(frame[name])
-        if codes.min(initial=0) < 0:
-            raise _no_run_id(int(np.argmax(codes < 0)), name)
-    joined = frame[names[0]].astype(str)
-    for name in names[1:]:
-        joined = joined + "-" + frame[name].astype(str)
+        _number_runs(frame[name], name)
+    first, *others = (frame[name].astype(str) for name in names)
+    joined = first.str.cat(others, sep="-")
     if joined.nunique() < len(frame[list(names)].drop_duplicates()):
         raise ValueError(
             f"two runs have the same id when the columns {' and '.join(map(repr, names))} are "
@@ -276,8 +269,8 @@ def _check_places(
     jump = np.diff(places)
     first = places[runs.starts]
     jump[runs.starts[1:] - 1] = 1  # from run to run
-    if not jump.all():
-        row = int(np.argmin(jump != 0))
+    row = first_true(jump == 0)
+    if row is not None:
         raise ArgumentError(
             f"{runs.label(row)} has step {column.iloc[row]} more than once in column "
             f"{column.name!r}; keep one row for each step, or for the order of the rows pass "
@@ -287,8 +280,8 @@ def _check_places(
         )
     if are_times:
         return
-    if (first != first_step).any():
-        run = int(np.argmax(first != first_step))
+    run = first_true(first != first_step)
+    if run is not None:
         is_first = bool((first == first[0]).all())
         raise MissingStepError(
             f"{runs.label(runs.starts[run])} starts at step {first[run]} in column "
@@ -318,9 +311,7 @@ def select_columns(df: Any, names: Sequence[str]) -> pd.DataFrame:
             hint = "make one of it, as by its .to_pandas() or .collect()"
         raise TypeError(f"expected a dataframe with one row a step, got {name}; {hint}")
     pa = optional("pyarrow", "dataframes other than those of pandas need pyarrow", "data")
-    table = df
-    if not isinstance(df, pa.Table):
-        table = pa.table(df)
+    table = pa.table(df)
     _check_columns(names, table.column_names)
     table = table.select(wanted)
     # pyarrow takes no rows of the strings that polars hands out
@@ -360,9 +351,8 @@ def _whole_numbers(
     column: pd.Series, name: str, kind: str, remedy: str, place: Callable[[int], str]
 ) -> IntArray:
     numbers = _to_numbers(column, name)
-    bad = ~(np.abs(numbers) <= _LARGEST_WHOLE) | (numbers != np.floor(numbers))
-    if bad.any():
-        row = int(np.argmax(bad))
+    row = first_true(~(np.abs(numbers) <= _LARGEST_WHOLE) | (numbers != np.floor(numbers)))
+    if row is not None:
         noun = "whole number"
         if abs(numbers[row]) > _LARGEST_WHOLE:
             noun = "whole number below 2**53"
@@ -375,8 +365,6 @@ def _whole_numbers(
 
 def _to_numbers(column: pd.Series, name: str) -> FloatArray:
     """Return a column as floats, NaN where it holds no number; refuse dates and the like."""
-    if column.dtype.kind in "biuf":
-        return column.to_numpy(dtype=np.float64, na_value=np.nan)
     refuse_kind(column.dtype, name)
     numbers = parse_numbers(column)
     refuse_kind(numbers.dtype, name)  # objects may turn out to be complex numbers
@@ -386,9 +374,9 @@ def _to_numbers(column: pd.Series, name: str) -> FloatArray:
 def _values(column: pd.Series, runs: _Runs, first_step: int) -> FloatArray:
     """Return the numbers of a column, NaN where a cell is empty."""
     numbers = _to_numbers(column, str(column.name))
-    bad = np.isnan(numbers) & column.notna().to_numpy() & (column.dtype.kind not in "biuf")
-    if bad.any():
-        row = int(np.argmax(bad))
+    is_text = column.dtype.kind not in "biuf"
+    row = first_true(np.isnan(numbers) & column.notna().to_numpy() & is_text)
+    if row is not None:
         step = row - runs.starts[runs.starts <= row][-1] + first_step
         text = column.iloc[row]
         remedy = "correct it or leave the run out"
@@ -413,25 +401,23 @@ def _factorized(column: pd.Series) -> tuple[IntArray, Any]:
 
 def _one_per_run(column: pd.Series, runs: _Runs) -> pd.Series:
     """Return a column's value for each run: that of its rows which have one, all the same."""
-    rows = runs.starts.copy()
-    of_run = np.repeat(np.arange(len(rows)), runs.lengths)
-    is_number = column.dtype.kind in "biuf" and not column.hasnans
-    if not (is_number and (column == column.to_numpy()[rows[of_run]]).all()):
-        codes, kinds = _factorized(column)
-        filled = np.flatnonzero(codes >= 0)
-        run = of_run[filled]
-        code = codes[filled]
-        is_first = np.append(True, run[1:] != run[:-1])[: len(filled)]
-        differs = np.flatnonzero((code[1:] != code[:-1]) & ~is_first[1:])
-        if len(differs):
-            k = differs[0]
-            raise ValueError(
-                f"{runs.label(filled[k])} has two values in column {column.name!r}, "
-                f"{run_label(kinds[code[k]])} and {run_label(kinds[code[k + 1]])}; a run has one: "
-                f"correct its rows, or name a column that has one value a run"
-            )
-        rows[run[is_first]] = filled[is_first]
-    once = column.iloc[rows].reset_index(drop=True)
+    codes = column.to_numpy()
+    if codes.dtype.kind not in "biuf":
+        codes = _factorized(column)[0]
+    has_one = column.notna().to_numpy()
+    filled = np.where(has_one, np.arange(len(codes)), len(codes))
+    first = np.minimum.reduceat(filled, runs.starts)
+    first = np.where(first < len(codes), first, runs.starts)
+    first_of_run = np.repeat(first, runs.lengths)
+    row = first_true(has_one & (codes != codes[first_of_run]))
+    if row is not None:
+        values = (run_label(column.iloc[k]) for k in (first_of_run[row], row))
+        raise ValueError(
+            f"{runs.label(row)} has two values in column {column.name!r}, "
+            f"{' and '.join(values)}; a run has one: "
+            f"correct its rows, or name a column that has one value a run"
+        )
+    once = column.iloc[first].reset_index(drop=True)
     if isinstance(column.dtype, pd.ArrowDtype):
         import pyarrow as pa  # which made the column
 

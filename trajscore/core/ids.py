@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from pandas.api.types import infer_dtype
 
 from trajscore.core.type_aliases import IntArray, RunsLike
-from trajscore.core.values import run_label
+from trajscore.core.values import first_true, run_label
 
 
 def as_ids(ids: ArrayLike | None, n_runs: int) -> NDArray[Any]:
@@ -113,10 +113,11 @@ def _first_other_id(ids: NDArray[Any], others: NDArray[Any]) -> int | None:
     """First row in which two containers name different runs, None where they agree."""
     alike = ids.dtype.kind == others.dtype.kind  # the oldest numpy does not compare text to numbers
     differ = ids != others if alike else np.ones(len(ids), dtype=bool)
-    if not differ.any():
+    row = first_true(differ)
+    if row is None:
         return None
     identifying = [candidate for candidate in (ids, others) if not are_default_ids(candidate)]
     # of two containers, one has no ids of its own; is the other one that was put in another order?
     if len(identifying) == 1 and not (alike and are_default_ids(np.sort(identifying[0]))):
         return None
-    return int(np.argmax(differ))
+    return row

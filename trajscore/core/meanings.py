@@ -169,10 +169,7 @@ def map_outcomes(
     """Return a column of outcomes with its words as numbers; refuse words that are not mapped."""
     if column.dtype.kind in "biuf" and not meanings:
         return column
-    try:
-        codes, kinds = pd.factorize(column)  # missing values are -1
-    except TypeError:
-        raise ValueError(f"column {column.name!r} holds a list or an object a run") from None
+    codes, kinds = pd.factorize(column)  # missing values are -1
     outcomes = [as_mapped(kind, meanings) for kind in kinds]
     words = {k: kind for k, kind in enumerate(outcomes) if isinstance(kind, str)}
     if words:

@@ -15,6 +15,7 @@ from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray, RunsLik
 from trajscore.core.values import (
     as_array,
     check_choice,
+    first_true,
     is_number,
     number_of,
     one_per_run,
@@ -90,17 +91,16 @@ def check_outcomes(
     censored = values == CENSORED
     _check_range(values, ~censored, ids)
     values = to_unit(values)
-    if not allow_censored and censored.any():
-        row = int(np.argmax(censored))
+    row = first_true(censored)
+    if not allow_censored and row is not None:
         raise ValueError(
             f"{_place(row, ids)}: the outcome is not observed ({int(censored.sum())} of "
             f"{len(values)} are not); leave these runs out, or score them with censored_tps_score"
         )
-    soft = (values != np.floor(values)) & ~censored
-    if not soft.any():
+    row = first_true((values != np.floor(values)) & ~censored)
+    if row is None:
         return values.astype(np.int64)
     if not allow_soft:
-        row = int(np.argmax(soft))
         raise ValueError(
             f"{_place(row, ids)}: outcome {values[row]:g} must be 0 or 1; leave out graded runs"
         )
@@ -140,26 +140,20 @@ def as_labels(y: ArrayLike, *, censored: str = "failure", q_z: ArrayLike | None 
     check_choice(censored, "censored", CENSORED_AS)
     codes = np.asarray(y)
     observed = codes != CENSORED
-    is_counted = np.ones_like(observed)
-    if censored == "q_z":
-        if q_z is None and not observed.all():
-            raise ValueError('censored="q_z" needs q_z, one for each run')
-        value = codes.astype(np.float64)
-        if q_z is not None:
-            value = _filled(codes, observed, q_z)
-        return Labels(value, is_counted, observed)
-    if q_z is not None:
+    if censored == "q_z" and q_z is None and not observed.all():
+        raise ValueError('censored="q_z" needs q_z, one for each run')
+    if censored != "q_z" and q_z is not None:
         raise ValueError(f'q_z is read only with censored="q_z", not {censored!r}')
-    if censored == "drop":
-        is_counted = observed
-    return Labels(np.where(observed, codes, 0.0), is_counted, observed)
+    value = np.where(observed, codes, 0.0)
+    if q_z is not None:
+        value = _filled(codes, observed, q_z)
+    return Labels(value, observed | (censored != "drop"), observed)
 
 
 def _filled(codes: NDArray[Any], observed: BoolArray, q_z: ArrayLike) -> FloatArray:
     q = one_per_run(q_z, "q_z", len(codes))
-    bad = ~observed & (np.isnan(q) | outside_unit(q))
-    if bad.any():
-        row = int(np.argmax(bad))
+    row = first_true(~observed & (np.isnan(q) | outside_unit(q)))
+    if row is not None:
         raise RowError(
             f"its outcome was not observed and q_z is {q[row]:g}; give the chance in [0, 1] that "
             f"it would have succeeded",
@@ -179,9 +173,7 @@ def _as_numbers(y: ArrayLike, ids: NDArray[Any] | None) -> NDArray[Any]:
     if y is None:
         raise ValueError("there are no outcomes: y is None; give one for each run")
     if isinstance(y, np.ma.MaskedArray):
-        y = pd.Series(y.data, dtype=object).mask(np.ma.getmaskarray(y), None)  # not observed
-    if isinstance(y, pd.Series) and y.dtype.kind in "biuf" and y.hasnans:
-        return y.to_numpy(dtype=np.float64, na_value=np.nan)
+        y = np.ma.filled(y.astype(object), np.nan)  # not observed
     array = as_array(y, "outcomes")
     if array.dtype.kind in "US":  # name the first outcome, not what NumPy made of it
         array = np.asarray(y, dtype=object)
@@ -207,10 +199,9 @@ def _as_number(value: Any, row: int, ids: NDArray[Any] | None) -> float:
 
 
 def _check_range(values: FloatArray, observed: BoolArray, ids: NDArray[Any] | None) -> None:
-    bad = observed & outside_unit(values)
-    if not bad.any():
+    row = first_true(observed & outside_unit(values))
+    if row is None:
         return
-    row = int(np.argmax(bad))
     remedy = (
         "use 1 for success, 0 for failure, -1 where it was not observed, or a grade between 0 and 1"
     )

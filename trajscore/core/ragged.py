@@ -26,6 +26,7 @@ from trajscore.core.values import (
     as_horizon,
     as_lengths,
     check_choice,
+    first_true,
     number_of,
     run_label,
     unknown_name,
@@ -130,12 +131,12 @@ class Ragged:
         bad = np.isinf(self.cells)
         if missing == "raise":
             bad = ~np.isfinite(self.cells)
-        if not bad.any():
+        cell = first_true(as_table(bad).any(axis=1))
+        if cell is None:
             return
-        place = self.place(int(np.flatnonzero(as_table(bad).any(axis=1))[0]))
         name = f"{self.cells[bad][0]:g}".replace("nan", "NaN")  # as scikit-learn's checks ask
         raise ValueError(
-            f"{place}: the value is {name}, not a finite number; drop the run, or "
+            f"{self.place(cell)}: the value is {name}, not a finite number; drop the run, or "
             f"pass missing='ffill' to fill it with the run's last value, 'allow' to keep it as not "
             f"recorded"
         )
@@ -237,7 +238,7 @@ class Ragged:
         are_names = isinstance(key, list) and key and all(isinstance(name, str) for name in key)
         if isinstance(key, str) or are_names:
             return self._pick(key)
-        if isinstance(key, (int, np.integer)) and not isinstance(key, (bool, np.bool_)):
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
             if not -len(self) <= key < len(self):
                 raise IndexError(
                     f"run {key} does not exist; the container has {number_of(len(self), 'run')}"
@@ -443,7 +444,7 @@ class Ragged:
             raise ValueError(f"stack needs at least one {cls.__name__}")
         for k, array in enumerate(arrays[1:], start=1):
             check_same_runs(arrays[0], array, "container 0", f"container {k}")
-        return cls._trusted(**stacked_parts([array._parts() for array in arrays], channels))
+        return arrays[0]._replace(**stacked_parts(arrays, channels))
 
 
 def _rebuild(cls: type[Ragged], parts: dict[str, Any]) -> Ragged:

@@ -9,7 +9,6 @@ The influence of a run on a statistic is the derivative of the statistic in the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,21 +20,11 @@ from trajscore.core.type_aliases import FloatArray, IntArray
 
 
 class TieGroups:
-    """Runs sorted by confidence (higher: success is more likely) and grouped by ties.
+    """Runs sorted by confidence (higher: success is more likely) and grouped by ties."""
 
-    Where there are strata, numbered from 0, one comes after the other; `starts` has the first group
-    of each.
-    """
-
-    def __init__(
-        self, confidence: FloatArray, success: FloatArray, stratum: IntArray | None = None
-    ) -> None:
-        self.confidence, group = group_ties(confidence, stratum)
+    def __init__(self, confidence: FloatArray, success: FloatArray) -> None:
+        self.confidence, group = group_ties(confidence)
         n_groups = len(self.confidence)
-        of_group = np.zeros(n_groups, dtype=np.int64)
-        if stratum is not None:
-            of_group[group] = stratum
-        self.starts = np.flatnonzero(np.diff(of_group, prepend=-1))
         # a sparse matrix product sums any number of weightings, in one pass over the runs
         rows = np.arange(len(group)).repeat(2)
         columns = np.stack([group, group + n_groups], axis=1).ravel()
@@ -52,16 +41,16 @@ class TieGroups:
 
     def to_runs(self, failures: FloatArray, successes: FloatArray) -> FloatArray:
         """Give each run what its group has for a failure or a success, a graded one of both."""
-        return np.asarray(self._groups @ np.concatenate([failures, successes]))
+        return self._groups @ np.concatenate([failures, successes])
 
 
 def auroc(failures: FloatArray, successes: FloatArray) -> FloatArray:
     """Probability that a failure has the lower confidence of a pair; ties count half."""
-    above = np.cumsum(successes[..., ::-1], axis=-1)[..., ::-1] - successes / 2
+    above = _sum_from(successes) - successes / 2
     n_above = successes.sum(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):  # NaN where only one outcome occurs
         # a share of the successes first: products of large weights would overflow
-        return np.asarray((failures * (above / n_above)).sum(axis=-1) / failures.sum(axis=-1))
+        return (failures * (above / n_above)).sum(axis=-1) / failures.sum(axis=-1)
 
 
 def auprc(failures: FloatArray, successes: FloatArray) -> FloatArray:
@@ -70,9 +59,10 @@ def auprc(failures: FloatArray, successes: FloatArray) -> FloatArray:
     flagged = hits + np.cumsum(successes, axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):  # NaN where no failure occurs
         precision = np.where(flagged > 0, hits / flagged, 0.0)
-        return np.asarray((failures * precision).sum(axis=-1) / failures.sum(axis=-1))
+        return (failures * precision).sum(axis=-1) / failures.sum(axis=-1)
 
 
+@np.errstate(invalid="ignore", divide="ignore")  # NaN where no run counts
 def aurc(failures: FloatArray, successes: FloatArray) -> FloatArray:
     """Mean failure rate among the k most confident, over k = 1, ..., n and all orders of ties."""
     errors = failures[..., ::-1]
@@ -80,18 +70,16 @@ def aurc(failures: FloatArray, successes: FloatArray) -> FloatArray:
     accepted = np.cumsum(size, axis=-1)
     before = accepted - size
     errors_before = np.cumsum(errors, axis=-1) - errors
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rate = np.where(size > 0, errors / size, 0.0)
+    rate = np.where(size > 0, errors / size, 0.0)
     # sum over k of (E + (k - m) rate) / k for k = m + 1, ..., m + size
     between = harmonic(accepted) - harmonic(before)
     area = size * rate + (errors_before - before * rate) * between
-    with np.errstate(invalid="ignore"):  # NaN where no run counts
-        return np.asarray(area.sum(axis=-1) / accepted[..., -1])
+    return area.sum(axis=-1) / accepted[..., -1]
 
 
 def harmonic(n: FloatArray) -> FloatArray:
     """Harmonic numbers, continued to weights that are not whole by the digamma function."""
-    return np.asarray(digamma(n + 1) + np.euler_gamma)
+    return digamma(n + 1) + np.euler_gamma
 
 
 def auroc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -99,25 +87,24 @@ def auroc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatAr
     F = failures.sum()
     S = successes.sum()
     A = auroc(failures, successes)
-    above = np.cumsum(successes[::-1])[::-1] - successes / 2
+    above = _sum_from(successes) - successes / 2
     below = np.cumsum(failures) - failures / 2
     with np.errstate(invalid="ignore", divide="ignore"):  # NaN where only one outcome occurs
         return (above / S - A) / F, (below / F - A) / S
 
 
+@np.errstate(invalid="ignore", divide="ignore")  # NaN where no failure occurs
 def auprc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
     """A failure adds its precision; it and every success change the precision of later ones."""
     F = failures.sum()
     P = auprc(failures, successes)
     hits = np.cumsum(failures)
     flagged = np.cumsum(failures + successes)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        precision = np.where(flagged > 0, hits / flagged, 0.0)
-        later = np.where(flagged > 0, failures / flagged, 0.0)
+    precision = np.where(flagged > 0, hits / flagged, 0.0)
+    later = np.where(flagged > 0, failures / flagged, 0.0)
     missed = _sum_from(later * (1 - precision))
     wrong = _sum_from(later * precision)
-    with np.errstate(invalid="ignore", divide="ignore"):  # NaN where no failure occurs
-        return (precision + missed - P) / F, -wrong / F
+    return (precision + missed - P) / F, -wrong / F
 
 
 def aurc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -144,7 +131,7 @@ def aurc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArr
 
 
 def _sum_from(values: FloatArray) -> FloatArray:
-    return np.cumsum(values[::-1])[::-1]
+    return np.cumsum(values[..., ::-1], axis=-1)[..., ::-1]
 
 
 GRADIENTS: dict[Any, Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]] = {
@@ -155,55 +142,34 @@ GRADIENTS: dict[Any, Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatA
 """Derivatives of each statistic in the failures and successes of each group, for one weighting."""
 
 
-@dataclass(frozen=True)
-class AurocWithin:
-    """Share of the pairs of a failure and a success of one stratum in which the failure is lower.
+def auroc_within(
+    confidence: FloatArray, success: FloatArray, stratum: IntArray
+) -> tuple[float, FloatArray]:
+    """Return AUROC over the pairs of one stratum, NaN without one, and the influence of each run.
 
     Runs of one length, of one log, or held out in one fold: a forecast gets nothing for what is the
-    same for both runs of every pair. With one stratum it is AUROC; ties count half. A statistic as
-    those of `statistics`, of runs that all count.
+    same for both runs of every pair. With one stratum it is `auroc`.
     """
+    codes = np.unique(stratum, return_inverse=True)[1]
+    distinct, group = group_ties(confidence, codes)
+    failures = np.bincount(group, 1 - success)
+    successes = np.bincount(group, success)
+    of_group = np.zeros(len(distinct), dtype=np.int64)
+    of_group[group] = codes
 
-    ties: TieGroups  # groups of runs of one stratum that are tied, stratum after stratum
+    def of_stratum(part: Any) -> Any:
+        return np.bincount(of_group, part)
 
-    @classmethod
-    def of(cls, confidence: FloatArray, success: FloatArray, stratum: IntArray) -> AurocWithin:
-        """Group runs by stratum and confidence (higher: success is more likely)."""
-        codes = np.unique(stratum, return_inverse=True)[1]
-        return cls(TieGroups(confidence, success, codes))
+    def below(part: Any) -> Any:  # in its stratum, and half of its own
+        lower_strata = np.cumsum(of_stratum(part)) - of_stratum(part)
+        return np.cumsum(part) - lower_strata[of_group] - part / 2
 
-    def __call__(self, counts: FloatArray) -> FloatArray:
-        """Return the share for each weighting (..., n_runs), NaN where there is no pair."""
-        failures, successes = self.ties.sums(counts)
-        right = (successes * self._below(failures)).sum(axis=-1)
-        with np.errstate(invalid="ignore"):
-            return np.asarray(right / (successes * self._all(failures)).sum(axis=-1))
-
-    def influence(self, n_runs: int) -> FloatArray:
-        """Return the influence of each of the n_runs runs."""
-        counts = np.ones(n_runs)
-        failures, successes = self.ties.sums(counts)
-        n_failures = self._all(failures)
-        n_successes = self._all(successes)
-        share = self(counts)
-        above = n_successes - self._below(successes)
-        total = (successes * n_failures).sum()
-        with np.errstate(invalid="ignore"):
-            of_failure = (above - share * n_successes) / total
-            of_success = (self._below(failures) - share * n_failures) / total
-        return n_runs * self.ties.to_runs(of_failure, of_success)
-
-    def _spread(self, of_strata: FloatArray) -> FloatArray:
-        """Give each group what its stratum has."""
-        sizes = np.diff(self.ties.starts, append=len(self.ties.confidence))
-        return np.repeat(of_strata, sizes, axis=-1)
-
-    def _all(self, part: FloatArray) -> FloatArray:
-        """Sum over the stratum of each group."""
-        return self._spread(np.add.reduceat(part, self.ties.starts, axis=-1))
-
-    def _below(self, part: FloatArray) -> FloatArray:
-        """Sum over the groups of the stratum that lie below each, and half of its own."""
-        total = np.cumsum(part, axis=-1)
-        before = (total - part)[..., self.ties.starts]
-        return np.asarray(total - self._spread(before) - part / 2)
+    n_failures = of_stratum(failures)[of_group]
+    n_successes = of_stratum(successes)[of_group]
+    n_pairs = (successes * n_failures).sum()
+    with np.errstate(invalid="ignore"):
+        share = (successes * below(failures)).sum() / n_pairs
+        of_failure = (n_successes - below(successes) - share * n_successes) / n_pairs
+        of_success = (below(failures) - share * n_failures) / n_pairs
+    influence = (1 - success) * of_failure[group] + success * of_success[group]
+    return float(share), len(success) * influence

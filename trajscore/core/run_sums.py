@@ -16,7 +16,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_horizon, run_label
+from trajscore.core.values import as_horizon, first_true, run_label
 from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import last_cells, step_numbers
 
@@ -54,7 +54,7 @@ class RunSums:
             weight = np.ones(len(self.total))
         mean = self.mean(weight)
         unit = float(np.average(self.divisor, weights=weight))
-        return np.asarray(mean + (self.total - mean * self.divisor) / unit)
+        return mean + (self.total - mean * self.divisor) / unit
 
     def __sub__(self, other: RunSums) -> RunSums:
         return RunSums(self.total - other.total, self.divisor)
@@ -86,7 +86,7 @@ def contrast_sums(X: TrajectoryArray, score: Any, weights: StepWeights) -> RunSu
 
 def beyond_end(X: TrajectoryArray) -> NDArray[np.bool_]:
     """Whether the horizon of each run lies beyond its last step."""
-    return np.asarray(as_horizon(X.horizon, X.lengths) > X.lengths)
+    return as_horizon(X.horizon, X.lengths) > X.lengths
 
 
 def row_chunks(offsets: IntArray, n_cells: int = _CHUNK_CELLS) -> list[slice]:
@@ -101,7 +101,7 @@ def score_cells(
 ) -> FloatArray:
     """Score cells against outcomes in [0, 1], each of `lengths` cells; may be written to."""
     if ((y == 0) | (y == 1)).all():
-        return np.asarray(family.observed(p, np.repeat(1.0 - y, lengths)))
+        return family.observed(p, np.repeat(1.0 - y, lengths))
     label = np.repeat(y.astype(np.float64), lengths)
     return weighted_score(label, family.success(p)) + weighted_score(1 - label, family.failure(p))
 
@@ -132,8 +132,8 @@ def weighted_mean(X: TrajectoryArray, w: FloatArray) -> FloatArray:
     """Mean of each trusted run's values, which have the weights w."""
     starts = X.offsets[:-1]
     total = np.add.reduceat(w, starts)
-    if not total.all():
-        row = int(np.argmin(total))
+    row = first_true(total == 0)
+    if row is not None:
         raise ValueError(
             f"run {run_label(X.ids[row])} (row {row}): its steps weigh nothing, so they have no "
             f"weighted mean; give weights above zero at step 1, or another aggregator"

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import beta as beta_function
 from scipy.special import betainc, comb
 
-from trajscore.core.type_aliases import BoolArray, FloatArray, RunsLike
+from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_numbers, either, is_iterable, is_number, several
 
 CLIP = 1e-6
@@ -92,7 +92,7 @@ class LogScore(ScoreFamily):
         return np.log(np.clip(as_numbers(p, "p"), self.clip, 1 - self.clip))
 
     def failure(self, p: FloatArray) -> FloatArray:
-        return np.log(np.clip(1 - as_numbers(p, "p"), self.clip, 1 - self.clip))
+        return self.success(1 - as_numbers(p, "p"))
 
     def observed(self, p: FloatArray, failed: FloatArray) -> FloatArray:
         # one logarithm instead of two, in the memory of one array
@@ -198,7 +198,7 @@ FAMILIES: tuple[type[ScoreFamily], ...] = (LogScore, BrierScore, BetaScore)
 def _lower_integral(x: FloatArray, m: float, n: float) -> FloatArray:
     """Integral from 0 to x of c^(m-1) (1-c)^(n-1) dc."""
     if m != int(m) or n != int(n) or max(m, n) > _LARGEST_POLYNOMIAL:
-        return np.asarray(beta_function(m, n) * betainc(m, n, x))
+        return beta_function(m, n) * betainc(m, n, x)
     # (1-c)^(n-1) expanded and integrated term by term, summed by Horner's rule
     out = np.zeros_like(x)
     for k in range(int(n) - 1, -1, -1):
@@ -269,8 +269,3 @@ def digits_of(metric: str) -> int:
     """How many digits a metric is written with; the name of a score holds that of its family."""
     words = re.findall(r"[a-z_]+", metric)
     return next((family.digits for family in FAMILIES if family.keyword in words), 3)
-
-
-def count_clipped(X: RunsLike, score: Any) -> int:
-    """Number of forecasts that the score's clip changes; 0 for a family without one."""
-    return int(np.count_nonzero(get_family(score).clipped(X.cells)))

@@ -40,7 +40,7 @@ class MeanOfRuns:
         """Return the means of columns of numbers of these runs, with this divisor."""
         sums = _of_rows(run_weight, self.rows) @ np.column_stack([samples, self._sizes])
         with np.errstate(invalid="ignore"):
-            return np.asarray(sums[..., :-1] / sums[..., -1:])
+            return sums[..., :-1] / sums[..., -1:]
 
     @property
     def _sizes(self) -> FloatArray:
@@ -112,7 +112,7 @@ class CalibrationError:
         """Return the value for each weighting, NaN where nothing has a weight; bins stay."""
         used = _of_rows(run_weight, self.rows)
         with np.errstate(invalid="ignore"):
-            return np.asarray(np.abs(used @ self.gaps).sum(axis=-1) / (used @ self.weight))
+            return np.abs(used @ self.gaps).sum(axis=-1) / (used @ self.weight)
 
     def parts(self, n_runs: int, weight: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the mean gap of each bin, and influences on them of shape (n_runs, n_bins)."""
@@ -128,7 +128,7 @@ class CalibrationError:
     def influence(self, n_runs: int, weight: FloatArray | None = None) -> FloatArray:
         """Return the influence of each of n_runs runs."""
         mean, influence = self.parts(n_runs, weight)
-        return np.asarray(influence @ np.sign(mean))
+        return influence @ np.sign(mean)
 
 
 Statistic = MeanOfRuns | OfTies | CalibrationError

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from itertools import chain
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from trajscore.core.errors import RowError
 from trajscore.core.outcomes import CENSORED, SUCCESS
 from trajscore.core.type_aliases import IntArray
-from trajscore.core.values import number_of, split_pairs
+from trajscore.core.values import first_true, number_of, split_pairs
 
 Mechanism = Literal["complete", "administrative", "informative", "excluded", "unknown"]
 
@@ -34,7 +35,7 @@ EXCLUDED: Mechanism = "excluded"
 UNKNOWN: Mechanism = "unknown"
 """Nobody said what the reason means."""
 
-MECHANISMS = (COMPLETE, ADMINISTRATIVE, INFORMATIVE, EXCLUDED, UNKNOWN)
+MECHANISMS = get_args(Mechanism)
 """How a run can have ended, see `settle_stops`."""
 
 ReadRule = Mapping[str, str] | Callable[[str], str]
@@ -134,9 +135,9 @@ def as_reason(value: Any, name: str = "") -> str | None:
 
 def choose_reason(reasons: Iterable[str | None], rule: Rule | None = None) -> str | None:
     """Return the reason that decides: that the harness lost the run, or else the first there is."""
-    stated = [*(reason for reason in reasons if reason is not None), None]
-    lost = (reason for reason in stated[:-1] if mechanism_of(reason, rule) == EXCLUDED)
-    return next(lost, stated[0])
+    stated = [reason for reason in reasons if reason is not None]
+    lost = (reason for reason in stated if mechanism_of(reason, rule) == EXCLUDED)
+    return next(chain(lost, stated), None)
 
 
 def settled(outcome: Any, mechanism: Any) -> Any:
@@ -184,9 +185,8 @@ def settle_stops(
     if kinds is not None:
         noted = pd.Series(np.asarray(kinds, dtype=object), dtype=object)
         is_noted = noted.notna().to_numpy()
-        bad = is_noted & ~noted.isin(MECHANISMS).to_numpy()
-        if bad.any():
-            row = int(np.argmax(bad))
+        row = first_true(is_noted & ~noted.isin(MECHANISMS))
+        if row is not None:
             raise RowError(f"stop_kind {noted[row]!r} is not one of {', '.join(MECHANISMS)}", row)
         meant = noted.where(is_noted, meant).to_numpy()
     outcomes = settled(recorded, meant)
@@ -323,16 +323,14 @@ def recorded_stops(
                 f"stop_reason must have one reason a run, as text: {len(meta)}, got {reasons.size}"
             )
         return reasons, None
-    kinds = noted = None
-    if "stop_kind" in meta:
-        kinds = noted = meta["stop_kind"].to_numpy(dtype=object)
-    if rule is not None:
-        noted = None
-    if "stop_reason" not in meta:
-        return kinds, noted
-    if meta["stop_reason"].isna().all():
+    kinds = meta.get("stop_kind")
+    given = meta.get("stop_reason", kinds)
+    if given is None or given.isna().all():
         return None, None
-    return meta["stop_reason"].to_numpy(dtype=object), noted
+    noted = None
+    if kinds is not None and rule is None:
+        noted = kinds.to_numpy(dtype=object)
+    return given.to_numpy(dtype=object), noted
 
 
 def normalize_reasons(reasons: ArrayLike) -> NDArray[Any]:

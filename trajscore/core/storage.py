@@ -26,7 +26,6 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from trajscore.core.convert import ContainerParts
 from trajscore.core.errors import ArgumentError
 from trajscore.core.score_families import FAMILIES
 from trajscore.core.values import check_file
@@ -43,14 +42,12 @@ _ERRORS = (
 )
 
 
-def save(parts: ContainerParts, path: Path) -> None:
-    """Write the parts of a container."""
+def save(X: Any, path: Path) -> None:
+    """Write a container."""
     _check_ending(path)
-    meta = pd.DataFrame() if parts["meta"] is None else parts["meta"]
-    names = ("cells", "ids", "ended", "channels", "horizon")
-    arrays = {name: np.asarray(parts[name]) for name in names if parts[name] is not None}
-    arrays["lengths"] = np.diff(parts["offsets"])
-    arrays["meta"] = np.array(_meta_to_json(meta))
+    names = ("cells", "lengths", "ids", "ended", "channels", "horizon")
+    arrays = {name: np.asarray(getattr(X, name)) for name in names if getattr(X, name) is not None}
+    arrays["meta"] = np.array(_meta_to_json(X.meta))
     # as np.savez_compressed does, whose older versions leave the archive open where writing fails
     with replacing(path) as file, ZipFile(file, "w", ZIP_DEFLATED) as archive:
         for name, array in arrays.items():

@@ -167,7 +167,7 @@ class OrdinaryRange(NamedTuple):
 
     def is_outlier(self, values: FloatArray) -> BoolArray:
         """Tell which values lie far outside all others."""
-        return np.asarray((values < self.least) | (values > self.most))
+        return (values < self.least) | (values > self.most)
 
     def nearest(self, values: FloatArray) -> FloatArray:
         """Return values, outliers as the nearest ordinary one."""

@@ -16,8 +16,6 @@ from trajscore.core.values import LARGEST_HORIZON, parse_numbers
 TIME_WORDS = {"time", "timestamp", "ts", "at"}
 """Words in the names of columns and fields that hold times."""
 
-_AFTER_DATE = 10  # characters, from which on "-" begins a zone
-
 
 def moment(value: Any) -> int | None:
     """Return a time as a whole number that can be compared with others of the same log.
@@ -43,12 +41,8 @@ def zone_problem(times: ArrayLike, noun: str, places: Sequence[Any] | pd.Index) 
     'line 0 at 2026-01-01T01:00+02:00 has a zone, line 1 at 2026-01-01T00:00 has none; write the \
 zone behind every time, such as Z for UTC'
     """
-    texts = np.asarray(times, dtype=str)
-    if not len(texts):
-        return ""
-    signs = texts.view(np.uint32).reshape(len(texts), -1)
-    has_zone = np.isin(signs, [*map(ord, "Zz+")]).any(axis=1)
-    has_zone |= (signs[:, _AFTER_DATE:] == ord("-")).any(axis=1)
+    texts = pd.Series(np.asarray(times, dtype=str))
+    has_zone = texts.str.contains("[Zz+]|^.{10,}-")  # a "-" within the date is none
     if has_zone.all() or not has_zone.any():
         return ""
     first, bare = (

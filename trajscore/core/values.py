@@ -51,11 +51,16 @@ def number_of(n: int, noun: str) -> str:
 
 def unknown_name(kind: str, name: str, have: Sequence[Any]) -> str:
     """Say that there is no such column, channel ..., with the nearest one that there is."""
+    return f"no {kind} named {name!r}; {known_names(name, have)}"
+
+
+def known_names(name: str, have: Sequence[Any]) -> str:
+    """Ask whether the nearest name was meant or, where none is near, say which there are."""
     names = [str(other) for other in have]
     near = get_close_matches(str(name), names, n=1, cutoff=0.5)  # as run_id is to id
     if near:
-        return f"no {kind} named {name!r}; did you mean {near[0]!r}?"
-    return f"no {kind} named {name!r}; there are: {', '.join(names[:20]) or 'none'}"
+        return f"did you mean {near[0]!r}?"
+    return f"there are: {', '.join(names[:20]) or 'none'}"
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
@@ -70,6 +75,16 @@ def either(choices: Iterable[str]) -> str:
     if not others:
         return last
     return f"{', '.join(others)} or {last}"
+
+
+def first_true(mask: Any) -> int | None:
+    """Return the place of the first true value, None where there is none.
+
+    >>> first_true(np.array([False, True, True])), first_true([])
+    (1, None)
+    """
+    places = np.flatnonzero(mask)
+    return int(places[0]) if len(places) else None
 
 
 def several(items: Any, name_of: Callable[[Any], str], argument: str) -> list[Any]:
@@ -304,8 +319,8 @@ def as_lengths(lengths: ArrayLike, n_cells: int | None = None, least: int = 1) -
         array = array.astype(np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ValueError("lengths must be whole numbers, one for each run")
-    if (array < least).any():
-        row = int(np.argmax(array < least))
+    row = first_true(array < least)
+    if row is not None:
         raise ValueError(f"row {row} has no steps; leave runs without a step out")
     if n_cells is not None and array.sum() != n_cells:
         raise ValueError(f"the lengths add up to {array.sum()}, but there are {n_cells} cells")
@@ -318,7 +333,7 @@ def stated_lengths(padded: FloatArray) -> Any:
     if stated.ndim == 3:
         stated = stated.any(axis=2)
     step = np.arange(1, stated.shape[1] + 1, dtype=np.int32)
-    return np.where(stated, step, 0).max(axis=1, initial=0)
+    return (stated * step).max(axis=1, initial=0)
 
 
 def as_horizon(horizon: ArrayLike | None, lengths: IntArray) -> IntArray:
@@ -328,9 +343,8 @@ def as_horizon(horizon: ArrayLike | None, lengths: IntArray) -> IntArray:
     array = np.asarray(horizon)
     if array.shape != lengths.shape or array.dtype.kind not in "iu":
         raise ValueError(f"horizon must be {len(lengths)} whole numbers, one for each run")
-    bad = (array < lengths) | (array > LARGEST_HORIZON)
-    if bad.any():
-        row = int(np.argmax(bad))
+    row = first_true((array < lengths) | (array > LARGEST_HORIZON))
+    if row is not None:
         raise ValueError(
             f"row {row}: horizon {array[row]} is not from the run's {lengths[row]} steps up to "
             f"{LARGEST_HORIZON:,}; give the number of steps over which the run is weighted"

@@ -24,6 +24,7 @@ from trajscore.core.values import (
     LARGEST_HORIZON,
     as_horizon,
     as_lengths,
+    first_true,
     is_count,
     number_of,
     several,
@@ -172,7 +173,7 @@ class RunWeights:
         starts = offsets.astype(np.int32)
         step = self._places[:n_cells] - np.repeat(starts[:-1], lengths)
         matrix = csr_array((values, step, starts), shape=(len(lengths), len(self._table)))
-        return np.asarray(matrix @ self._table)
+        return matrix @ self._table
 
     @property
     def total(self) -> FloatArray:
@@ -246,9 +247,8 @@ def _called(function: Callable[[Any], Any], n: int) -> FloatArray:
     weights = _as_weights(function, n)
     half = (n + 1) // 2
     again = _as_weights(function, half)
-    is_same = np.isclose(weights[:half], again, rtol=1e-9, atol=0)
-    if not is_same.all():
-        step = int(np.argmin(is_same))
+    step = first_true(~np.isclose(weights[:half], again, rtol=1e-9, atol=0))
+    if step is not None:
         raise ValueError(
             f"weights must depend on the step alone, but the function gives step {step + 1} "
             f"{weights[step]:g} among {n} steps and {again[step]:g} among {half}"

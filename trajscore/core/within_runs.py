@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray, RunsLike
 
@@ -30,7 +31,7 @@ def run_numbers(X: RunsLike) -> IntArray:
 
 def last_cells(X: RunsLike) -> IntArray:
     """Position of each run's last cell."""
-    return np.asarray(X.offsets[1:] - 1)
+    return X.offsets[1:] - 1
 
 
 def end_mask(X: RunsLike, ended: BoolArray) -> BoolArray:
@@ -58,18 +59,13 @@ def running_sum(X: RunsLike, values: FloatArray) -> FloatArray:
 
 def running_max(X: RunsLike, values: FloatArray) -> FloatArray:
     """Return the largest of each run's values up to each step, exactly."""
-    # one pass over ranks that are lifted from run to run, so that no run sees the one before
-    distinct, rank = np.unique(values, return_inverse=True)
-    lift = run_numbers(X) * len(distinct)
-    return np.asarray(distinct[np.maximum.accumulate(rank.ravel() + lift) - lift])
+    return pd.Series(values).groupby(run_numbers(X)).cummax().to_numpy()
 
 
 def last_stated(X: RunsLike, values: FloatArray) -> FloatArray:
     """Fill each missing value (or part of a row) with its run's last one before; none: missing."""
-    here = np.arange(len(values)).reshape(-1, *[1] * (values.ndim - 1))
-    first = np.repeat(X.offsets[:-1], X.lengths).reshape(here.shape)
-    last = np.maximum.accumulate(np.where(np.isnan(values), -1, here), axis=0)
-    return np.take_along_axis(values, np.where(last < first, here, last), axis=0)
+    filled = pd.DataFrame(values).groupby(run_numbers(X)).ffill()
+    return filled.to_numpy().reshape(values.shape)
 
 
 def whole_runs(X: RunsLike) -> BoolArray:

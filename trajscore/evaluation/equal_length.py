@@ -10,7 +10,6 @@ import pandas as pd
 from trajscore.calibration.cross_fit import folds_of
 from trajscore.calibration.fixed_step import (
     AUROC,
-    auroc_estimate,
     auroc_interval,
     has_both,
     length_bins,
@@ -18,6 +17,7 @@ from trajscore.calibration.fixed_step import (
     step_table,
 )
 from trajscore.core.ids import pair_codes
+from trajscore.core.ranking import auroc_within
 from trajscore.core.run_sums import collapse
 from trajscore.evaluation.options import Options, columns_of
 from trajscore.evaluation.rows import Row
@@ -59,7 +59,7 @@ def _of_equals(row: Row, options: Options) -> tuple[Any, ...]:
     confidence = collapse(row.traces, options.settings.phi, options.weights)
     lengths = row.traces.lengths.astype(np.float64)
     # with the sign with which it ranks all runs better
-    area, _ = auroc_estimate(lengths, row.runs.labels, np.zeros(len(lengths), dtype=np.int64))
+    area, _ = auroc_within(lengths, row.runs.labels, np.zeros(len(lengths), dtype=np.int64))
     if area <= 0.5:
         lengths = -lengths
     stratum = pair_codes(length_bins(row.traces.lengths), folds_of(row.traces))
@@ -70,9 +70,9 @@ def _of_equals(row: Row, options: Options) -> tuple[Any, ...]:
         groups = groups[runs]
     if not has_both(labels):
         return len(runs), *[np.nan] * 6
-    estimate, influence = auroc_estimate(confidence[runs], labels, stratum[runs])
+    estimate, influence = auroc_within(confidence[runs], labels, stratum[runs])
     # within a bin of lengths something may be left of them
-    of_length, influence_of_length = auroc_estimate(lengths[runs], labels, stratum[runs])
+    of_length, influence_of_length = auroc_within(lengths[runs], labels, stratum[runs])
     return (
         len(runs),
         *auroc_interval(confidence[runs], labels, stratum[runs], groups, level),

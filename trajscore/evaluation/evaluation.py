@@ -16,7 +16,7 @@ from trajscore.calibration.fixed_step import auroc_interval
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.run_sums import beyond_end
-from trajscore.core.score_families import count_clipped, digits_of
+from trajscore.core.score_families import digits_of
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import StepWeights
 from trajscore.evaluation.equal_length import by_step_table, equal_length_table
@@ -265,9 +265,7 @@ class Evaluation:
             table["observed_only"] = _margins(judged, self.observed_cards)
         clipping = [family for family in options.families if family.clip is not None]
         if clipping:
-            table["clipped"] = [
-                count_clipped(row.traces, clipping[0]) / len(row.traces.cells) for row in judged
-            ]
+            table["clipped"] = [clipping[0].clipped(row.traces.cells).mean() for row in judged]
         leading = options.families[0]
         for name, clip in CLIPS.items() if leading.clip is not None else ():
             score = replace(leading, clip=clip)  # type: ignore[call-arg]

@@ -34,7 +34,6 @@ from trajscore.evaluation.options import (
     Options,
 )
 from trajscore.evaluation.rows import Metrics, Row, Rows, row_metrics
-from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_units
 from trajscore.inference.influence import BinMeans, absolute_interval
 from trajscore.inference.intervals import unseen_reach
 from trajscore.inference.mean_intervals import (
@@ -43,6 +42,7 @@ from trajscore.inference.mean_intervals import (
     is_rare,
     n_of_rarer_outcome,
 )
+from trajscore.inference.resampling import bootstrap_many_means, bootstrap_units
 
 # With more runs, bootstrap means are those of `bootstrap_many_means`.
 _MANY_RUNS = 1 << 16

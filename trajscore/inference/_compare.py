@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -15,8 +14,8 @@ from scipy.special import betaincinv
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_fraction, as_numbers, number_of
-from trajscore.inference._bootstrap import bootstrap_units, check_resamples, scores_table
 from trajscore.inference.influence import Units, resampling_units
+from trajscore.inference.resampling import bootstrap_units, check_resamples, scores_table
 
 # The most of the error that intervals by range take: to them a tenth is nearly as good as all.
 _RANGE_SHARE = 0.1
@@ -126,7 +125,7 @@ class _Moments:
 
     def __init__(self, values: FloatArray, pairs: NDArray[np.int64], units: Units) -> None:
         mean = values.mean(axis=0)
-        self._values = values
+        self.ranges = [_Range(values[:, pair], units) for pair in pairs]
         self._pairs = pairs
         self._units = units
         self._sizes = units.sizes[:, None]
@@ -156,38 +155,28 @@ class _Moments:
         spread -= 2 * shift * self._contrast(counts @ self._crossed)
         return shift, spread * n_units / (n_units - 1) / n_runs**2
 
-    def range_of(self, pair: int) -> _Range:
-        """Count the units of a pair that are far from its median difference, and how far."""
-        scores = self._values[:, self._pairs[pair]]
-        sizes = self._units.sizes
-        means = self._units.sums(scores[:, [0]] - scores[:, [1]])[:, 0] / sizes
-        usual = float(np.median(means))
-        width = float(np.ptp(scores))
-        apart = means - usual
-        is_near = np.abs(apart) <= width / len(means)
-        return _Range(
-            usual,
-            width,
-            near=float(np.abs(apart[is_near]).max(initial=0.0)),
-            n_far=np.array([(~is_near & (apart < 0)).sum(), (~is_near & (apart > 0)).sum()]),
-            n_units=len(means),
-            largest=float(sizes.max() / sizes.mean()),
-        )
-
     def _contrast(self, sums: FloatArray) -> FloatArray:
         return sums[..., self._pairs[:, 0]] - sums[..., self._pairs[:, 1]]
 
 
-@dataclass(frozen=True)
 class _Range:
-    """How many units are far from the usual difference of a pair, and how far any could be."""
+    """How many units are far from the usual difference of two predictors, and how far any can be.
 
-    usual: float
-    width: float  # of all scores of both predictors, so that differences lie within +- width
-    near: float  # the farthest of the units that are not far, by less than width / n_units
-    n_far: NDArray[np.int64]  # units below the usual difference, and above it
-    n_units: int
-    largest: float  # size of the largest unit, over their mean
+    The means of units lie within +- `width`, those of units that are not far within `near` of the
+    usual one, which is less than width / n_units.
+    """
+
+    def __init__(self, scores: FloatArray, units: Units) -> None:
+        means = units.sums(scores[:, [0]] - scores[:, [1]])[:, 0] / units.sizes
+        self.usual = float(np.median(means))
+        self.width = float(np.ptp(scores))
+        self.n_units = units.n_units
+        self.largest = float(units.sizes.max() / units.sizes.mean())  # unit
+        apart = means - self.usual
+        is_near = np.abs(apart) <= self.width / self.n_units
+        self.near = float(np.abs(apart[is_near]).max(initial=0.0))
+        far = apart[~is_near]
+        self.n_far = np.array([(far < 0).sum(), (far > 0).sum()])
 
     def interval(self, error: float) -> FloatArray:
         """Bound the mean by the share of units that may be far, and the farthest they can be."""
@@ -209,8 +198,7 @@ class _Range:
 def _intervals(moments: _Moments, t: FloatArray, error: float) -> tuple[FloatArray, FloatArray]:
     """Return bounds of all differences that hold at once."""
     n_pairs = t.shape[1]
-    ranges = [moments.range_of(pair) for pair in range(n_pairs)]
-    by_range = _are_by_range(ranges, moments.std_error, t, error / n_pairs)
+    by_range = _are_by_range(moments, t, error / n_pairs)
     error_by_range = error
     critical = np.zeros(n_pairs)
     if not by_range.all():
@@ -219,19 +207,17 @@ def _intervals(moments: _Moments, t: FloatArray, error: float) -> tuple[FloatArr
     low = moments.difference - critical * moments.std_error
     high = moments.difference + critical * moments.std_error
     for pair in np.flatnonzero(by_range).tolist():
-        low[pair], high[pair] = ranges[pair].interval(error_by_range / by_range.sum())
+        low[pair], high[pair] = moments.ranges[pair].interval(error_by_range / by_range.sum())
     return low, high
 
 
-def _are_by_range(
-    ranges: list[_Range], std_error: FloatArray, t: FloatArray, error: float
-) -> BoolArray:
+def _are_by_range(moments: _Moments, t: FloatArray, error: float) -> BoolArray:
     """Tell which intervals are narrower by range, be it because no quantile is finite."""
-    widths = np.array([np.ptp(range_of_pair.interval(error)) for range_of_pair in ranges])
+    widths = np.array([np.ptp(of_pair.interval(error)) for of_pair in moments.ranges])
     n_beyond = _n_replicates(len(t), error)
     critical = np.partition(t, -n_beyond, axis=0)[-n_beyond]
     finite = np.isfinite(critical)
-    return np.asarray(~finite | (2 * np.where(finite, critical, 0.0) * std_error > widths))
+    return ~finite | (2 * np.where(finite, critical, 0.0) * moments.std_error > widths)
 
 
 def _n_replicates(n_resamples: int, error: float) -> int:
@@ -250,7 +236,7 @@ def _critical_values(t: FloatArray, error: float) -> FloatArray:
     for column, tail in zip(t.T, largest, strict=True):
         np.minimum(rank, n_largest - np.searchsorted(tail, column * (1 - SUM_ROUNDING)), out=rank)
     n_beyond = max(1, int(np.sort(rank)[n_outside]) - 1)
-    return np.asarray(largest[:, -n_beyond])
+    return largest[:, -n_beyond]
 
 
 def _p_values(moments: _Moments, t: FloatArray) -> FloatArray:
@@ -259,8 +245,8 @@ def _p_values(moments: _Moments, t: FloatArray) -> FloatArray:
     size = np.abs(moments.difference) / np.where(constant, 1.0, moments.std_error)
     p = (1 + (t >= size * (1 - SUM_ROUNDING)).sum(axis=0)) / (1 + n_resamples)
     for pair in np.flatnonzero(constant).tolist():
-        p[pair] = max(moments.range_of(pair).p_value(), 1 / (1 + n_resamples))
-    return np.asarray(p)
+        p[pair] = max(moments.ranges[pair].p_value(), 1 / (1 + n_resamples))
+    return p
 
 
 def _checked_table(samples: Mapping[Any, ArrayLike] | pd.DataFrame) -> pd.DataFrame:
@@ -319,4 +305,4 @@ def _holm(p: FloatArray) -> FloatArray:
     """Return Holm's step-down adjustment of p-values."""
     order = np.argsort(p, kind="stable")
     steps = np.minimum(1.0, p[order] * np.arange(len(p), 0, -1))
-    return np.asarray(np.maximum.accumulate(steps)[np.argsort(order)])
+    return np.maximum.accumulate(steps)[np.argsort(order)]

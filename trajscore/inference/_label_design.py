@@ -30,9 +30,10 @@ from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference._labels import (
     FewLabels,
     above_constant,
+    best_constant,
     check_label_probability,
     check_verdict,
-    rate_of,
+    in_unit_interval,
     score_of_outcomes,
     weighted_rate,
 )
@@ -178,15 +179,13 @@ class LabelDesign(BaseEstimator):
             )
         before = np.ones(len(sample))
         if label_probability is not None:
-            chosen = check_label_probability(label_probability, sample.y)
-            before = np.where(labelled, chosen, 1.0)
+            before = check_label_probability(label_probability, sample.y)
         order = sample.id_order()
         ordered = sample.take(order)
         verdict = None if judge is None else check_verdict(judge, len(sample))[order]
         forecast = _forecast(ordered.X, verdict)
         if labelled.sum() >= MIN_LABELS:
-            fitted = FewLabels.of(ordered.X, ordered.y, before[order], verdict, ordered.groups)
-            forecast = fitted.forecast
+            forecast = FewLabels.of(ordered, before[order], verdict).forecast
         sizes = self._sizes(ordered.X, forecast)
         left = np.flatnonzero(ordered.y == CENSORED)
         n_drawn = min(n_labels, len(left))
@@ -212,14 +211,12 @@ class LabelDesign(BaseEstimator):
 
     def _sizes(self, X: TrajectoryArray, forecast: FloatArray) -> FloatArray:
         """Return how far each run's outcome, not known, is expected to move the margin."""
-        metric = rate_of(len(X))
-        low, high = X.value_range()
-        if low >= 0 and high <= 1:
+        metric = weighted_rate(np.ones(len(X)))
+        if in_unit_interval(X):
             family = get_family(self.score)
             score = score_of_outcomes(X, family, as_step_weights(self.weights, self.horizon))
-            metric = above_constant(score, family, weighted_rate(score).at(forecast)[0])
-        slope = metric.at(forecast)[2]
-        return np.asarray(np.abs(slope) * np.sqrt(forecast * (1 - forecast)))
+            metric = above_constant(score, family, best_constant(score).value(forecast))
+        return np.abs(metric.slope(forecast)) * np.sqrt(forecast * (1 - forecast))
 
 
 def labels_needed(
@@ -320,9 +317,8 @@ def _forecast(X: TrajectoryArray, judge: FloatArray | None) -> FloatArray:
     parts = []
     if judge is not None:
         parts.append(judge)
-    low, high = X.value_range()
-    if low >= 0 and high <= 1:
-        parts.append(collapse(X, "last", as_step_weights()))
+    if in_unit_interval(X):
+        parts.append(collapse(X, "last"))
     if not parts:
         return np.full(len(X), 0.5)
     # so sure is a judge, or a trace, taken to be before there are labels

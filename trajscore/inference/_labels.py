@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -14,14 +13,14 @@ from scipy.special import expit, logit
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.folds import assign_folds
-from trajscore.core.outcomes import CENSORED
+from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.policy import MIN_LABELS, MIN_RUNS_FOR_DIFFERENCE
 from trajscore.core.run_sums import collapse, run_sums
-from trajscore.core.sample import check_sample
+from trajscore.core.sample import Sample, check_sample
 from trajscore.core.score_families import family_name, get_family
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_fraction, number_of, one_per_run, to_unit
+from trajscore.core.values import as_fraction, first_true, number_of, one_per_run, to_unit
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.inference.influence import (
     Spread,
@@ -38,7 +37,7 @@ _PSEUDO_DISAGREEMENTS = 2.0
 _MOST_FOLDS = 10
 # how far, in standard errors, the number of runs may be off that the labels stand for
 _MOST_ERRORS = 4.0
-_COLUMNS = ("value", "low", "high", "std_error", "std_error_all", "n_labels", "n_runs", "worth")
+_NUMBERS = ("value", "low", "high", "std_error", "std_error_all", "n_labels", "n_runs", "worth")
 _N_ITERATIONS = 30
 # the largest log-odds of a forecast of one step, as a feature
 _LARGEST_LOGIT = 5.0
@@ -143,8 +142,8 @@ def label_intervals(
     probability = check_label_probability(label_probability, sample.y)[order]
     verdict = None if judge is None else check_verdict(judge, len(sample))[order]
     ordered = sample.take(order)
-    labels = FewLabels.of(ordered.X, ordered.y, probability, verdict, ordered.groups)
-    rows = {"success rate": labels.estimate(rate_of(len(order)), level)}
+    labels = FewLabels.of(ordered, probability, verdict)
+    rows = {"success rate": labels.estimate(weighted_rate(np.ones(len(order))), level)}
     if ordered.groups is not None:
         labelled = ordered.y != CENSORED
         warn_few_clusters(any_units(ordered.groups[labelled], labelled.sum()))
@@ -152,38 +151,35 @@ def label_intervals(
         missed, passed = wrong_verdicts(verdict)
         rows["judge wrong on successes"] = labels.estimate(missed, level)
         rows["judge wrong on failures"] = labels.estimate(passed, level)
-    low, high = ordered.X.value_range()
-    if low >= 0 and high <= 1:
+    if in_unit_interval(ordered.X):
         name = f"TPS {family_name(family)}"
         tps = score_of_outcomes(ordered.X, family, step_weights)
         rows[name] = labels.estimate(tps, level)
-        constant = labels.value(weighted_rate(tps))
+        constant = labels.value(best_constant(tps))
         rows[f"{name} margin"] = labels.estimate(above_constant(tps, family, constant), level)
-    table = pd.DataFrame(rows).T.rename_axis("metric")
-    return table.astype({name: float for name in table.columns if name != "note"})
+    table = pd.DataFrame(rows, index=[*_NUMBERS, "note"]).T.rename_axis("metric")
+    return table.astype(dict.fromkeys(_NUMBERS, float))
 
 
 def check_label_probability(label_probability: Any, y: IntArray) -> FloatArray:
-    """Return the probability of each run, of which those of labelled runs must be in (0, 1]."""
+    """Return the probability of each run, which must be in (0, 1]; 1 of those without a label."""
     remedy = "give the chance, above 0 and at most 1, with which the run was chosen to be labelled"
-    smallest = np.nextafter(0, 1)
-    return _share_of_runs(label_probability, "label_probability", y != CENSORED, smallest, remedy)
+    probability = one_per_run(label_probability, "label_probability", len(y))
+    of_labelled = np.where(y == CENSORED, 1.0, probability)
+    return _check_shares(of_labelled, "label_probability", np.nextafter(0, 1), remedy)
 
 
 def check_verdict(judge: Any, n_runs: int) -> FloatArray:
     """Return a verdict on each run, in [0, 1]."""
     remedy = "give 0, 1 or a grade between them for every run"
-    return _share_of_runs(judge, "judge", np.ones(n_runs, dtype=bool), 0.0, remedy)
+    return _check_shares(one_per_run(judge, "judge", n_runs), "judge", 0.0, remedy)
 
 
-def _share_of_runs(
-    shares: Any, name: str, is_needed: BoolArray, smallest: float, remedy: str
-) -> FloatArray:
-    """Return a number for each run; where it is needed it lies between `smallest` and 1."""
-    values = to_unit(one_per_run(shares, name, len(is_needed)))
-    bad = is_needed & ~((values >= smallest) & (values <= 1))
-    if bad.any():
-        row = int(np.argmax(bad))
+def _check_shares(shares: FloatArray, name: str, smallest: float, remedy: str) -> FloatArray:
+    """Return the number of each run, which lies between `smallest` and 1."""
+    values = to_unit(shares)
+    row = first_true(~((values >= smallest) & (values <= 1)))
+    if row is not None:
         raise ValueError(f"row {row}: {name} is {values[row]:g}; {remedy}")
     return values
 
@@ -193,29 +189,24 @@ def _share_of_runs(
 
 @dataclass(frozen=True)
 class OutcomeRatio:
-    """Ratio of sums over runs, of which each term is known for either outcome of its run."""
+    """Ratio of sums over runs, of which the terms are known for either outcome of each run."""
 
-    success: FloatArray
+    success: FloatArray  # the terms of both sums, of shape (2, n_runs)
     failure: FloatArray
-    success_weight: FloatArray
-    failure_weight: FloatArray
     is_rate: bool = False
 
-    @cached_property
-    def gain(self) -> FloatArray:
-        """What success adds to the terms of both sums, of shape (2, n_runs)."""
-        weight = self.success_weight - self.failure_weight
-        return np.stack([self.success - self.failure, weight])
-
     def terms(self, y: FloatArray) -> FloatArray:
-        """Return the terms of both sums, of shape (2, n_runs), given the outcomes."""
-        return np.stack([self.failure, self.failure_weight]) + y * self.gain
+        """Return the terms of both sums, given the outcomes."""
+        return self.failure + y * (self.success - self.failure)
 
-    def at(self, y: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        """Return the ratio, the influence of each run, and its slope in the run's outcome."""
-        terms = self.terms(y)
-        value, scale = _ratio(terms)
-        return value, scale * _residual(terms, value), scale * _residual(self.gain, value)
+    def value(self, y: FloatArray) -> float:
+        """Return the ratio, given the outcomes."""
+        return _ratio(self.terms(y))[0]
+
+    def slope(self, y: FloatArray) -> FloatArray:
+        """Return the slope of the ratio, times n_runs, in the outcome of each run."""
+        value, scale = _ratio(self.terms(y))
+        return scale * _residual(self.success - self.failure, value)
 
 
 def _ratio(terms: FloatArray) -> tuple[float, float]:
@@ -229,42 +220,52 @@ def _ratio(terms: FloatArray) -> tuple[float, float]:
 
 
 def _residual(terms: FloatArray, value: float) -> FloatArray:
-    return np.asarray(terms[0] - value * terms[1])
+    return terms[0] - value * terms[1]
 
 
-def rate_of(n_runs: int) -> OutcomeRatio:
-    """Return the success rate."""
-    ones = np.ones(n_runs)
-    return OutcomeRatio(ones, 0 * ones, ones, ones, is_rate=True)
+def weighted_rate(weight: FloatArray) -> OutcomeRatio:
+    """Return the success rate of runs that have weights."""
+    return OutcomeRatio(np.stack([weight, weight]), np.stack([0 * weight, weight]), is_rate=True)
 
 
 def wrong_verdicts(verdict: FloatArray) -> tuple[OutcomeRatio, OutcomeRatio]:
     """Return how wrong a judge is on the runs that succeed, and on those that fail."""
     ones = np.ones(len(verdict))
-    missed = OutcomeRatio(1 - verdict, 0 * ones, ones, 0 * ones, is_rate=True)
-    return missed, OutcomeRatio(0 * ones, verdict, 0 * ones, ones, is_rate=True)
+    nothing = np.zeros((2, len(verdict)))
+    missed = OutcomeRatio(np.stack([1 - verdict, ones]), nothing, is_rate=True)
+    return missed, OutcomeRatio(nothing, np.stack([verdict, ones]), is_rate=True)
 
 
 def score_of_outcomes(X: TrajectoryArray, score: Any, weights: StepWeights) -> OutcomeRatio:
     """Return the Trajectory Proper Score."""
-    success = run_sums(np.ones(len(X)), X, score, weights)
-    failure = run_sums(np.zeros(len(X)), X, score, weights)
-    return OutcomeRatio(success.total, failure.total, success.divisor, success.divisor)
+    success, failure = (
+        run_sums(np.full(len(X), outcome), X, score, weights) for outcome in (SUCCESS, FAILURE)
+    )
+    return OutcomeRatio(
+        np.stack([success.total, success.divisor]), np.stack([failure.total, failure.divisor])
+    )
 
 
-def weighted_rate(score: OutcomeRatio) -> OutcomeRatio:
+def best_constant(score: OutcomeRatio) -> OutcomeRatio:
     """Return the success rate over forecasts, which is the best constant of a score."""
-    weight = score.success_weight
-    return OutcomeRatio(weight, np.zeros(len(weight)), weight, weight, is_rate=True)
+    return weighted_rate(score.success[1])
 
 
 def above_constant(score: OutcomeRatio, family: Any, rate: float) -> OutcomeRatio:
     """Return a score less that of the best constant, which to first order does not move."""
-    weight = score.success_weight
+    weight = score.success[1]
     least = 0.5 / len(weight)
     constant = np.array([np.clip(rate, least, 1 - least)])
-    success = score.success - weight * family.success(constant)
-    return OutcomeRatio(success, score.failure - weight * family.failure(constant), weight, weight)
+    return OutcomeRatio(
+        score.success - np.outer([*family.success(constant), 0], weight),
+        score.failure - np.outer([*family.failure(constant), 0], weight),
+    )
+
+
+def in_unit_interval(X: TrajectoryArray) -> bool:
+    """Whether all values may be forecasts."""
+    low, high = X.value_range()
+    return low >= 0 and high <= 1
 
 
 # ------------------------------------------------------------------ pseudo-outcomes
@@ -280,15 +281,9 @@ class FewLabels:
     units: Units
 
     @classmethod
-    def of(
-        cls,
-        X: TrajectoryArray,
-        y: IntArray,
-        probability: FloatArray,
-        judge: FloatArray | None,
-        groups: IntArray | None,
-    ) -> Self:
+    def of(cls, sample: Sample, probability: FloatArray, judge: FloatArray | None) -> Self:
         """Forecast outcomes out of fold; runs are in the order of their ids."""
+        y = sample.y
         labelled = y != CENSORED
         n_labels = int(labelled.sum())
         if n_labels < MIN_LABELS:
@@ -298,11 +293,11 @@ class FewLabels:
             )
         outcome = np.where(labelled, y, 0).astype(np.float64)
         inverse = np.divide(1.0, probability, out=np.zeros(len(y)), where=labelled)
-        units = any_units(groups, len(y))
+        units = any_units(sample.groups, len(y))
         _check_total(inverse, units)
-        fold = _folds(X.ids, outcome, labelled, groups)
+        fold = _folds(sample.X.ids, outcome, labelled, sample.groups)
         train = labelled & (fold != np.arange(fold.max() + 1)[:, None])
-        features = outcome_features(X, judge)
+        features = outcome_features(sample.X, judge)
         coefficients = ridge_logistic(features[labelled], outcome[labelled], train[:, labelled])
         forecast = expit(coefficients @ features.T)[fold, np.arange(len(y))]
         return cls(outcome, inverse, forecast, units)
@@ -338,56 +333,61 @@ class FewLabels:
     def estimate(self, ratio: OutcomeRatio, confidence_level: float) -> dict[str, Any]:
         """Return a row of the table: a ratio with its interval, and what the labels are worth."""
         n = len(self.outcome)
-        row: dict[str, Any] = dict.fromkeys(_COLUMNS, math.nan)
-        row |= {"n_labels": int(self.labelled.sum()), "n_runs": n}
-        value, scale = _ratio(self.pseudo_terms(ratio, self.trust(ratio)))
-        if note := self._problem(ratio, value):
-            return {**row, "note": note}
-        variance, of_runs = self._variances(ratio)
-        seen = _residual(ratio.terms(self.outcome), value)
-        alone = float(self.inverse @ (scale * seen) ** 2) / self.inverse.sum()
-        used = self._used(ratio)
+        trust = self.trust(ratio)
+        value, scale = _ratio(self.pseudo_terms(ratio, trust))
+        seen = ratio.terms(self.outcome)
+        used = self.labelled & (seen[1] > 0)
+        note = self._problem(ratio, value, used.sum())
+        row = {"n_labels": self.labelled.sum(), "n_runs": n, "note": note}
+        if note:
+            return row
+        variance, of_runs = self._variances(ratio, trust, value, scale)
+        alone = float(self.inverse @ (scale * _residual(seen, value)) ** 2) / self.inverse.sum()
         of_units = self.units.sums((used * self.inverse)[:, None])[:, 0]
         quantile = t_quantile(n_equal(of_units) - 1, confidence_level)
         low, high = _bounds(value, variance, quantile, int(used.sum()), ratio.is_rate)
         if ratio.is_rate:  # if the labels show one outcome only, all runs may have it
-            above, below = ratio.terms(self.outcome)[:, used]
+            above, below = seen[:, used]
             if not above.any():
                 low = 0.0
             if not (above < below).any():
                 high = 1.0
-        row |= {"value": min(max(value, low), high), "low": low, "high": high}
-        row |= {"std_error": math.sqrt(variance), "std_error_all": math.sqrt(of_runs)}
-        row["worth"] = n
-        if variance > 0:
-            row["worth"] = min(alone / variance, n)
-        return {**row, "note": ""}
+        return row | {
+            "value": min(max(value, low), high),
+            "low": low,
+            "high": high,
+            "std_error": math.sqrt(variance),
+            "std_error_all": math.sqrt(of_runs),
+            "worth": min(alone / variance, n) if variance > 0 else n,
+        }
 
-    def _variances(self, ratio: OutcomeRatio) -> tuple[float, float]:
+    def _variances(
+        self, ratio: OutcomeRatio, trust: float, value: float, scale: float
+    ) -> tuple[float, float]:
         """Return the variance of a ratio, and what it would be if all runs were labelled."""
-        trust = self.trust(ratio)
-        terms = self.pseudo_terms(ratio, trust)
-        value, scale = _ratio(terms)
-        influence = scale * _residual(terms, value)
+        guess, seen, other = (
+            scale * _residual(ratio.terms(y), value)
+            for y in (self.forecast, self.outcome, 1 - self.outcome)
+        )
+        guess *= trust
+        influence = guess + self.inverse * (seen - guess)
         plain = float(Spread(influence[:, None], self.units).half_width(1.0)[0]) ** 2
         # what drawing the labels adds: none where all were bound to be drawn
-        noise = self.inverse * np.maximum(self.inverse - 1, 0) * (scale / len(influence)) ** 2
-        guess = trust * _residual(ratio.terms(self.forecast), value)
-        seen, other = (_residual(ratio.terms(y), value) for y in (self.outcome, 1 - self.outcome))
-        of_labels = float(noise @ (seen - guess) ** 2)
+        noise = self.inverse * np.maximum(self.inverse - 1, 0) / len(influence) ** 2
+        missed = (seen - guess) ** 2
+        of_labels = float(noise @ missed)
         of_runs = max(plain - of_labels, 0.0)
         spread = plain
         if ratio.is_rate:  # by chance few labels may show less than the forecast expects
             wrong = np.abs(self.outcome - self.forecast)
-            expected = (1 - wrong) * (seen - guess) ** 2 + wrong * (other - guess) ** 2
+            expected = (1 - wrong) * missed + wrong * (other - guess) ** 2
             spread = of_runs + max(of_labels, float(noise @ expected))
         share = _PSEUDO_DISAGREEMENTS / self.labelled.sum()  # of labels that might have been other
         return spread + share * float(noise @ (other - guess) ** 2), of_runs
 
-    def _problem(self, ratio: OutcomeRatio, value: float) -> str:
+    def _problem(self, ratio: OutcomeRatio, value: float, n_used: int) -> str:
         """Say why there is no interval, or nothing."""
         if ratio.is_rate:
-            n_used = int(self._used(ratio).sum())
             if n_used >= MIN_RUNS_FOR_DIFFERENCE and not math.isnan(value):
                 return ""
             needed = f"at least {MIN_RUNS_FOR_DIFFERENCE} are needed"
@@ -397,10 +397,6 @@ class FewLabels:
         if self.outcome[self.labelled].all():
             return "No labelled run failed; label more runs"
         return ""
-
-    def _used(self, ratio: OutcomeRatio) -> BoolArray:
-        """Whether each run is labelled and counts in a ratio."""
-        return self.labelled & (ratio.terms(self.outcome)[1] > 0)
 
 
 def _check_total(inverse: FloatArray, units: Units) -> None:
@@ -441,8 +437,7 @@ def _bounds(
 def outcome_features(X: TrajectoryArray, judge: FloatArray | None) -> FloatArray:
     """Return what an outcome is forecast from: verdict, trace and length, and a constant."""
     cells = OrdinaryRange.of(X.cells).nearest(X.cells)
-    low, high = X.value_range()
-    if low >= 0 and high <= 1:
+    if in_unit_interval(X):
         bound = float(expit(_LARGEST_LOGIT))
         cells = logit(np.clip(cells, 1 - bound, bound))
     columns = [collapse(X.with_cells(cells), phi) for phi in ("last", "mean", "min")]

@@ -29,7 +29,7 @@ def left_out_factor(sizes: NDArray[Any]) -> FloatArray:
     """
     n = np.count_nonzero(sizes)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.sqrt((n - 1) / n) / (1 - sizes / sizes.sum()))
+        return np.sqrt((n - 1) / n) / (1 - sizes / sizes.sum())
 
 
 class Spread:
@@ -53,8 +53,8 @@ class Spread:
         return sums
 
     def left_out(self) -> FloatArray:
-        """Change of each statistic, times n_runs, when a unit is left out (CR3), to be squared."""
-        return left_out_factor(self._units.sizes)[:, None] * self.totals
+        """Change of each statistic when a unit is left out (CR3), to be squared."""
+        return left_out_factor(self._units.sizes)[:, None] * self.totals / self.n_runs
 
     def half_width(self, quantile: float) -> FloatArray:
         """Quantile times the standard error; 0 where nothing varies, infinite of one unit."""
@@ -63,7 +63,7 @@ class Spread:
         if self._units.codes is None:  # what `left_out` gives, as its factor is one number
             error = np.sqrt(self._powers[0] / (self.n_runs * (self.n_runs - 1)))
         else:
-            error = np.sqrt((self.left_out() ** 2).sum(axis=0)) / self.n_runs
+            error = np.linalg.norm(self.left_out(), axis=0)
         return np.where(error > 0, quantile, 0.0) * error
 
     def draw(self) -> FloatArray:
@@ -73,7 +73,7 @@ class Spread:
         if self._units.codes is None:
             square = self.totals.T @ self.totals / (self.n_runs * (self.n_runs - 1))
         else:
-            changes = self.left_out() / self.n_runs
+            changes = self.left_out()
             square = changes.T @ changes
         values, vectors = np.linalg.eigh(square)
         root = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T

@@ -37,7 +37,6 @@ def bca_interval(
     confidence_level: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Return bias-corrected and accelerated intervals of the columns of replicates."""
-    as_fraction(confidence_level, "confidence_level")
     z = ndtri((1 - confidence_level) / 2) * np.array([1.0, -1.0])
     columns = zip(replicates.T, estimate, acceleration, strict=True)
     ends = np.array([_bca_ends(*column, z) for column in columns])
@@ -82,7 +81,7 @@ def clopper_pearson_excess(n_events: ArrayLike, n_others: ArrayLike, level: floa
     others = np.asarray(n_others, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         upper = np.where(others > 0, betaincinv(events + 1, np.maximum(others, 1e-300), level), 1.0)
-    return np.asarray(upper - events / (events + others))
+    return upper - events / (events + others)
 
 
 # Runs of one size of loss that suffered it; with more their variance is known well enough.

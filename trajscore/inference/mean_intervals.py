@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.inference._bootstrap import bootstrap_many_means, bootstrap_means
 from trajscore.inference.influence import Spread, Units, any_units, bounds
 from trajscore.inference.intervals import bca_interval, percentile_interval, with_unseen
+from trajscore.inference.resampling import bootstrap_many_means, bootstrap_means
 
 METHODS = ("auto", "bootstrap", "influence")
 

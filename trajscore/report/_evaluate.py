@@ -50,9 +50,9 @@ from trajscore.evaluation.runs import (
     select_runs,
     under_other_choices,
 )
-from trajscore.inference._bootstrap import check_resamples
 from trajscore.inference.influence import ONE_CLUSTER
 from trajscore.inference.mean_intervals import METHODS
+from trajscore.inference.resampling import check_resamples
 from trajscore.monitoring import StoppingRule
 from trajscore.report._disclosures import refuse_without_outcomes
 from trajscore.report._report import Report

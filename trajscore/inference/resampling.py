@@ -140,7 +140,7 @@ def bootstrap_many_means(samples: FloatArray, *, n_resamples: int, random_state:
         np.zeros(samples.shape[1]), covariance, n_resamples, method="eigh"
     )
     sums = counts @ samples[is_large] + n_others * others.mean(axis=0) + np.sqrt(n_others) * noise
-    return np.asarray(sums / n)
+    return sums / n
 
 
 def _seed(random_state: Any) -> int:
@@ -272,8 +272,9 @@ def paired_bootstrap(
     if method == "bca":
         sums = units.sums(values)
         left_out = (sums.sum(axis=0) - sums) / (len(values) - units.sizes)[:, None]
-        influence = (left_out.mean(axis=0) - left_out) * (1 - 1 / units.n_units)
-        skewness = Spread(influence, any_units(None, units.n_units)).acceleration()
+        skewness = Spread(
+            left_out.mean(axis=0) - left_out, any_units(None, units.n_units)
+        ).acceleration()
         low, high = bca_interval(replicates, mean, skewness, level)
     else:
         low, high = percentile_interval(replicates, level)
