@@ -87,7 +87,10 @@ def test_is_drawn_on_new_and_on_given_axes_with_options_of_matplotlib(name):
 @each
 def test_is_whole_thin_and_says_what_it_holds(name):
     display = made(name).plot()
+    display.figure_.canvas.draw()
     for ax in display.figure_.axes:
+        legend = ax.get_legend()  # which hides nothing
+        assert not (legend and legend.get_window_extent().overlaps(ax.get_window_extent()))
         assert all(line.get_linewidth() <= 2.5 for line in ax.lines)
         filled = [patch for patch in ax.patches if patch.get_fill()]
         filled += [area for area in ax.collections if isinstance(area, PolyCollection)]

@@ -45,6 +45,14 @@ class TPSScorer:
         outcomes = check_outcomes(y)
         unobserved = outcomes == CENSORED
         if unobserved.any():
+            # searches turn the error below into their error_score, and go on
+            warnings.warn(
+                "tps_scorer gives no score where an outcome is -1 (unobserved), so a search that "
+                "goes on chooses by nothing. Use scoring=make_censored_tps_scorer(censored=...), or "
+                "leave out the runs without an outcome",
+                UserWarning,
+                stacklevel=2,
+            )
             raise ValueError(
                 f"run {int(np.argmax(unobserved))}: the outcome is -1 (unobserved; "
                 f"{int(unobserved.sum())} of {len(outcomes)} are), and tps_scorer needs observed "
@@ -185,7 +193,7 @@ def make_tps_scorer(
     ------
     ValueError
         If the score or the weights are unknown. The scorer itself raises it where an outcome is
-        -1; searches and cross-validation apply their `error_score` to that.
+        -1; searches and cross-validation apply their `error_score` to that, and a warning says so.
 
     See Also
     --------

@@ -198,7 +198,7 @@ class DecompositionDisplay(PredictionDisplayMixin):
     def _draw(self, ax: Any, name: str | None, *, min_runs: int = 10, **style: Any) -> Any:
         label = f"mean {self.score_name} score (higher is better)"
         if name:
-            ax.set_title(name, pad=None if self._by_step else 28)
+            ax.set_title(name)
         if not self._by_step:
             ax.set(xlabel=label)
             return _draw_rows(ax, self.table, style)
@@ -211,13 +211,6 @@ class DecompositionDisplay(PredictionDisplayMixin):
 
     def _size(self) -> tuple[float, float] | None:
         return None if self._by_step else (6.4, 1.6 + 0.55 * len(self.table))
-
-    @property
-    def _legend(self) -> dict[str, Any]:  # type: ignore[override]
-        if self._by_step:
-            return {}
-        above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 4}
-        return {"columnspacing": 1.2, "handlelength": 1.4, **above}
 
 
 def _draw_steps(ax: Any, table: pd.DataFrame, style: dict[str, Any]) -> Any:

@@ -152,7 +152,6 @@ class TerminationDisplay(DisplayMixin):
     """
 
     _style_of = "patches.Patch"
-    _legend = {"loc": "lower right"}  # noqa: RUF012
     reasons: pd.DataFrame
 
     @classmethod

@@ -23,8 +23,6 @@ from trajscore.plotting._display import (
     share_axis,
 )
 
-_UPPER_LEFT = {"loc": "upper left"}
-
 
 @dataclass(eq=False, repr=False)
 class PowerDisplay(DisplayMixin):
@@ -59,7 +57,6 @@ class PowerDisplay(DisplayMixin):
     """
 
     _n_panels = 2
-    _legend = _UPPER_LEFT
     reports: dict[str, pd.DataFrame]
 
     @classmethod
@@ -173,7 +170,6 @@ class SavingsDisplay(DisplayMixin):
     [1.0, 0.75, 0.75, 0.5]
     """
 
-    _legend = _UPPER_LEFT
     savings: dict[str, TokenSavings]
 
     @classmethod
