@@ -47,9 +47,9 @@ class TPSScorer:
         if unobserved.any():
             # searches turn the error below into their error_score, and go on
             warnings.warn(
-                "tps_scorer gives no score where an outcome is -1 (unobserved), so a search that goes "
-                "on chooses by nothing. Use scoring=make_censored_tps_scorer(censored=...), or "
-                "leave out the runs without an outcome",
+                "tps_scorer gives no score where an outcome is -1 (unobserved), so a search "
+                "that goes on chooses by nothing. Use scoring=make_censored_tps_scorer("
+                "censored=...), or leave out the runs without an outcome",
                 UserWarning,
                 stacklevel=2,
             )
