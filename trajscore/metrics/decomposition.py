@@ -152,8 +152,11 @@ def tps_decomposition(
 
     def parts(cells: IntArray) -> dict[str, float]:
         forecast, tie = group_ties(X.cells[cells])
-        masses = (success[cells], w[cells] - success[cells])
-        return score_parts(family, forecast, *(np.bincount(tie, mass) for mass in masses))
+        won, lost = (
+            np.bincount(tie, mass).astype(np.float64)
+            for mass in (success[cells], w[cells] - success[cells])
+        )
+        return score_parts(family, forecast, won, lost)
 
     if by == "pooled":
         return TPSDecomposition(**parts(np.flatnonzero(w)))
