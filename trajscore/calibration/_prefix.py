@@ -230,10 +230,10 @@ class PrefixForecaster(LearnedForecaster):
     def _fit_pooled(
         self, prototype: Any, X: TrajectoryArray, y: FloatArray, weight: FloatArray | None
     ) -> list[Any]:
-        features = self._features()
+        rows = self._features().at_all_steps(X)
         run = run_numbers(X)
         if self.end is None:
-            return [_fit_one(prototype, features.at_all_steps(X), run, y, weight)]
+            return [_fit_one(prototype, rows, run, y, weight)]
         is_end = end_mask(X, X.ended)
         going = np.ones_like(is_end)
         if self.end == "step":
@@ -242,8 +242,7 @@ class PrefixForecaster(LearnedForecaster):
         for used in (going, is_end):
             model = None
             if self._are_enough(y[run[used]]):
-                rows = features.at_all_steps(X, used)
-                model = _fit_one(prototype, rows, run[used], y, weight)
+                model = _fit_one(prototype, rows[used], run[used], y, weight)
             models.append(model)
         return models
 
