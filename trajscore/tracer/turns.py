@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.preprocessing import MultiLabelBinarizer
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import TraceTransformer
@@ -315,8 +314,3 @@ class Words:
         if not text.isascii():
             text = _UNSPACED.sub(r" \1 ", text)
         return {word for word in map(self.of_token, set(text.split())) if word is not None}
-
-    def table(self, texts: Sequence[str]) -> Any:
-        """Return a matrix of 0 and 1, a row for each text and a column for each word."""
-        words = MultiLabelBinarizer(sparse_output=True)
-        return words.fit_transform([self.of(text) for text in texts])
