@@ -134,9 +134,6 @@ class TracerSignals(RunTransformer):
     _output_channels = CHANNELS
     embedder_: Any
 
-    reads_one_: bool
-    reads_zero_: bool | None = None
-
     def __init__(
         self,
         embedder: Any = "char",
@@ -160,11 +157,7 @@ class TracerSignals(RunTransformer):
         embedder = self._embedder(reset)
         words = Words()
         turns = take_turns(X, ("agent", "user"), type(self).__name__)
-        reads_one = reads_zero = None
-        if not reset:
-            reads_one = self.reads_one_
-            reads_zero = self.reads_zero_
-        tokens = take_tokens(turns, reads_zero)
+        tokens = take_tokens(turns, None if reset else self.reads_zero_)
         texts = TextsOfTurns(turns)
         speech, repeated = self._repetition(turns, texts)
         turn = np.flatnonzero(turns.is_agent & (texts.whole >= 0) & (texts.result >= 0))
@@ -175,7 +168,7 @@ class TracerSignals(RunTransformer):
         embed = check_memory(self.memory).cache(fit_and_embed)
         embedder, rows = embed(embedder, texts.listed, reset)
         semantic, lexical = compare(rows, texts.listed, pairs, len(speech.turn), words)
-        stated = StatedConfidence(reads_one=reads_one)
+        stated = StatedConfidence(reads_one=None if reset else self.reads_one_)
         ends = np.cumsum([len(speech.turn), len(results.turn)])
         of_speech, of_results, of_answers = np.split(semantic, ends)
         columns = (

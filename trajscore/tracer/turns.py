@@ -49,6 +49,10 @@ _UNSPACED = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]
 class RunTransformer(TraceTransformer, BaseEstimator):
     """Base of the transformers from runs to channels; a subclass gives `_channels_of`."""
 
+    # learned once, so that a step is not read by what comes after it
+    reads_one_: bool | None = None
+    reads_zero_: bool | None = None
+
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
         raise NotImplementedError
 
