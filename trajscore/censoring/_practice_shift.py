@@ -19,7 +19,7 @@ from trajscore.censoring.audit import termination_audit
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels
-from trajscore.core.run_sums import RunSums, run_sums, weighted_mean
+from trajscore.core.run_sums import run_sums, weighted_mean
 from trajscore.core.sample import Sample, check_forecasts, check_sample, refuse_own_stops
 from trajscore.core.score_families import USUAL_SCORES, family_name, several_families
 from trajscore.core.stops import recorded_stops
@@ -228,7 +228,12 @@ def practice_shift(
         for of_predictor, score in product(forecasts.values(), scores)
         for trace, how in zip(of_predictor, schedules, strict=True)
     ]
-    figures = _Figures(sums, observed, len(forecasts))
+    totals = np.stack([of_runs.total for of_runs in sums], axis=1)
+    divisors = np.stack([of_runs.divisor for of_runs in sums], axis=1)
+
+    def figures(counts: FloatArray) -> FloatArray:
+        return _figures(counts, totals, divisors, observed, len(forecasts))
+
     options = {"random_state": 0} | bootstrap_options
     replicates = bootstrap(figures, len(sample), groups=sample.groups, **options)
     everyone = np.ones((1, len(sample)))
@@ -301,35 +306,30 @@ def _calibrated(
     return checked if len(checked) > 1 else checked * len(schedules)
 
 
-class _Figures:
-    """Complete, extended, shift, both margins and their change, from counts of runs.
+_FIGURES = ("complete", "extended", "shift", "margin_complete", "margin_extended", "margin_shift")
 
-    There is one of each for every sum: predictor by predictor, the base rate last.
+
+def _figures(
+    counts: FloatArray,
+    totals: FloatArray,
+    divisors: FloatArray,
+    complete: BoolArray,
+    n_predictors: int,
+) -> FloatArray:
+    """Return `_FIGURES` from counts of runs, of shape (n_replicates, 6, n_sums).
+
+    There is one of each for every column of sums: predictor by predictor, the base rate last. A
+    draw without complete runs is NaN.
     """
-
-    names = ("complete", "extended", "shift", "margin_complete", "margin_extended", "margin_shift")
-
-    def __init__(self, sums: list[RunSums], complete: BoolArray, n_predictors: int) -> None:
-        self._totals = np.stack([sums_of_run.total for sums_of_run in sums], axis=1)
-        self._divisors = np.stack([sums_of_run.divisor for sums_of_run in sums], axis=1)
-        self._complete = complete
-        self._n_predictors = n_predictors
-
-    def __call__(self, counts: FloatArray) -> FloatArray:
-        """Return shape (n_replicates, 6, n_sums); a draw without complete runs is NaN."""
-        rows = self._complete
-        seen = counts[:, rows]
-        with np.errstate(invalid="ignore"):
-            complete = seen @ self._totals[rows] / (seen @ self._divisors[rows])
-        extended = counts @ self._totals / (counts @ self._divisors)
-        margins = [self._margin(complete), self._margin(extended)]
-        return np.stack(
-            [complete, extended, extended - complete, *margins, margins[1] - margins[0]], axis=1
-        )
-
-    def _margin(self, means: FloatArray) -> FloatArray:
-        by_predictor = means.reshape(len(means), self._n_predictors, -1)
-        return (by_predictor - by_predictor[:, -1:]).reshape(means.shape)
+    seen = counts[:, complete]
+    with np.errstate(invalid="ignore"):
+        of_complete = seen @ totals[complete] / (seen @ divisors[complete])
+    means = np.stack([of_complete, counts @ totals / (counts @ divisors)], axis=1)
+    by_predictor = means.reshape(len(means), 2, n_predictors, -1)
+    margins = (by_predictor - by_predictor[:, :, -1:]).reshape(means.shape)
+    return np.concatenate(
+        [means, np.diff(means, axis=1), margins, np.diff(margins, axis=1)], axis=1
+    )
 
 
 def _gap(covariates: FloatArray, complete: BoolArray, counts: FloatArray) -> FloatArray:
@@ -346,20 +346,20 @@ def _table(
     index: pd.MultiIndex, values: FloatArray, low: FloatArray, high: FloatArray
 ) -> pd.DataFrame:
     table = pd.DataFrame(index=index)
-    for k, name in enumerate(_Figures.names):
+    for k, name in enumerate(_FIGURES):
         table[name] = values[k]
         if name not in ("complete", "extended"):  # intervals are of what compares
             table[f"{name}_low"] = low[k]
             table[f"{name}_high"] = high[k]
-    for name in ("complete", "extended"):
-        by_cell = table[name].groupby(level=["score", "weights"])
-        table[f"rank_{name}"] = by_cell.transform(lambda scores: ranks(scores.to_numpy()))
-    table["rank_flip"] = table["rank_complete"] != table["rank_extended"]
-    rank = table[["rank_complete", "rank_extended"]].to_numpy()
-    rank = rank.reshape(len(index.levels[0]), -1, 2)
-    # signs of the margins: ranks from the best, that of the base rate last, with ties for rounding
-    signs = np.sign(rank[-1] - rank)
-    table["sign_flip"] = (signs.prod(axis=-1) < 0).ravel()
+    # ranks from that of the base rate, the last, have the sign of margins, with ties for rounding
+    complete, extended = (
+        ranks(of_cell.reshape(len(index.levels[0]), -1)) for of_cell in values[:2]
+    )
+    table["rank_complete"] = complete.ravel()
+    table["rank_extended"] = extended.ravel()
+    table["rank_flip"] = (complete != extended).ravel()
+    margins = (complete[-1] - complete) * (extended[-1] - extended)
+    table["sign_flip"] = (margins < 0).ravel()
     return table
 
 

@@ -112,8 +112,8 @@ def tps_sensitivity(
     table = pd.DataFrame({"score": means}, index=panel_index(names))
     wide = table["score"].to_numpy().reshape(len(names[0]), -1)
     margin = wide - wide[-1]
-    rank = np.stack([ranks(column) for column in wide.T], axis=1)
-    sign = np.sign(rank[-1] - rank)  # of the margin, where rounding is no difference
+    rank = ranks(wide)
+    sign = rank[-1] - rank  # that of the margin, where rounding is no difference
     table["margin"] = margin.ravel()
     table["rank"] = rank.ravel()
     table["rank_flip"] = (rank != rank[:, :1]).ravel()
@@ -128,6 +128,6 @@ def panel_index(names: Sequence[Sequence[str]]) -> pd.MultiIndex:
 
 
 def ranks(scores: FloatArray) -> IntArray:
-    """Return the rank of each score, 1 for the highest; ties have the best rank among them."""
-    group = group_ties(np.asarray(scores))[1]
+    """Return the rank of each score in its column, 1 for the highest; ties have the best rank."""
+    group = np.stack([group_ties(column)[1] for column in scores.T], axis=1)
     return 1 + (group > group[:, None]).sum(axis=1)
