@@ -254,10 +254,13 @@ def axes_behind(ax: Any, label: str) -> Any:
 _BEHIND = "<behind>"
 
 
-def say_empty(ax: Any, shown: Any, text: str) -> None:
-    """Write why a picture is empty, where it is."""
-    if not len(shown):
+def reached_steps(ax: Any, table: Any, min_runs: int) -> Any:
+    """Return the rows of steps that enough runs reach; write so where there are none."""
+    shown = table[table["n_runs"] >= min_runs]
+    if shown.empty:
+        text = f"no step is reached by {min_runs} runs"
         ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center")
+    return shown
 
 
 def _brief(value: Any) -> str:

@@ -156,8 +156,8 @@ class EProcessDisplay(DisplayMixin):
                 thin = {"color": color, "linewidth": 0.7, "zorder": 1}
                 ax.plot(np.arange(1, len(values) + 1), values, alpha=0.3, **thin)
                 ax.plot(len(values), values[-1], marker=".", markersize=3, alpha=0.6, **thin)
-            table = self.medians[self.medians.index.get_level_values("outcome") == outcome]
-            table = table[table["n_runs"] >= min_runs].droplevel("outcome")
+            table = self.medians.query("outcome == @outcome and n_runs >= @min_runs")
+            table = table.droplevel("outcome")
             look = {"color": color, "linewidth": 2.4, "label": f"{label}, median", **style}
             lines += ax.plot(table.index, table["median"], zorder=3, **look)
         if np.isfinite(self.threshold) and self.threshold > 0:

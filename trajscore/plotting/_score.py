@@ -33,7 +33,7 @@ from trajscore.plotting._display import (
     ink,
     next_style,
     plain,
-    say_empty,
+    reached_steps,
     step_axis,
 )
 
@@ -89,18 +89,14 @@ class ScoreDisplay(DisplayMixin):
         return cls(table[~constant], metric, reference).plot(**kwargs)
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> list[Any]:
-        predictors = list(dict.fromkeys(self.table.index.get_level_values("predictor")))
-        height = {
-            predictor: len(predictors) - 1 - place for place, predictor in enumerate(predictors)
-        }
+        predictors = self.table.index.unique("predictor")
         drawn = []
         for form, shift in (("as_given", 0.14), ("recalibrated", -0.14)):
-            rows = self.table[self.table.index.get_level_values("form") == form]
+            rows = self.table.query("form == @form")
             if rows.empty:
                 continue
-            place = [
-                height[predictor] + shift for predictor in rows.index.get_level_values("predictor")
-            ]
+            from_top = predictors.get_indexer(rows.index.get_level_values("predictor"))
+            place = len(predictors) - 1 - from_top + shift
             spread = np.array([rows["value"] - rows["low"], rows["high"] - rows["value"]])
             look = {
                 "fmt": "o", "markersize": 5, "color": COLORS[form], "linewidth": 1.5,
@@ -211,9 +207,7 @@ class DecompositionDisplay(PredictionDisplayMixin):
         if not self._by_step:
             ax.set(xlabel=label)
             return _draw_rows(ax, self.table, style)
-        shown = self.table[self.table["n_runs"] >= min_runs]
-        say_empty(ax, shown, f"no step is reached by {min_runs} runs")
-        line = _draw_steps(ax, shown, style)
+        line = _draw_steps(ax, reached_steps(ax, self.table, min_runs), style)
         ax.set_ylabel(label)
         step_axis(ax)
         return line
@@ -338,8 +332,7 @@ class StepProfileDisplay(PredictionDisplayMixin):
     def _draw(
         self, ax: Any, name: str | None, *, min_runs: int = 10, shade: bool = True, **style: Any
     ) -> Any:
-        shown = self.profile[self.profile["n_runs"] >= min_runs]
-        say_empty(ax, shown, f"no step is reached by {min_runs} runs")
+        shown = reached_steps(ax, self.profile, min_runs)
         style = {**next_style(ax), **style}
         line = _curve(ax, shown["score"], shown["std_error"], name, style)
         if (shown["n_observed"] < shown["n_runs"]).any():
@@ -419,8 +412,7 @@ class TerminationDisplay(DisplayMixin):
         """
         if not hasattr(audit, "reasons"):
             raise TypeError(f"audit must be what termination_audit returns, got {audit!r}")
-        by_count = audit.reasons.sort_values("n_runs", ascending=False, kind="stable")
-        return cls(by_count).plot(**kwargs)
+        return cls(audit.reasons).plot(**kwargs)
 
     @classmethod
     def from_predictions(cls, y_true: ArrayLike, stop_reason: ArrayLike, **kwargs: Any) -> Self:
