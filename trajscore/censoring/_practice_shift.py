@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,14 +20,14 @@ from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels
 from trajscore.core.run_sums import run_sums, weighted_mean
 from trajscore.core.sample import Sample, check_forecasts, check_sample, refuse_own_stops
-from trajscore.core.score_families import USUAL_SCORES, family_name, several_families
+from trajscore.core.score_families import USUAL_SCORES, several_families
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_count, as_horizon, as_lengths, is_iterable
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights, schedules_of
 from trajscore.inference import bootstrap
 from trajscore.inference.intervals import percentile_interval
-from trajscore.metrics.sensitivity import BASE_RATE, panel_index, ranks
+from trajscore.metrics.sensitivity import BASE_RATE, panel_sums, ranks
 
 _STEPS = "number of steps"
 
@@ -218,16 +217,7 @@ def practice_shift(
         name: _calibrated(name, trace, sample, labels, calibrator, schedules, censored)
         for name, trace in sample.traces.items()
     }
-    rates = [how.of(sample.X).rate(labels) for how in schedules]
-    n_cells = len(sample.X.cells)
-    forecasts[BASE_RATE] = [sample.X.with_cells(np.full(n_cells, rate)) for rate in rates]
-    names = [list(forecasts), [family_name(s) for s in scores]]
-    names.append([how.schedule_name for how in schedules])
-    sums = [
-        run_sums(labels, trace, score, how)
-        for of_predictor, score in product(forecasts.values(), scores)
-        for trace, how in zip(of_predictor, schedules, strict=True)
-    ]
+    index, sums = panel_sums(labels, forecasts, scores, schedules)
     totals = np.stack([of_runs.total for of_runs in sums], axis=1)
     divisors = np.stack([of_runs.divisor for of_runs in sums], axis=1)
 
@@ -255,9 +245,7 @@ def practice_shift(
     cut = (~observed).astype(np.float64)
     shares = {how.schedule_name: how.of(sample.X).rate(cut) for how in schedules}
     return PracticeShift(
-        table=_table(
-            panel_index(names), values, *percentile_interval(replicates, confidence_level)
-        ),
+        table=_table(index, values, *percentile_interval(replicates, confidence_level)),
         n_complete=int(observed.sum()),
         n_censored=int((~observed).sum()),
         n_excluded=int((~enters).sum()),
