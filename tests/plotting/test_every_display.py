@@ -126,14 +126,6 @@ def test_a_name_that_begins_with_an_underscore_is_in_the_legend():
     assert [one.strip() for one in labels(display.ax_)] == ["perfectly calibrated", "_score"]
 
 
-def test_power_splits_one_axes():
-    _, ax = plt.subplots()
-    display = make("PowerDisplay", ax=ax)
-    panels = display.ax_
-    assert len(panels) == 2
-    assert display.plot(ax=ax).ax_ == panels
-
-
 def test_dark_styles_turn_black_lines_over():
     with plt.style.context("dark_background"):
         display = plotting.DecompositionDisplay.from_predictions(Y, X, by="step")
