@@ -239,29 +239,21 @@ def _draw_rows(ax: Any, table: pd.DataFrame, style: dict[str, Any]) -> Any:
     upper = place + 0.17
     lower = place - 0.17
     bars = {"height": 0.3, "linewidth": 0}
-    ax.barh(upper, gained, left=-uncertainty, color=GAIN, label="discrimination", **bars)
-    ax.barh(lower, lost, left=score, color=LOSS, label="miscalibration", **bars)
+    gains = ax.barh(upper, gained, left=-uncertainty, color=GAIN, label="discrimination", **bars)
+    losses = ax.barh(lower, lost, left=score, color=LOSS, label="miscalibration", **bars)
     ax.vlines(-uncertainty, place - 0.5, place + 0.5, label="base rate", **REFERENCE)
     dots = {"marker": "D", "markersize": 5, "color": ink(), "linestyle": "none", "label": "score"}
     (line,) = ax.plot(score, lower, **{**dots, **style})
     digits = _digits(gained, lost)
-    _write_changes(ax, gained, best, upper, digits)
-    _write_changes(ax, -lost, best, lower, digits)
+    for drawn, changes in ((gains, gained), (losses, -lost)):
+        texts = [f"{change:+.{digits}f}".replace("-", "\N{MINUS SIGN}") for change in changes]
+        ax.bar_label(drawn, texts, padding=8, fontsize="small")
     low = min(score.min(), -uncertainty.max())
     high = best.max()
     span = (high - low) or 1e-3
     ax.set_yticks(place, [plain(key) for key in table.index])
     ax.set(xlim=(low - 0.06 * span, high + 0.2 * span), ylim=(-0.5, len(table) - 0.5))
     return line
-
-
-def _write_changes(
-    ax: Any, changes: FloatArray, ends: FloatArray, heights: Any, digits: int
-) -> None:
-    beside = {"xytext": (8, 0), "textcoords": "offset points", "va": "center", "fontsize": "small"}
-    for change, end, height in zip(changes, ends, heights, strict=True):
-        text = f"{change:+.{digits}f}".replace("-", "\N{MINUS SIGN}")
-        ax.annotate(text, (end, height), **beside)
 
 
 def _digits(*parts: FloatArray) -> int:
