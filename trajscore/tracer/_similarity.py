@@ -150,17 +150,15 @@ _BATCH_CHARACTERS = 1 << 20
 _PAIRS = 1 << 15
 
 
-def compare(
-    rows: Any, texts: list[str], pairs: PairsOfTurns, n_lexical: int, words: Words
-) -> tuple[FloatArray, FloatArray]:
-    """Return the cosine of each pair, and the word overlap of the first `n_lexical`."""
-    overlaps = np.zeros(n_lexical)
+def word_overlaps(texts: list[str], pairs: PairsOfTurns, words: Words) -> FloatArray:
+    """Return the Jaccard overlap of the words of each pair of texts; 0 where both have none."""
+    out = np.zeros(len(pairs.turn))
     of_text = cache(lambda place: words.of(texts[place]))
-    for k, (first, second) in enumerate(zip(pairs.first[:n_lexical], pairs.second, strict=False)):
+    for k, (first, second) in enumerate(zip(pairs.first, pairs.second, strict=True)):
         union = of_text(first) | of_text(second)
         if union:
-            overlaps[k] = len(of_text(first) & of_text(second)) / len(union)
-    return cosine_of_pairs(rows, pairs.first, pairs.second), overlaps
+            out[k] = len(of_text(first) & of_text(second)) / len(union)
+    return out
 
 
 def fit_and_embed(embedder: Any, texts: list[str], fit: bool) -> tuple[Any, Any]:
@@ -214,16 +212,16 @@ def as_rows(rows: Any, n_texts: int) -> Any:
     return normalize(rows)  # a zero row stays zero
 
 
-def cosine_of_pairs(rows: Any, first: IntArray, second: IntArray) -> FloatArray:
+def cosines(rows: Any, pairs: PairsOfTurns) -> FloatArray:
     """Return the cosine of each pair of rows, a limited number at a time; 0 where one is zero."""
-    out = np.empty(len(first))
-    for start in range(0, len(first), _PAIRS):
+    out = np.empty(len(pairs.turn))
+    for start in range(0, len(out), _PAIRS):
         here = slice(start, start + _PAIRS)
-        a = rows[first[here]]
-        b = rows[second[here]]
+        a = rows[pairs.first[here]]
+        b = rows[pairs.second[here]]
         if sparse.issparse(rows):
             out[here] = np.asarray(a.multiply(b).sum(axis=1)).ravel()
         else:
             out[here] = np.einsum("ij,ij->i", a, b)
-    out[(first == second) & (out > 0.5)] = 1.0  # the same text, but for rounding
+    out[(pairs.first == pairs.second) & (out > 0.5)] = 1.0  # the same text, but for rounding
     return np.clip(out, -1.0, 1.0)
