@@ -155,6 +155,7 @@ def test_where_forecaster_and_scorer_disagree_a_warning_names_both(fifth):
 
 
 @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+@pytest.mark.filterwarnings("ignore:tps_scorer gives no score")
 def test_the_scorer_of_observed_runs_raises_and_error_score_applies(fifth):
     X, codes = fifth
     message = r"outcome is -1 \(unobserved; .* use censored_tps_scorer, or make_censored_tps_sco"
@@ -162,7 +163,7 @@ def test_the_scorer_of_observed_runs_raises_and_error_score_applies(fifth):
         search = GridSearchCV(
             PrefixForecaster(features="last"), {"last": [1, 2]}, scoring=scoring, refit=False
         )
-        with pytest.warns(UserWarning, match=message):
+        with pytest.warns(UserWarning, match=message), pytest.warns(UserWarning, match="a search"):
             search.fit(X, codes)
         name = "score" if scoring is tps_scorer else "tps"
         assert np.isnan(search.cv_results_[f"mean_test_{name}"]).all()

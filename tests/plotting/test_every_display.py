@@ -87,7 +87,10 @@ def test_is_drawn_on_new_and_on_given_axes_with_options_of_matplotlib(name):
 @each
 def test_is_whole_thin_and_says_what_it_holds(name):
     display = made(name).plot()
+    display.figure_.canvas.draw()
     for ax in display.figure_.axes:
+        legend = ax.get_legend()  # which hides nothing
+        assert not (legend and legend.get_window_extent().overlaps(ax.get_window_extent()))
         assert all(line.get_linewidth() <= 2.5 for line in ax.lines)
         filled = [patch for patch in ax.patches if patch.get_fill()]
         filled += [area for area in ax.collections if isinstance(area, PolyCollection)]
@@ -121,14 +124,6 @@ def test_curves_on_shared_axes_differ():
 def test_a_name_that_begins_with_an_underscore_is_in_the_legend():
     display = plotting.ReliabilityDisplay.from_predictions(Y, X, name="_score")
     assert [one.strip() for one in labels(display.ax_)] == ["perfectly calibrated", "_score"]
-
-
-def test_power_splits_one_axes():
-    _, ax = plt.subplots()
-    display = make("PowerDisplay", ax=ax)
-    panels = display.ax_
-    assert len(panels) == 2
-    assert display.plot(ax=ax).ax_ == panels
 
 
 def test_dark_styles_turn_black_lines_over():

@@ -99,7 +99,13 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         )
         _check_finite(scores)
         check_classification_targets(labels)
-        _warn_of_probabilities(scores)
+        if are_probabilities(scores) and np.allclose(scores.sum(axis=1), 1, rtol=0, atol=1e-4):
+            warnings.warn(
+                "X looks like probabilities, which are calibrated as if they were "
+                "log-probabilities; pass their logarithms",
+                UserWarning,
+                stacklevel=2,
+            )
         weight = check_sample_weight(sample_weight, len(scores))
         scores, labels, weight = (each[weight > 0] for each in (scores, labels, weight))
         self.classes_, codes = np.unique(labels, return_inverse=True)
@@ -179,16 +185,6 @@ def _margins(z: FloatArray, codes: IntArray) -> FloatArray:
     chosen = z[rows, codes]
     z[rows, codes] = -np.inf
     return chosen - z.max(axis=1)
-
-
-def _warn_of_probabilities(scores: FloatArray) -> None:
-    if are_probabilities(scores) and np.allclose(scores.sum(axis=1), 1, rtol=0, atol=1e-4):
-        warnings.warn(
-            "X looks like probabilities, which are calibrated as if they were log-probabilities; "
-            "pass their logarithms",
-            UserWarning,
-            stacklevel=3,
-        )
 
 
 def _warn_unless_converged(margins: FloatArray, optimum: Any) -> None:

@@ -10,9 +10,6 @@ from numpy.typing import ArrayLike
 from trajscore.calibration.cross_fit import LearnedForecaster
 from trajscore.calibration.fixed_step import length_bins
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_sample_weight
-from trajscore.core.estimator import require_y
-from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import is_number
@@ -111,21 +108,15 @@ class AliveRate(LearnedForecaster):
         ValueError
             If a parameter cannot be used, or no run counts.
         """
-        require_y(self, y)
-        self._check_parameters()
-        weights = as_step_weights(self.weights, self.horizon)
-        traces = self._check_runs(X, reset=True)
-        codes = check_outcomes(y, traces)
-        labels = as_labels(codes, censored=self.censored)
-        weight = np.where(labels.is_counted, check_sample_weight(sample_weight, len(traces)), 0.0)
+        traces, labels, weight = self._training_runs(X, y, sample_weight)
         if not weight.any():
             raise ValueError("no training run counts; give runs with an observed outcome")
         counted = np.repeat(weight, traces.lengths)
-        mass = weights.of(traces).cells() * counted
+        mass = as_step_weights(self.weights, self.horizon).of(traces).cells() * counted
         label = np.repeat(labels.value, traces.lengths)
         ended = traces.ended
         if not ended.any():
-            ended = codes != CENSORED
+            ended = labels.observed
         is_end = end_mask(traces, ended & (self.end is not None))
         step = step_numbers(traces)
         bins = length_bins(step)

@@ -10,9 +10,9 @@ from numpy import count_nonzero  # of few values in a fifth of the time of `any`
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_count
-from trajscore.core.within_runs import cells_by_step, step_numbers
+from trajscore.core.within_runs import cells_by_step
 
 Features = str | Callable[[FloatArray], Any]
 Seen = tuple[FloatArray, ...]
@@ -75,11 +75,11 @@ class PrefixFeatures(NamedTuple):
             cells = cells[:, -self.last :]
         return (cells,)
 
-    def rows(self, seen: Seen, t: int | IntArray) -> FloatArray:
-        """Features after step `t`, one row a run; of statistics `t` may differ between runs."""
+    def rows(self, seen: Seen, t: int) -> FloatArray:
+        """Features after step `t`, one row a run."""
         n_runs = len(seen[0])
         if self._are_statistics:
-            return _Statistics(*seen).rows_by_step(t)
+            return _Statistics(*seen).rows_after(t)
         if callable(self.kind):
             rows = _called(self.kind, seen[0])
         elif self.pooled:
@@ -92,38 +92,24 @@ class PrefixFeatures(NamedTuple):
             rows = np.column_stack([rows, np.full(n_runs, t)])
         return rows
 
-    def at_all_steps(self, X: TrajectoryArray, used: BoolArray | None = None) -> FloatArray:
-        """Features of every run after every step, one row a (used) cell, for one classifier."""
-        if not len(X):
-            return np.empty((0, 0))
-        if used is None:
-            used = np.ones(len(X.cells), dtype=bool)
+    def at_all_steps(self, X: TrajectoryArray) -> FloatArray:
+        """Features of every run after every step, one row a cell, for one classifier."""
         scores = X.cells.reshape(len(X.cells), X.n_channels)
         seen = self.begin(len(X), X.n_channels)
-        parts: list[Seen] = []
-        cells: list[IntArray] = []
+        out = np.empty((len(X.cells), 0))
         for t, (here, ends) in enumerate(cells_by_step(X), start=1):
             seen = self.push(seen, scores[here])
-            # rows of statistics cost hardly more for many steps at once than for one
-            rows = seen if self._are_statistics else (self._rows_like(parts, seen, t),)
-            parts.append(without(rows, ~used[here]))
-            cells.append(here[used[here]])
+            rows = self.rows(seen, t)
+            if t == 1:
+                out = np.empty((len(X.cells), rows.shape[1]))
+            if rows.shape[1] != out.shape[1]:
+                raise ValueError(
+                    f"pooled=True needs as many features at every step; the features function "
+                    f"returned {out.shape[1] - 1} at step 1 and {rows.shape[1] - 1} at step {t}"
+                )
+            out[here] = rows
             seen = without(seen, ends)
-        order = np.argsort(np.concatenate(cells))
-        columns = tuple(np.concatenate(part)[order] for part in zip(*parts, strict=True))
-        if self._are_statistics:
-            return self.rows(columns, step_numbers(X)[used])
-        return columns[0]
-
-    def _rows_like(self, parts: list[Seen], seen: Seen, t: int) -> FloatArray:
-        """Features after step `t`, as many as at the first."""
-        rows = self.rows(seen, t)
-        if parts and rows.shape[1] != parts[0][0].shape[1]:
-            raise ValueError(
-                f"pooled=True needs as many features at every step; the features function "
-                f"returned {parts[0][0].shape[1] - 1} at step 1 and {rows.shape[1] - 1} at step {t}"
-            )
-        return rows
+        return out
 
 
 class _Statistics(NamedTuple):
@@ -161,7 +147,7 @@ class _Statistics(NamedTuple):
             last=scores,
         )
 
-    def rows_by_step(self, t: int | IntArray) -> FloatArray:
+    def rows_after(self, t: int) -> FloatArray:
         """Statistics, the same times log t, and the step: as it is up to 9, and its logarithm."""
         none = self.n == 0
         n = self.n + none
@@ -170,10 +156,10 @@ class _Statistics(NamedTuple):
         core = np.hstack([*of_scores, self.log_odds / n, spread, self.first])
         if none.any():
             core[np.tile(none, 8)] = np.nan
-        number = np.broadcast_to(t, len(core))[:, None]
-        step = np.arange(1, _OWN_STEPS + 1) == np.minimum(number, _OWN_STEPS)
-        log_t = np.log(number)
-        return np.hstack([core, core * log_t, step, log_t])
+        step = np.arange(1, _OWN_STEPS + 1) == min(t, _OWN_STEPS)
+        log_t = np.log(t)
+        of_step = np.tile(np.append(step, log_t), (len(core), 1))
+        return np.hstack([core, core * log_t, of_step])
 
 
 def without(seen: Seen, ends: Any) -> Seen:

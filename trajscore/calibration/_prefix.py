@@ -18,12 +18,10 @@ from trajscore.calibration._features import Features, PrefixFeatures, Seen, with
 from trajscore.calibration.cross_fit import LearnedForecaster
 from trajscore.calibration.forecaster import fit_arguments
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_sample_weight, check_values
-from trajscore.core.estimator import check_estimator_input, require_y
+from trajscore.core.checks import check_values
+from trajscore.core.estimator import check_estimator_input
 from trajscore.core.ids import id_order
-from trajscore.core.outcomes import as_labels, check_outcomes
 from trajscore.core.run_sums import row_chunks
-from trajscore.core.sample import ended_where_known
 from trajscore.core.score_families import CLIP
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
@@ -183,15 +181,9 @@ class PrefixForecaster(LearnedForecaster):
             classifier is to take missing values, weights or soft outcomes and cannot, or a
             parameter cannot be used.
         """
-        require_y(self, y)
-        self._check_parameters()
-        prototype = self._classifier()
-        traces = self._check_runs(X, reset=True)
-        codes = check_outcomes(y, traces)
-        labels = as_labels(codes, censored=self.censored, q_z=q_z)
-        traces = ended_where_known(traces, codes)
-        weight = check_sample_weight(sample_weight, len(traces))
-        used = labels.is_counted & (weight > 0)
+        traces, labels, weight = self._training_runs(X, y, sample_weight, q_z)
+        traces = traces.with_ended(traces.ended | labels.observed)
+        used = weight > 0
         self.n_censored_ = int((~labels.observed).sum())
         self.n_dropped_ = int((~used).sum())
         outcomes = np.unique(labels.value[used])
@@ -214,7 +206,7 @@ class PrefixForecaster(LearnedForecaster):
         fit = self._fit_steps
         if self.pooled:
             fit = self._fit_pooled
-        self.estimators_ = fit(prototype, traces, success, weights)
+        self.estimators_ = fit(self._classifier(), traces, success, weights)
         return self
 
     def _check_parameters(self) -> None:
@@ -230,10 +222,10 @@ class PrefixForecaster(LearnedForecaster):
     def _fit_pooled(
         self, prototype: Any, X: TrajectoryArray, y: FloatArray, weight: FloatArray | None
     ) -> list[Any]:
-        features = self._features()
+        rows = self._features().at_all_steps(X)
         run = run_numbers(X)
         if self.end is None:
-            return [_fit_one(prototype, features.at_all_steps(X), run, y, weight)]
+            return [_fit_one(prototype, rows, run, y, weight)]
         is_end = end_mask(X, X.ended)
         going = np.ones_like(is_end)
         if self.end == "step":
@@ -242,8 +234,7 @@ class PrefixForecaster(LearnedForecaster):
         for used in (going, is_end):
             model = None
             if self._are_enough(y[run[used]]):
-                rows = features.at_all_steps(X, used)
-                model = _fit_one(prototype, rows, run[used], y, weight)
+                model = _fit_one(prototype, rows[used], run[used], y, weight)
             models.append(model)
         return models
 

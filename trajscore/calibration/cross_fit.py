@@ -340,6 +340,17 @@ class LearnedForecaster(Forecaster, BaseEstimator):
         self.fit(X, y, **fit_arguments(self, metadata))
         return cross_fit_traces(self, X, y, **metadata)
 
+    def _training_runs(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, q_z: ArrayLike | None = None
+    ) -> tuple[TrajectoryArray, Labels, FloatArray]:
+        """Check parameters and runs of a fit; runs that do not count have the weight 0."""
+        require_y(self, y)
+        self._check_parameters()
+        traces = self._check_runs(X, reset=True)
+        labels = as_labels(check_outcomes(y, traces), censored=self.censored, q_z=q_z)
+        weight = check_sample_weight(sample_weight, len(traces))
+        return traces, labels, np.where(labels.is_counted, weight, 0.0)
+
     def _check_parameters(self) -> None:
         """Refuse parameters that no runs can be fitted with; a subclass adds its own."""
         check_choice(self.censored, "censored", CENSORED_AS)
@@ -438,11 +449,9 @@ class CrossFitCalibrator(LearnedForecaster):
         return pd.DataFrame(rows).set_index("map")
 
     def _fit_transform(self, X: Any, y: Any, **metadata: Any) -> Any:
-        require_y(self, y)
-        traces = self._check_runs(X, reset=True)
-        codes = check_outcomes(y, traces)
-        labels = as_labels(codes, censored=self.censored, q_z=metadata["q_z"])
-        weight = check_sample_weight(metadata["sample_weight"], len(traces))
+        traces, labels, weight = self._training_runs(
+            X, y, metadata["sample_weight"], metadata["q_z"]
+        )
         groups = metadata["groups"]
         if groups is not None:
             groups = check_groups(groups, len(traces))

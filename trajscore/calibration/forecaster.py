@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,16 +20,6 @@ from trajscore.core.estimator import TraceTransformer, check_estimator_input, in
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import outside_unit, to_unit
 from trajscore.core.within_runs import cells_by_step
-
-
-class Live(Protocol):
-    """What can be followed step by step."""
-
-    def begin(self, n: int = 1) -> Any:
-        """State of runs before their first step."""
-
-    def advance(self, state: Any, scores: Any, done: Any = None) -> tuple[Any, FloatArray]:
-        """State and forecasts after one more step."""
 
 
 class Forecaster(TraceTransformer, ABC):
@@ -241,6 +231,10 @@ class Replay:
         X = TrajectoryArray(cells, [t] * n, channels=self._channels, ended=ended, missing="allow")
         p = self._forecaster.transform(X).cells.reshape(n, t)[:, -1]
         return seen[~ended], p
+
+
+Live = Chain | Replay
+"""What can be followed step by step."""
 
 
 def live_form(forecaster: Any, n_channels: int, channels: tuple[str, ...] | None) -> Live:

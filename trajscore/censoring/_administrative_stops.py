@@ -222,33 +222,33 @@ def _score_and_variance(
     """
     at_risk, event = steps_at_risk(X, stopped)
     cells = np.flatnonzero(at_risk)
-    step = step_numbers(X)
-    key = stratum[run_numbers(X)[cells]] * (step.max() + 1) + step[cells]
-    _, risk_set, n = np.unique(key, return_inverse=True, return_counts=True)
-    stops = np.bincount(risk_set, event[cells], len(n))
+    run = run_numbers(X)[cells]
+    stop = event[cells].astype(np.float64)
     spread = columns[cells].std(axis=0)
     x = columns[cells] / np.where(spread > 0, spread, 1.0)
-    total = np.zeros((len(n), x.shape[1]))
-    np.add.at(total, risk_set, x)
-    centered = x - (total / n[:, None])[risk_set]
-    score = event[cells] @ centered
-    is_comparable = (stops > 0) & (stops < n)  # somebody was stopped, and somebody was not
-    n_comparable = int(stops[is_comparable].sum())
+    risk_set = pd.DataFrame(np.column_stack([x, stop])).groupby(
+        [stratum[run], step_numbers(X)[cells]]
+    )
+    mean = risk_set.transform("mean").to_numpy()
+    centered = x - mean[:, :-1]
+    hazard = mean[:, -1]
+    score = stop @ centered
+    is_comparable = (hazard > 0) & (hazard < 1)  # somebody was stopped, and somebody was not
+    n_comparable = int(stop[is_comparable].sum())
     if clusters is not None:
-        units = any_units(clusters[run_numbers(X)[cells]], len(cells))
+        units = any_units(clusters[run], len(cells))
         if units.n_units < 2:
             raise ValueError(
                 "all runs that could be stopped are of one group; give two or more groups"
             )
-        residual = (event[cells] - (stops / n)[risk_set])[:, None] * centered
         # what a cluster is held against has some of its own runs in it
         others = 1 - units.sizes / len(cells)
-        sums = units.sums(residual) / others[:, None]
+        sums = units.sums((stop - hazard)[:, None] * centered) / others[:, None]
         return score, sums.T @ sums, n_comparable
+    n = risk_set[0].transform("size").to_numpy()
     share = np.zeros(len(n))
-    np.divide(stops * (n - stops), n * (n - 1), out=share, where=is_comparable)
-    variance = (centered * share[risk_set][:, None]).T @ centered
-    return score, variance, n_comparable
+    np.divide(hazard * (1 - hazard) * n, n - 1, out=share, where=is_comparable)
+    return score, (centered * share[:, None]).T @ centered, n_comparable
 
 
 def _table(score: FloatArray, variance: FloatArray, names: list[str]) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from trajscore.censoring._monte_carlo import MonteCarloContinuation
@@ -102,23 +102,24 @@ def tps_bounds(
     (-0.2, -0.1, array([nan,  1.]))
     """
     how = as_step_weights(weights, horizon)
-    y, base, slope, weight = _linear_form(y_true, traces, reference, sample_weight, score, how)
-    lower, upper = (as_labels(y, censored="q_z", q_z=end).value for end in (low, high))
-    censored = y == CENSORED
-    crossed = censored & (lower > upper)
+    sample = _predictors(y_true, traces, reference, sample_weight)
+    base, slope = _linear_form(sample, score, how)
+    lower, upper = (as_labels(sample.y, censored="q_z", q_z=end).value for end in (low, high))
+    crossed = lower > upper
     if crossed.any():
         row = int(np.argmax(crossed))
         raise ValueError(
             f"row {row}: q_z cannot be at least {lower[row]:g} and at most {upper[row]:g}; give "
             f"low <= high"
         )
-    worst = np.where(censored, np.where(slope > 0, lower, upper), np.nan)
-    best = np.where(censored, np.where(slope > 0, upper, lower), np.nan)
+    worst = np.where(slope > 0, lower, upper)
+    best = np.where(slope > 0, upper, lower)
     least, most = (
-        RunSums(base.total + np.where(censored, q * slope, 0.0), base.divisor).mean(weight)
-        for q in (worst, best)
+        RunSums(base.total + q * slope, base.divisor).mean(sample.weight) for q in (worst, best)
     )
-    return TPSBounds(least, most, worst, best)
+    return TPSBounds(
+        least, most, *(np.where(sample.y == CENSORED, q, np.nan) for q in (worst, best))
+    )
 
 
 def break_even_q(
@@ -166,43 +167,42 @@ def break_even_q(
     0.366...
     """
     how = as_step_weights(weights, horizon)
-    y, base, slope, weight = _linear_form(y_true, traces, other, sample_weight, score, how)
-    censored = y == CENSORED
-    if not censored.any():
+    sample = _predictors(y_true, traces, other, sample_weight)
+    if not (sample.y == CENSORED).any():
         raise ValueError("every outcome was observed; the verdict does not depend on any q_Z")
-    at_0 = base.mean(weight)
-    at_1 = at_0 + RunSums(np.where(censored, slope, 0.0), base.divisor).mean(weight)
+    base, slope = _linear_form(sample, score, how)
+    at_0 = base.mean(sample.weight)
+    at_1 = at_0 + RunSums(slope, base.divisor).mean(sample.weight)
     q = np.nan
     if at_0 * at_1 <= 0 and at_0 != at_1:
         q = at_0 / (at_0 - at_1)
     return BreakEven(q, at_0, at_1)
 
 
-def _linear_form(
-    y_true: ArrayLike,
-    traces: Any,
-    other: Any,
-    sample_weight: ArrayLike | None,
-    score: Any,
-    weights: StepWeights,
-) -> tuple[NDArray[Any], RunSums, FloatArray, FloatArray]:
-    """Return outcomes, sums of runs at q_Z = 0, what these gain per q_Z, and weights of the runs.
-
-    With two predictors they are differences of both.
-    """
+def _predictors(
+    y_true: ArrayLike, traces: Any, other: Any, sample_weight: ArrayLike | None
+) -> Sample:
+    """Check outcomes and the forecasts of one predictor, or of two."""
     predictors = {"traces": traces}
     if other is not None:
         predictors["other"] = other
-    sample = check_forecasts(
+    return check_forecasts(
         y_true, predictors, allow_censored=True, sample_weight=sample_weight, several=True
     )
-    y = sample.y
-    failed = as_labels(y).value
+
+
+def _linear_form(sample: Sample, score: Any, weights: StepWeights) -> tuple[RunSums, FloatArray]:
+    """Return sums of runs at q_Z = 0, and what these gain per q_Z, 0 where it is not read.
+
+    With two predictors they are differences of both.
+    """
+    failed = as_labels(sample.y).value
     base, slope = np.zeros((2, len(sample)))
     for sign, X in zip((1, -1), sample.traces.values(), strict=False):
         base += sign * run_sums(failed, X, score, weights).total
         slope += sign * contrast_sums(X, score, weights).total
-    return y, RunSums(base, weights.of(sample.X).divisor()), slope, sample.weight
+    divisor = weights.of(sample.X).divisor()
+    return RunSums(base, divisor), np.where(sample.y == CENSORED, slope, 0.0)
 
 
 class ScoreInterval(NamedTuple):
@@ -282,8 +282,7 @@ def censored_tps_interval(
         raise ValueError("give the shares of continuations themselves: q_z=estimator.predict(X)")
     y = sample.y
     how = as_step_weights(weights, horizon)
-    base = run_sums(as_labels(y).value, sample.X, score, how)
-    slope = np.where(y == CENSORED, contrast_sums(sample.X, score, how).total, 0.0)
+    base, slope = _linear_form(sample, score, how)
     learn: Callable[..., FloatArray] | None = None
     if hasattr(q_z, "fit"):
         q, learn = _learn_q_z(q_z, sample, history, branches)

@@ -210,7 +210,8 @@ class MonteCarloContinuation(BaseEstimator):
             return pd.DataFrame(samples).astype(np.float64)
 
         values = figures(q)
-        table = pd.DataFrame({"value": values.to_numpy().mean(axis=0)}, index=values.columns)
+        described = counts | {"mean q_Z": q.mean(), "median q_Z": np.median(q)}
+        table = pd.DataFrame({"value": described | values.mean().to_dict()})
         table[["low", "high"]] = np.nan
         if len(q) > 1:  # one run says nothing of the spread
             boot = paired_bootstrap(
@@ -220,9 +221,7 @@ class MonteCarloContinuation(BaseEstimator):
                 other=figures((q < 0.5).astype(np.float64)),
             )
             table[["low", "high"]] = boot[["low", "high"]]
-        plain = pd.Series(counts, name="value").to_frame()
-        median = pd.DataFrame({"value": {"median q_Z": np.median(q)}})
-        return pd.concat([plain, table.iloc[:1], median, table.iloc[1:]])[table.columns]
+        return table
 
 
 def _flatten_branches(branches: Any, n_runs: int) -> tuple[IntArray, FloatArray]:

@@ -1,10 +1,9 @@
-"""What throwing unobserved runs away does to a score."""
+"""What cutting runs off, and throwing away those without an outcome, does to a score."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,16 +17,17 @@ from trajscore.censoring._hazard import as_mask
 from trajscore.censoring.audit import termination_audit
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
-from trajscore.core.outcomes import CENSORED, as_labels
-from trajscore.core.run_sums import RunSums, run_sums, weighted_mean
-from trajscore.core.sample import Sample, check_sample, refuse_own_stops
-from trajscore.core.score_families import USUAL_SCORES, family_name, several_families
+from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels
+from trajscore.core.run_sums import run_sums, weighted_mean
+from trajscore.core.sample import Sample, check_forecasts, check_sample, refuse_own_stops
+from trajscore.core.score_families import USUAL_SCORES, several_families
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.weights import Horizon, StepWeights, Weights, schedules_of
+from trajscore.core.values import as_count, as_horizon, as_lengths, is_iterable
+from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights, schedules_of
 from trajscore.inference import bootstrap
 from trajscore.inference.intervals import percentile_interval
-from trajscore.metrics.sensitivity import BASE_RATE, panel_index, ranks
+from trajscore.metrics.sensitivity import BASE_RATE, panel_sums, ranks
 
 _STEPS = "number of steps"
 
@@ -217,17 +217,13 @@ def practice_shift(
         name: _calibrated(name, trace, sample, labels, calibrator, schedules, censored)
         for name, trace in sample.traces.items()
     }
-    rates = [how.of(sample.X).rate(labels) for how in schedules]
-    n_cells = len(sample.X.cells)
-    forecasts[BASE_RATE] = [sample.X.with_cells(np.full(n_cells, rate)) for rate in rates]
-    names = [list(forecasts), [family_name(s) for s in scores]]
-    names.append([how.schedule_name for how in schedules])
-    sums = [
-        run_sums(labels, trace, score, how)
-        for of_predictor, score in product(forecasts.values(), scores)
-        for trace, how in zip(of_predictor, schedules, strict=True)
-    ]
-    figures = _Figures(sums, observed, len(forecasts))
+    index, sums = panel_sums(labels, forecasts, scores, schedules)
+    totals = np.stack([of_runs.total for of_runs in sums], axis=1)
+    divisors = np.stack([of_runs.divisor for of_runs in sums], axis=1)
+
+    def figures(counts: FloatArray) -> FloatArray:
+        return _figures(counts, totals, divisors, observed, len(forecasts))
+
     options = {"random_state": 0} | bootstrap_options
     replicates = bootstrap(figures, len(sample), groups=sample.groups, **options)
     everyone = np.ones((1, len(sample)))
@@ -249,9 +245,7 @@ def practice_shift(
     cut = (~observed).astype(np.float64)
     shares = {how.schedule_name: how.of(sample.X).rate(cut) for how in schedules}
     return PracticeShift(
-        table=_table(
-            panel_index(names), values, *percentile_interval(replicates, confidence_level)
-        ),
+        table=_table(index, values, *percentile_interval(replicates, confidence_level)),
         n_complete=int(observed.sum()),
         n_censored=int((~observed).sum()),
         n_excluded=int((~enters).sum()),
@@ -300,35 +294,30 @@ def _calibrated(
     return checked if len(checked) > 1 else checked * len(schedules)
 
 
-class _Figures:
-    """Complete, extended, shift, both margins and their change, from counts of runs.
+_FIGURES = ("complete", "extended", "shift", "margin_complete", "margin_extended", "margin_shift")
 
-    There is one of each for every sum: predictor by predictor, the base rate last.
+
+def _figures(
+    counts: FloatArray,
+    totals: FloatArray,
+    divisors: FloatArray,
+    complete: BoolArray,
+    n_predictors: int,
+) -> FloatArray:
+    """Return `_FIGURES` from counts of runs, of shape (n_replicates, 6, n_sums).
+
+    There is one of each for every column of sums: predictor by predictor, the base rate last. A
+    draw without complete runs is NaN.
     """
-
-    names = ("complete", "extended", "shift", "margin_complete", "margin_extended", "margin_shift")
-
-    def __init__(self, sums: list[RunSums], complete: BoolArray, n_predictors: int) -> None:
-        self._totals = np.stack([sums_of_run.total for sums_of_run in sums], axis=1)
-        self._divisors = np.stack([sums_of_run.divisor for sums_of_run in sums], axis=1)
-        self._complete = complete
-        self._n_predictors = n_predictors
-
-    def __call__(self, counts: FloatArray) -> FloatArray:
-        """Return shape (n_replicates, 6, n_sums); a draw without complete runs is NaN."""
-        rows = self._complete
-        seen = counts[:, rows]
-        with np.errstate(invalid="ignore"):
-            complete = seen @ self._totals[rows] / (seen @ self._divisors[rows])
-        extended = counts @ self._totals / (counts @ self._divisors)
-        margins = [self._margin(complete), self._margin(extended)]
-        return np.stack(
-            [complete, extended, extended - complete, *margins, margins[1] - margins[0]], axis=1
-        )
-
-    def _margin(self, means: FloatArray) -> FloatArray:
-        by_predictor = means.reshape(len(means), self._n_predictors, -1)
-        return (by_predictor - by_predictor[:, -1:]).reshape(means.shape)
+    seen = counts[:, complete]
+    with np.errstate(invalid="ignore"):
+        of_complete = seen @ totals[complete] / (seen @ divisors[complete])
+    means = np.stack([of_complete, counts @ totals / (counts @ divisors)], axis=1)
+    by_predictor = means.reshape(len(means), 2, n_predictors, -1)
+    margins = (by_predictor - by_predictor[:, :, -1:]).reshape(means.shape)
+    return np.concatenate(
+        [means, np.diff(means, axis=1), margins, np.diff(margins, axis=1)], axis=1
+    )
 
 
 def _gap(covariates: FloatArray, complete: BoolArray, counts: FloatArray) -> FloatArray:
@@ -345,18 +334,122 @@ def _table(
     index: pd.MultiIndex, values: FloatArray, low: FloatArray, high: FloatArray
 ) -> pd.DataFrame:
     table = pd.DataFrame(index=index)
-    for k, name in enumerate(_Figures.names):
+    for k, name in enumerate(_FIGURES):
         table[name] = values[k]
         if name not in ("complete", "extended"):  # intervals are of what compares
             table[f"{name}_low"] = low[k]
             table[f"{name}_high"] = high[k]
-    for name in ("complete", "extended"):
-        by_cell = table[name].groupby(level=["score", "weights"])
-        table[f"rank_{name}"] = by_cell.transform(lambda scores: ranks(scores.to_numpy()))
-    table["rank_flip"] = table["rank_complete"] != table["rank_extended"]
-    rank = table[["rank_complete", "rank_extended"]].to_numpy()
-    rank = rank.reshape(len(index.levels[0]), -1, 2)
-    # signs of the margins: ranks from the best, that of the base rate last, with ties for rounding
-    signs = np.sign(rank[-1] - rank)
-    table["sign_flip"] = (signs.prod(axis=-1) < 0).ravel()
+    # ranks from that of the base rate, the last, have the sign of margins, with ties for rounding
+    complete, extended = (
+        ranks(of_cell.reshape(len(index.levels[0]), -1)) for of_cell in values[:2]
+    )
+    table["rank_complete"] = complete.ravel()
+    table["rank_extended"] = extended.ravel()
+    table["rank_flip"] = (complete != extended).ravel()
+    margins = (complete[-1] - complete) * (extended[-1] - extended)
+    table["sign_flip"] = (margins < 0).ravel()
     return table
+
+
+def censoring_shift(
+    y_true: ArrayLike,
+    traces: Any,
+    lengths: ArrayLike,
+    *,
+    q_z: ArrayLike = 0.0,
+    score: Any = "log",
+    weights: Weights = "early",
+    horizon: Horizon = None,
+    sample_weight: ArrayLike | None = None,
+) -> pd.DataFrame:
+    """Say by outcome what cutting complete runs off does to their Trajectory Proper Score.
+
+    A run that is cut loses the outcome and the rest of its steps. The first swaps its own outcome
+    for `q_z` on the prefix, which moves the score either way; the second leaves out the forecasts
+    of the rest. Where these are worse than those of the prefix, leaving them out raises the score.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_runs,)
+        Outcomes, all observed: 1 success, 0 failure.
+    traces : TrajectoryArray or array-like of shape (n_runs, T_max)
+        Forecasts of success in [0, 1] up to the end of each run.
+    lengths : int or array-like of int of shape (n_runs,)
+        Steps that are kept, for all runs (a budget) or for each; shorter runs stay as they are.
+    q_z : float or array-like of shape (n_runs,), default=0.0
+        Continuation-success probability that stands for the outcome of a cut run; 0 is the simple
+        censored score.
+    score, weights, horizon, sample_weight : score family, step weights and array-like
+        As in `trajscore.metrics.tps_score`.
+
+    Returns
+    -------
+    DataFrame indexed by outcome: "failure", "success", "all"
+        n_runs and n_cut, numbers of runs; complete and censored, mean scores before and after;
+        shift = censored - complete = prefix_swap + tail_omission. Scores are of all runs of the
+        outcome, cut or not; NaN where there are none. The tail omission is the share of the weight
+        that is left out, times what the forecasts there score below those that are kept. With
+        ``horizon="own"`` a cut run keeps the weights of its whole length, and an omitted tail never
+        lowers the score, as in the paper.
+
+    Raises
+    ------
+    ValueError
+        If an outcome was not observed or is a grade, a length is not a whole number of at least 1,
+        or `q_z` of a run that is cut lies outside [0, 1].
+
+    See Also
+    --------
+    practice_shift : For runs that were really cut off.
+
+    References
+    ----------
+    Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification, Appendix I.1
+    and Table 10.
+
+    Examples
+    --------
+    >>> traces = [[0.8, 0.9, 0.9], [0.6, 0.4, 0.2], [0.7, 0.8]]
+    >>> own = {"weights": "linear_front", "horizon": "own"}
+    >>> censoring_shift([1, 0, 1], traces, 2, score="brier", **own).round(3).T
+    outcome        failure  success    all
+    n_runs           1.000    2.000  3.000
+    n_cut            1.000    1.000  2.000
+    complete        -0.240   -0.049 -0.113
+    censored        -0.233   -0.332 -0.299
+    shift            0.007   -0.283 -0.186
+    prefix_swap      0.000   -0.283 -0.189
+    tail_omission    0.007    0.001  0.003
+    """
+    sample = check_forecasts(y_true, traces, sample_weight=sample_weight, allow_soft=False)
+    whole = sample.X
+    y = sample.y
+    n_steps: Any = as_lengths(lengths) if is_iterable(lengths) else as_count(lengths, "lengths")
+    if np.ndim(n_steps) and len(n_steps) != len(whole):
+        raise ValueError(f"lengths must be one number or {len(whole)}, got {len(n_steps)}")
+    # with horizon="own" a prefix keeps the weights of the whole run
+    short = whole.truncate(np.minimum(n_steps, whole.lengths)).with_horizon(
+        as_horizon(whole.horizon, whole.lengths)
+    )
+    cut = short.lengths < whole.lengths
+    labels = as_labels(np.where(cut, CENSORED, y), censored="q_z", q_z=q_z).value
+    how = as_step_weights(weights, horizon)
+    complete, prefix = (run_sums(y, X, score, how) for X in (whole, short))
+    censored = run_sums(labels, short, score, how)
+    masks = {"failure": y == FAILURE, "success": y == SUCCESS, "all": np.ones(len(y), dtype=bool)}
+    rows = {}
+    for name, here in masks.items():
+        counts = {"n_runs": int(here.sum()), "n_cut": int((here & cut).sum())}
+        weight = sample.weight[here]
+        scores = [np.nan] * 3
+        if weight.any():
+            scores = [sums[here].mean(weight) for sums in (complete, prefix, censored)]
+        whole_score, prefix_score, censored_score = scores
+        rows[name] = counts | {
+            "complete": whole_score,
+            "censored": censored_score,
+            "shift": censored_score - whole_score,
+            "prefix_swap": censored_score - prefix_score,
+            "tail_omission": prefix_score - whole_score,
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("outcome")

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -172,10 +171,9 @@ def refuse_predictor(X: TrajectoryArray, predictor: Any, allowed: bool) -> None:
 
 
 def _refuse_same_ranks(X: TrajectoryArray, forecast: TrajectoryArray) -> None:
-    history = _ranks(X)
-    tested = _ranks(forecast)
-    with np.errstate(invalid="ignore"):  # a constant has no correlation
-        correlation = np.corrcoef(history, tested)[: len(history), len(history) :]
+    cells = [of.cells.reshape(len(X.cells), of.n_channels) for of in (X, forecast)]
+    of_pairs = pd.DataFrame(np.hstack(cells)).corr(method="spearman")  # NaN of a constant
+    correlation = of_pairs.to_numpy()[: X.n_channels, X.n_channels :]
     same = (np.abs(correlation) > _SAME_RANKS).any(axis=1)
     if same.any():
         name = "X"
@@ -186,7 +184,3 @@ def _refuse_same_ranks(X: TrajectoryArray, forecast: TrajectoryArray) -> None:
             f"comes from the forecast that it judges favours it; give other channels, or say "
             f"allow_predictor=True"
         )
-
-
-def _ranks(X: TrajectoryArray) -> FloatArray:
-    return np.stack([rankdata(column) for column in X.cells.reshape(len(X.cells), -1).T])

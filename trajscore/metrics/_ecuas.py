@@ -9,7 +9,6 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.checks import check_groups
-from trajscore.core.ids import pair_codes
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_array, as_numbers
@@ -193,24 +192,25 @@ def class_confidence(
     if questions.ndim != 1:
         raise ValueError(f"question must be one label per sample, got shape {questions.shape}")
     asked = check_groups(questions, len(questions), "question")
-    drawn = check_groups(answers, len(asked), "answer")
-    weight = _weights(count, proba, len(asked))
-    pair = pair_codes(asked, drawn)
-    row_of_pair = np.unique(pair, return_index=True)[1]
-    in_question = asked[row_of_pair]
-    class_ = drawn[row_of_pair]
-    # pairs are numbered by question, and within one by answer, both sorted
-    mass = np.bincount(pair, weight).astype(np.float64)
+    of_answers = pd.DataFrame(
+        {
+            "question": asked,
+            "answer": check_groups(answers, len(asked), "answer"),
+            "mass": _weights(count, proba, len(asked)),
+        }
+    )
     labels = _labels(questions, asked)
-    mass = _shares(mass, in_question, labels, counted=proba is None)
-    best = np.maximum.reduceat(mass, np.flatnonzero(np.diff(in_question, prepend=-1)))
-    tied = np.flatnonzero(mass >= best[in_question] * (1 - ROUNDING))
-    first = tied[np.unique(in_question[tied], return_index=True)[1]]
+    mass = of_answers.groupby(["question", "answer"])["mass"].sum()  # sorted by both
+    share = _shares(mass, labels, counted=proba is None)
+    best = share.groupby("question").transform("max")
+    first = share[share >= best * (1 - ROUNDING)].groupby("question").head(1)
+    classes = _labels(answers, of_answers["answer"].to_numpy())
+    confidence = best.groupby("question").first().to_numpy()
     return pd.DataFrame(
         {
-            "decision": _labels(answers, drawn)[class_[first]],
-            "confidence": best,
-            "u": np.maximum(1 - best, 0),
+            "decision": classes[first.index.get_level_values("answer")],
+            "confidence": confidence,
+            "u": np.maximum(1 - confidence, 0),
         },
         index=pd.Index(labels, name="question"),
     )
@@ -231,22 +231,19 @@ def _weights(count: ArrayLike | None, proba: ArrayLike | None, n_answers: int) -
     return weight
 
 
-def _shares(
-    mass: FloatArray, in_question: IntArray, labels: NDArray[Any], *, counted: bool
-) -> FloatArray:
+def _shares(mass: pd.Series, labels: NDArray[Any], *, counted: bool) -> pd.Series:
     """Probability of each class; probabilities may leave some to answers that were not seen."""
-    total = np.bincount(in_question, mass)
+    total = mass.groupby("question").transform("sum")
     if counted:
         if not total.all():
-            raise ValueError(f"question {labels[np.argmin(total)]}: all its counts are zero")
-        return np.asarray(mass / total[in_question])
+            raise ValueError(f"question {labels[total.idxmin()[0]]}: all its counts are zero")
+        return mass / total
     if (total > 1 + _SUM_TOLERANCE).any():
-        at = int(np.argmax(total))
         raise ValueError(
-            f"question {labels[at]}: its probabilities add up to {total[at]:.6g}; give each "
-            f"wording once, however often it was drawn"
+            f"question {labels[total.idxmax()[0]]}: its probabilities add up to "
+            f"{total.max():.6g}; give each wording once, however often it was drawn"
         )
-    return mass / np.maximum(total, 1)[in_question]
+    return mass / np.maximum(total, 1)
 
 
 def _labels(values: NDArray[Any], codes: IntArray) -> NDArray[Any]:

@@ -7,13 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.metrics import make_scorer
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from trajscore.core.checks import check_sample_weight, check_trajectories
 from trajscore.core.estimator import censored_of
+from trajscore.core.ids import check_index
 from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
 from trajscore.core.policy import MIN_RUNS_PER_FOLD
 from trajscore.core.sample import ended_where_known
@@ -33,32 +34,48 @@ class TPSScorer:
     # by which learning curves and other reports label a callable
     __name__ = tps_score.__name__
     maker = "make_tps_scorer"
+    censored: str | None = None  # None refuses unobserved runs
+    q_z: ArrayLike | None = None
 
     def __init__(self, **options: Any) -> None:
         self.options = options
         self.requests: dict[str, Any] = {"sample_weight": None}
 
     def __call__(
-        self, estimator: Any, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None
+        self,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        q_z: ArrayLike | None = None,
     ) -> float:
-        """Return the score of a fitted forecaster; higher is better."""
-        outcomes = check_outcomes(y)
-        unobserved = outcomes == CENSORED
-        if unobserved.any():
-            raise ValueError(
-                f"run {int(np.argmax(unobserved))}: the outcome is -1 (unobserved; "
-                f"{int(unobserved.sum())} of {len(outcomes)} are), and tps_scorer needs observed "
-                f"outcomes; use censored_tps_scorer, or make_censored_tps_scorer(censored=...)"
-            )
-        self._warn_of_small_fold(len(outcomes))
+        """Return the score of a fitted forecaster; a `q_z` given here replaces that of before."""
+        codes = check_outcomes(y)
+        if self.censored is None:
+            _refuse_unobserved(codes)
+        labels = as_labels(
+            codes, censored=self.censored or "failure", q_z=self.q_z if q_z is None else q_z
+        )
+        if not labels.observed.all():
+            self._check_agreement(estimator)
+        scored = labels.is_counted
+        self._warn_of_small_fold(int(scored.sum()))
         if not hasattr(estimator, "transform"):
             name = type(estimator).__name__
             raise TypeError(
                 f"{name} has no transform, which is to give a forecast a step; score a forecaster, "
                 f"such as PrefixForecaster({name}())"
             )
-        traces = estimator.transform(ended_where_known(X, outcomes))
-        return tps_score(outcomes, traces, sample_weight=sample_weight, **self.options)
+        traces = check_trajectories(estimator.transform(ended_where_known(X, codes)))
+        check_index(sample_weight, traces.ids, "sample_weight")
+        return censored_tps_score(
+            codes[scored],
+            traces[scored],
+            q_z=labels.value[scored],
+            sample_weight=check_sample_weight(sample_weight, len(scored))[scored],
+            **self.options,
+        )
 
     def _warn_of_small_fold(self, n_runs: int) -> None:
         """Warn of folds so small that the mean of their scores may prefer the wrong model."""
@@ -75,6 +92,17 @@ class TPSScorer:
                 UserWarning,
                 stacklevel=3,
             )
+
+    def _check_agreement(self, estimator: Any) -> None:
+        """Warn where a forecaster was fitted to other outcomes than it is judged by."""
+        for name, censored in censored_of(estimator).items():
+            if censored != self.censored:
+                warnings.warn(
+                    f"{name} was fitted with censored={censored!r}, but the scorer has "
+                    f"censored={self.censored!r}. Give both the same",
+                    UserWarning,
+                    stacklevel=3,
+                )
 
     def set_score_request(self, **requests: bool | str | None) -> Self:
         """Say which metadata the scorer takes, as scikit-learn's scorers do."""
@@ -120,48 +148,29 @@ class CensoredTPSScorer(TPSScorer):
         if censored == "q_z":
             self.requests["q_z"] = None
 
-    def __call__(
-        self,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        sample_weight: ArrayLike | None = None,
-        q_z: ArrayLike | None = None,
-    ) -> float:
-        """Return the score of a fitted forecaster; a `q_z` given here replaces that of before."""
-        codes = check_outcomes(y)
-        if q_z is None:
-            q_z = self.q_z
-        labels = as_labels(codes, censored=self.censored, q_z=q_z)
-        if not labels.observed.all():
-            self._check_agreement(estimator)
-        scored = labels.is_counted
-        self._warn_of_small_fold(int(scored.sum()))
-        return censored_tps_score(
-            codes[scored],
-            check_trajectories(estimator.transform(ended_where_known(X, codes)))[scored],
-            q_z=labels.value[scored],
-            sample_weight=check_sample_weight(sample_weight, len(scored))[scored],
-            **self.options,
-        )
-
-    def _check_agreement(self, estimator: Any) -> None:
-        """Warn where a forecaster was fitted to other outcomes than it is judged by."""
-        for name, censored in censored_of(estimator).items():
-            if censored != self.censored:
-                warnings.warn(
-                    f"{name} was fitted with censored={censored!r}, but the scorer has "
-                    f"censored={self.censored!r}. Give both the same",
-                    UserWarning,
-                    stacklevel=3,
-                )
-
     def __repr__(self) -> str:
         options = f"{super().__repr__()[:-1]}, censored={self.censored!r}"
         if self.q_z is not None:
             options += f", q_z={self.q_z!r}"
         return f"{options})"
+
+
+def _refuse_unobserved(codes: NDArray[Any]) -> None:
+    unobserved = codes == CENSORED
+    if unobserved.any():
+        # searches turn the error below into their error_score, and go on
+        warnings.warn(
+            "tps_scorer gives no score where an outcome is -1 (unobserved), so a search that goes "
+            "on chooses by nothing. Use scoring=make_censored_tps_scorer(censored=...), or leave "
+            "out the runs without an outcome",
+            UserWarning,
+            stacklevel=3,
+        )
+        raise ValueError(
+            f"run {int(np.argmax(unobserved))}: the outcome is -1 (unobserved; "
+            f"{int(unobserved.sum())} of {len(codes)} are), and tps_scorer needs observed "
+            f"outcomes; use censored_tps_scorer, or make_censored_tps_scorer(censored=...)"
+        )
 
 
 def make_tps_scorer(
@@ -185,7 +194,7 @@ def make_tps_scorer(
     ------
     ValueError
         If the score or the weights are unknown. The scorer itself raises it where an outcome is
-        -1; searches and cross-validation apply their `error_score` to that.
+        -1; searches and cross-validation apply their `error_score` to that, and a warning says so.
 
     See Also
     --------

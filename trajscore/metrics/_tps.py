@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from trajscore.core.checks import check_trajectories
 from trajscore.core.ids import check_same_runs
 from trajscore.core.outcomes import CENSORED, as_labels
-from trajscore.core.run_sums import beyond_end, run_sums
+from trajscore.core.run_sums import beyond_end, run_sums, score_cells
 from trajscore.core.sample import Sample, check_forecasts, refuse_own_stops
 from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import FloatArray
@@ -316,8 +316,7 @@ def regret(
     how.warn_unscored(F.lengths, stacklevel=2)
     if not len(F):
         return np.empty(0)
-    success = family.success(q.cells) - family.success(F.cells)
-    failure = family.failure(q.cells) - family.failure(F.cells)
+    best, expected = (score_cells(family, X.cells, q.cells) for X in (q, F))
     of_runs = how.of(F)
     w = of_runs.cells() / of_runs.divisor().mean()
-    return np.add.reduceat(w * (q.cells * success + (1 - q.cells) * failure), F.offsets[:-1])
+    return np.add.reduceat(w * (best - expected), F.offsets[:-1])

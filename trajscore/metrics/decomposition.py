@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.isotonic import isotonic_regression
 
 from trajscore.core.run_sums import NOTHING_COUNTS, RunSums, WeightedSteps, run_sums, weighted_score
-from trajscore.core.sample import Sample
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import check_choice
-from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
-from trajscore.core.within_runs import step_numbers
+from trajscore.core.weights import Horizon, Weights, as_step_weights
+from trajscore.core.within_runs import cells_by_step
 from trajscore.metrics._tps import check_scored
 
 TERMS = ("miscalibration", "discrimination", "uncertainty")
@@ -33,47 +32,24 @@ class TPSDecomposition:
     uncertainty: float
 
 
-@dataclass(frozen=True)
-class Mass:
-    """Weight of successes and failures at each distinct forecast, ascending within each group.
+def score_parts(
+    family: Any, forecast: FloatArray, success: FloatArray, failure: FloatArray
+) -> dict[str, float]:
+    """Return a total score and its parts, from the outcomes' weights at each distinct forecast.
 
-    Never are both weights of an entry zero; groups are numbered from 0, ascending, none empty.
+    Forecasts ascend, and never are both weights of one zero.
     """
+    total = success + failure
 
-    forecast: FloatArray
-    success: FloatArray
-    failure: FloatArray
-    group: IntArray
+    def score(p: FloatArray) -> float:
+        scored = weighted_score(success, family.success(p))
+        return float((scored + weighted_score(failure, family.failure(p))).sum())
 
-    def recalibrated(self) -> Self:
-        """Isotonic regression of outcomes on forecasts, group by group: one entry a block."""
-        total = self.success + self.failure
-        # rates lie in [0, 1], so shifted by 2 a group no block spans two of them: one pass does all
-        shifted = isotonic_regression(self.success / total + 2.0 * self.group, sample_weight=total)
-        return self._pooled(_starts(shifted))
-
-    def constant(self) -> Self:
-        """Each group with its success rate as the only forecast."""
-        return self._pooled(_starts(self.group))
-
-    def score(self, family: Any) -> FloatArray:
-        """Total score of each group, times the weights."""
-        scored = weighted_score(self.success, family.success(self.forecast))
-        scored += weighted_score(self.failure, family.failure(self.forecast))
-        return np.add.reduceat(scored, _starts(self.group))
-
-    def parts(self, family: Any) -> dict[str, FloatArray]:
-        """Score of each group and its parts, by name."""
-        forecast = self.score(family)
-        best = self.recalibrated().score(family)
-        constant = self.constant().score(family)
-        parts = (best - forecast, best - constant, -constant)
-        return {"score": forecast} | dict(zip(TERMS, parts, strict=True))
-
-    def _pooled(self, starts: IntArray) -> Self:
-        success = np.add.reduceat(self.success, starts)
-        failure = np.add.reduceat(self.failure, starts)
-        return type(self)(success / (success + failure), success, failure, self.group[starts])
+    of_forecast = score(forecast)
+    best = score(isotonic_regression(success / total, sample_weight=total))
+    constant = score(np.full(len(total), success.sum() / total.sum()))
+    parts = (best - of_forecast, best - constant, -constant)
+    return {"score": of_forecast} | dict(zip(TERMS, parts, strict=True))
 
 
 def tps_decomposition(
@@ -165,14 +141,33 @@ def tps_decomposition(
     family = get_family(score)
     how = as_step_weights(weights, horizon)
     runs = check_scored(y_true, traces, how, sample_weight)
-    mass, steps, counts = weighted_mass(runs, how, by == "step")
-    parts = mass.parts(family)
+    X = runs.X
+    of_runs = how.of(X)
+    w = of_runs.cells()
+    w *= np.repeat(runs.weight, X.lengths)
+    if not w.any():
+        raise ValueError(NOTHING_COUNTS if len(runs) else "there are no runs; give at least one")
+    w /= runs.weight @ of_runs.divisor()
+    success = w * np.repeat(runs.y.astype(np.float64), X.lengths)
+
+    def parts(cells: IntArray) -> dict[str, float]:
+        forecast, tie = group_ties(X.cells[cells])
+        won, lost = (
+            np.bincount(tie, mass).astype(np.float64)
+            for mass in (success[cells], w[cells] - success[cells])
+        )
+        return score_parts(family, forecast, won, lost)
+
     if by == "pooled":
-        return TPSDecomposition(**{name: float(part[0]) for name, part in parts.items()})
-    share = np.add.reduceat(mass.success + mass.failure, _starts(mass.group))
-    columns = {"n_runs": counts, "weight": share}
-    columns |= {name: part / share for name, part in parts.items()}
-    return pd.DataFrame(columns, index=pd.Index(steps, name="step"))
+        return TPSDecomposition(**parts(np.flatnonzero(w)))
+    rows = {}
+    for step, (reached, _) in enumerate(cells_by_step(X), start=1):
+        cells = reached[w[reached] > 0]
+        share = w[cells].sum()
+        if share > 0:
+            means = {name: part / share for name, part in parts(cells).items()}
+            rows[step] = {"n_runs": len(cells), "weight": share} | means
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("step")
 
 
 def recalibrated_sums(steps: WeightedSteps, score: Any) -> RunSums:
@@ -184,41 +179,3 @@ def recalibrated_sums(steps: WeightedSteps, score: Any) -> RunSums:
     best[used] = isotonic_regression(success[used] / total[used], sample_weight=total[used])
     recalibrated = steps.X.with_cells(best[steps.tie])
     return run_sums(steps.success, recalibrated, score, steps.weights)
-
-
-def weighted_mass(
-    runs: Sample, weights: StepWeights, by_step: bool
-) -> tuple[Mass, IntArray, IntArray]:
-    """Gather checked runs' outcomes at each distinct forecast, with the weights of the score.
-
-    All steps are one group, or with `by_step` each is one. Returned beside the mass: the step of
-    each group (from 1, zero where all are one) and how many forecasts it has.
-    """
-    X = runs.X
-    of_runs = weights.of(runs.X)
-    w = of_runs.cells()
-    w *= np.repeat(runs.weight, X.lengths)
-    if not w.any():
-        raise ValueError(NOTHING_COUNTS if len(runs) else "there are no runs; give at least one")
-    w /= runs.weight @ of_runs.divisor()
-    step = step_numbers(X) * by_step
-    used = np.flatnonzero(w)
-    w = w[used]
-    step = step[used]
-    forecast, tie = group_ties(X.cells[used], step)
-    step_of_tie = np.empty(len(forecast), dtype=np.int64)
-    step_of_tie[tie] = step
-    steps, group = np.unique(step_of_tie, return_inverse=True)
-    success = w * np.repeat(runs.y.astype(np.float64), X.lengths)[used]
-    mass = Mass(
-        forecast=forecast,
-        success=np.bincount(tie, success).astype(np.float64),
-        failure=np.bincount(tie, w - success).astype(np.float64),
-        group=group,
-    )
-    return mass, steps, np.bincount(step)[steps]
-
-
-def _starts(values: NDArray[Any]) -> IntArray:
-    """Where a new value begins."""
-    return np.flatnonzero(np.append(True, values[1:] != values[:-1]))

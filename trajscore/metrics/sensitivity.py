@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from trajscore.core.run_sums import run_sums
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.run_sums import RunSums, run_sums
 from trajscore.core.sample import check_forecasts
 from trajscore.core.score_families import USUAL_SCORES, family_name
 from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import several
-from trajscore.core.weights import Horizon, Weights, schedules_of
+from trajscore.core.weights import Horizon, StepWeights, Weights, schedules_of
 
 BASE_RATE = "base rate"
 
@@ -95,25 +96,19 @@ def tps_sensitivity(
     sample = check_forecasts(
         y_true, traces, sample_weight=sample_weight, several=True, reserved=[BASE_RATE]
     )
+    if not len(sample):
+        raise ValueError("there are no runs to score; give at least one")
     scores = several(scores, family_name, "scores")
     schedules = schedules_of(weights, horizon)
     schedules[0].warn_unscored(sample.X.lengths, stacklevel=2)
     y = np.asarray(sample.y, dtype=np.float64)
-    names = [[*sample.traces, BASE_RATE], [family_name(s) for s in scores]]
-    names.append([schedule.schedule_name for schedule in schedules])
-    means = [
-        run_sums(y, X, score, how).mean(sample.weight)
-        for X, score, how in product(sample.traces.values(), scores, schedules)
-    ]
-    for score, how in product(scores, schedules):
-        rate = how.of(sample.X).rate(y, sample.weight)
-        constant = sample.X.with_cells(np.full(len(sample.X.cells), rate))
-        means.append(run_sums(y, constant, score, how).mean(sample.weight))
-    table = pd.DataFrame({"score": means}, index=panel_index(names))
-    wide = table["score"].to_numpy().reshape(len(names[0]), -1)
+    forecasts = {name: [X] * len(schedules) for name, X in sample.traces.items()}
+    index, sums = panel_sums(y, forecasts, scores, schedules, sample.weight)
+    table = pd.DataFrame({"score": [of_runs.mean(sample.weight) for of_runs in sums]}, index=index)
+    wide = table["score"].to_numpy().reshape(len(forecasts), -1)
     margin = wide - wide[-1]
-    rank = np.stack([ranks(column) for column in wide.T], axis=1)
-    sign = np.sign(rank[-1] - rank)  # of the margin, where rounding is no difference
+    rank = ranks(wide)
+    sign = rank[-1] - rank  # that of the margin, where rounding is no difference
     table["margin"] = margin.ravel()
     table["rank"] = rank.ravel()
     table["rank_flip"] = (rank != rank[:, :1]).ravel()
@@ -121,13 +116,35 @@ def tps_sensitivity(
     return table
 
 
-def panel_index(names: Sequence[Sequence[str]]) -> pd.MultiIndex:
-    """Return all combinations, where the order of names is the order of the levels."""
+def panel_sums(
+    labels: FloatArray,
+    forecasts: dict[str, list[TrajectoryArray]],
+    scores: Sequence[Any],
+    schedules: Sequence[StepWeights],
+    run_weight: FloatArray | None = None,
+) -> tuple[pd.MultiIndex, list[RunSums]]:
+    """Return sums of runs for each predictor, score and schedule, with their names.
+
+    `forecasts` has the traces of a predictor for each schedule; those of the base rate are added.
+    """
+    X = next(iter(forecasts.values()))[0]
+    forecasts[BASE_RATE] = [
+        X.with_cells(np.full(len(X.cells), how.of(X).rate(labels, run_weight))) for how in schedules
+    ]
+    sums = [
+        run_sums(labels, trace, score, how)
+        for traces, score in product(forecasts.values(), scores)
+        for trace, how in zip(traces, schedules, strict=True)
+    ]
+    # the order of names is the order of the levels
+    names = [list(forecasts), [family_name(score) for score in scores]]
+    names.append([how.schedule_name for how in schedules])
     codes = np.indices([len(level) for level in names]).reshape(len(names), -1)
-    return pd.MultiIndex(levels=names, codes=list(codes), names=["predictor", "score", "weights"])
+    order = ["predictor", "score", "weights"]
+    return pd.MultiIndex(levels=names, codes=list(codes), names=order), sums
 
 
 def ranks(scores: FloatArray) -> IntArray:
-    """Return the rank of each score, 1 for the highest; ties have the best rank among them."""
-    group = group_ties(np.asarray(scores))[1]
+    """Return the rank of each score in its column, 1 for the highest; ties have the best rank."""
+    group = np.stack([group_ties(column)[1] for column in scores.T], axis=1)
     return 1 + (group > group[:, None]).sum(axis=1)

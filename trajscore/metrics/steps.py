@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_matrix
 
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.run_sums import (
     PART_STARTS,
     WeightedSteps,
-    row_chunks,
     score_cells,
     weighted_steps,
 )
@@ -138,23 +138,14 @@ def step_calibration_statistics(
     place = part * n_bins + bins  # of each step among the bins of all parts
     size = np.bincount(place, steps.weight, n_parts * n_bins).reshape(n_parts, n_bins)
     filled = size > 0  # of a constant forecast one bin is
-    # of each run: its gaps in the filled bins of each part, and its weight in each part
-    gaps = [np.empty((len(X), int(of_part.sum()))) for of_part in filled]
-    total = np.empty((len(X), n_parts))
-    for chunk in row_chunks(X.offsets):
-        cells = slice(X.offsets[chunk.start], X.offsets[chunk.stop])
-        lengths = X.lengths[chunk]
-        # each run of the chunk has places of its own, for each part of it as many as bins
-        weight = steps.weight[cells]
-        first = np.repeat(np.arange(len(lengths)) * n_parts, lengths)
-        gap = weight * (np.repeat(steps.success[chunk], lengths) - X.cells[cells])
-        of_bins = np.bincount(first * n_bins + place[cells], gap, size.size * len(lengths))
-        of_bins = of_bins.reshape(len(lengths), n_parts, n_bins)
-        for k, of_part in enumerate(filled):
-            gaps[k][chunk] = of_bins[:, k, of_part]
-        of_parts = np.bincount(first + part[cells], weight, total[chunk].size)
-        total[chunk] = of_parts.reshape(-1, n_parts)
-    return [CalibrationError(gaps[k], total[:, k]) for k in range(n_parts)]
+    gap = steps.weight * (np.repeat(steps.success, X.lengths) - X.cells)
+    # a row for each run, in which the steps of one bin, or part, are added up
+    of_bins = csr_matrix((gap, place, X.offsets), (len(X), size.size))
+    total = csr_matrix((steps.weight, part, X.offsets), (len(X), n_parts)).toarray()
+    return [
+        CalibrationError(of_bins[:, k * n_bins + np.flatnonzero(filled[k])].toarray(), total[:, k])
+        for k in range(n_parts)
+    ]
 
 
 def step_profile(

@@ -5,10 +5,13 @@ arguments go to matplotlib.
 """
 
 from trajscore.plotting._answers import CostCurveDisplay, ReliabilityDisplay, RiskCoverageDisplay
-from trajscore.plotting._monitors import EProcessDisplay, FleetDisplay
-from trajscore.plotting._score import DecompositionDisplay, ScoreDisplay
-from trajscore.plotting._steps import StepProfileDisplay, TerminationDisplay
-from trajscore.plotting._stopping_rules import PowerDisplay, SavingsDisplay
+from trajscore.plotting._monitors import EProcessDisplay, FleetDisplay, PowerDisplay, SavingsDisplay
+from trajscore.plotting._score import (
+    DecompositionDisplay,
+    ScoreDisplay,
+    StepProfileDisplay,
+    TerminationDisplay,
+)
 from trajscore.plotting._tracer import EarlyWarningDisplay, TracerStripDisplay
 
 __all__ = [

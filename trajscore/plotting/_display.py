@@ -31,6 +31,9 @@ COLORS = {
 }  # fmt: skip
 SHADES = ("#f7f4ee", "#f0b880", "#dd6611", "#5e2408")  # from little to much
 REFERENCE = {"color": GREY, "linewidth": 1, "linestyle": "--"}
+_FRAME: dict[str, Any] = {"edgecolor": "none", "framealpha": 0.85, "fontsize": "small"}
+# of a legend: below the label of the axis, in font sizes
+_BELOW = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 5}
 BEHIND: dict[str, Any] = {"color": GREY, "alpha": 0.25, "linewidth": 0, "zorder": 0}
 
 
@@ -39,7 +42,6 @@ class DisplayMixin(ABC):
 
     _style_of: ClassVar[str] = "lines.Line2D"  # what takes the options that are not ours
     _n_panels: ClassVar[int] = 1  # side by side
-    _legend: ClassVar[dict[str, Any]] = {}  # where it goes, if not where matplotlib finds room
     line_: Any
     ax_: Any
     figure_: Any
@@ -73,16 +75,19 @@ class DisplayMixin(ABC):
         style = self._without_aliases(kwargs)
         self.line_ = self._draw(self.ax_, name, **style)
         first = np.ravel(self.ax_)[0]
+        self.figure_ = first.get_figure()
         if name and isinstance(self.line_, list):
             first.set_title(name)
         handles, labels = first.get_legend_handles_labels()
         # several displays on the same axes share their references
         once = dict(zip(labels[::-1], handles[::-1], strict=True))
         if once:
-            frame = {"edgecolor": "none", "framealpha": 0.85, "fontsize": "small"}
             names = list(dict.fromkeys(labels))
-            first.legend([once[label] for label in names], names, **frame, **self._legend)
-        self.figure_ = first.get_figure()
+            # where nothing makes room outside the axes, a legend there would be cut off
+            place: dict[str, Any] = {}
+            if self.figure_.get_layout_engine() is not None:
+                place = {**_BELOW, "ncols": 2 // self._n_panels}
+            first.legend([once[label] for label in names], names, **_FRAME, **place)
         return self
 
     @abstractmethod
@@ -249,10 +254,13 @@ def axes_behind(ax: Any, label: str) -> Any:
 _BEHIND = "<behind>"
 
 
-def say_empty(ax: Any, shown: Any, text: str) -> None:
-    """Write why a picture is empty, where it is."""
-    if not len(shown):
+def reached_steps(ax: Any, table: Any, min_runs: int) -> Any:
+    """Return the rows of steps that enough runs reach; write so where there are none."""
+    shown = table[table["n_runs"] >= min_runs]
+    if shown.empty:
+        text = f"no step is reached by {min_runs} runs"
         ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center")
+    return shown
 
 
 def _brief(value: Any) -> str:

@@ -18,7 +18,7 @@ from trajscore.core.values import as_count, check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference.influence import bounds as interval_bounds
 from trajscore.inference.influence import t_quantile
-from trajscore.metrics.decomposition import TERMS, Mass
+from trajscore.metrics.decomposition import TERMS, score_parts
 from trajscore.metrics.run_metrics import DIAGNOSTICS, RankMetric
 from trajscore.streaming.accumulator import Accumulator, Grid, LabelledRuns
 
@@ -325,12 +325,7 @@ class CalibrationAccumulator(Accumulator):
             for name, (success, failure, *moments) in errors.items()
         }
         sample = self._pooled()
-        mass = Mass(
-            sample.values,
-            sample.success / self.divisor,
-            sample.failure / self.divisor,
-            np.zeros(len(sample.values), dtype=np.int64),
-        )
-        parts = mass.parts(get_family(score))
-        values |= {name: parts[name][0] for name in TERMS} | {"success_rate": sample.base_rate}
+        masses = (sample.success / self.divisor, sample.failure / self.divisor)
+        parts = score_parts(get_family(score), sample.values, *masses)
+        values |= {name: parts[name] for name in TERMS} | {"success_rate": sample.base_rate}
         return pd.Series(values)

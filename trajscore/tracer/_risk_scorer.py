@@ -67,9 +67,9 @@ def nothing_yet(X: TrajectoryArray, names: Sequence[str] = COMPONENTS) -> BoolAr
     return running_max(X, np.logical_or.reduce(recorded).astype(np.float64)) == 0
 
 
-def nothing_recorded(X: TrajectoryArray) -> BoolArray:
-    """Whether no component of a run was recorded at any step, whoever acted."""
-    return nothing_yet(X)[last_cells(X)]
+def nothing_recorded(X: TrajectoryArray, names: Sequence[str] = COMPONENTS) -> BoolArray:
+    """Whether none of these components of a run was recorded at any step, whoever acted."""
+    return nothing_yet(X, names)[last_cells(X)]
 
 
 def channel(X: TrajectoryArray, name: str) -> FloatArray:
@@ -80,10 +80,6 @@ def channel(X: TrajectoryArray, name: str) -> FloatArray:
 def _recorded(X: TrajectoryArray) -> dict[str, FloatArray]:
     """Return the components that there are, NaN in cells where one was not recorded."""
     return {name: channel(X, name) for name in COMPONENTS if name in (X.channels or ())}
-
-
-def _without_surprisal(X: TrajectoryArray) -> BoolArray:
-    return np.logical_and.reduceat(np.isnan(channel(X, SURPRISAL)), X.offsets[:-1])
 
 
 # ------------------------------------------------------------------ checks at the door
@@ -118,7 +114,7 @@ def check_components(X: TrajectoryArray, reader: str) -> None:
 def check_surprisal(X: TrajectoryArray, reader: str) -> None:
     """Refuse a run without any surprisal where the risk is a multiple of it."""
     check_channel(X, SURPRISAL, reader)
-    without = _without_surprisal(X)
+    without = nothing_recorded(X, [SURPRISAL])
     if without.any():
         place = X.place(int(X.offsets[:-1][without][0])).split(", step")[0]  # the run alone
         raise ValueError(
@@ -131,7 +127,7 @@ def warn_of_some_surprisal(X: TrajectoryArray) -> None:
     """Warn where some runs have a surprisal and others have none: their scales differ."""
     if SURPRISAL not in (X.channels or ()):
         return
-    n_without = int(_without_surprisal(X).sum())
+    n_without = int(nothing_recorded(X, [SURPRISAL]).sum())
     if 0 < n_without < len(X):
         warnings.warn(
             f"{n_without} of {len(X)} runs have no surprisal. With aggregation='max' their risk is "

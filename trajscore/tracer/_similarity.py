@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -150,16 +150,15 @@ _BATCH_CHARACTERS = 1 << 20
 _PAIRS = 1 << 15
 
 
-def compare(
-    rows: Any, texts: list[str], pairs: PairsOfTurns, n_lexical: int, words: Words
-) -> tuple[FloatArray, FloatArray]:
-    """Return the cosine of each pair, and the word overlap of the first `n_lexical`."""
-    first = pairs.first[:n_lexical]
-    second = pairs.second[:n_lexical]
-    used, place = np.unique(np.stack([first, second]), return_inverse=True)
-    a, b = place.reshape(2, -1)
-    table = words.table([texts[place] for place in used])
-    return cosine_of_pairs(rows, pairs.first, pairs.second), jaccard_of_pairs(table, a, b)
+def word_overlaps(texts: list[str], pairs: PairsOfTurns, words: Words) -> FloatArray:
+    """Return the Jaccard overlap of the words of each pair of texts; 0 where both have none."""
+    out = np.zeros(len(pairs.turn))
+    of_text = cache(lambda place: words.of(texts[place]))
+    for k, (first, second) in enumerate(zip(pairs.first, pairs.second, strict=True)):
+        union = of_text(first) | of_text(second)
+        if union:
+            out[k] = len(of_text(first) & of_text(second)) / len(union)
+    return out
 
 
 def fit_and_embed(embedder: Any, texts: list[str], fit: bool) -> tuple[Any, Any]:
@@ -213,30 +212,16 @@ def as_rows(rows: Any, n_texts: int) -> Any:
     return normalize(rows)  # a zero row stays zero
 
 
-def _products(rows: Any, first: IntArray, second: IntArray) -> FloatArray:
-    """Return the inner product of each pair of rows, a limited number of them at a time."""
-    out = np.empty(len(first))
-    for start in range(0, len(first), _PAIRS):
+def cosines(rows: Any, pairs: PairsOfTurns) -> FloatArray:
+    """Return the cosine of each pair of rows, a limited number at a time; 0 where one is zero."""
+    out = np.empty(len(pairs.turn))
+    for start in range(0, len(out), _PAIRS):
         here = slice(start, start + _PAIRS)
-        a = rows[first[here]]
-        b = rows[second[here]]
+        a = rows[pairs.first[here]]
+        b = rows[pairs.second[here]]
         if sparse.issparse(rows):
             out[here] = np.asarray(a.multiply(b).sum(axis=1)).ravel()
         else:
             out[here] = np.einsum("ij,ij->i", a, b)
-    return out
-
-
-def cosine_of_pairs(rows: Any, first: IntArray, second: IntArray) -> FloatArray:
-    """Return the cosine of each pair of rows; 0 where one of them is zero."""
-    out = _products(rows, first, second)
-    out[(first == second) & (out > 0.5)] = 1.0  # the same text, but for rounding
+    out[(pairs.first == pairs.second) & (out > 0.5)] = 1.0  # the same text, but for rounding
     return np.clip(out, -1.0, 1.0)
-
-
-def jaccard_of_pairs(words: Any, first: IntArray, second: IntArray) -> FloatArray:
-    """Return the overlap of the word sets of each pair; 0 where both are empty."""
-    size = np.diff(words.indptr).astype(np.float64)
-    shared = _products(words, first, second)
-    union = size[first] + size[second] - shared
-    return np.divide(shared, union, out=np.zeros(len(first)), where=union > 0)

@@ -145,16 +145,11 @@ class StepConfidence(RunTransformer):
 
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
         channels = self._output_channels
-        # learned once, so that a step is not read by what comes after it
-        reads_one = reads_zero = None
-        if not reset:
-            reads_one = getattr(self, "reads_one_", None)
-            reads_zero = getattr(self, "reads_zero_", None)
-        stated = StatedConfidence(self.verbal, self.scale, reads_one)
+        stated = StatedConfidence(self.verbal, self.scale, None if reset else self.reads_one_)
         find_action = _action_finder(self.action)
         as_count(self.top, "top", least=2)
         turns = take_turns(X, ("agent",), type(self).__name__)
-        tokens = take_tokens(turns, reads_zero)
+        tokens = take_tokens(turns, None if reset else self.reads_zero_)
         streams = {"verbal": stated(turns.steps)} | self._of_tokens(turns, tokens, find_action)
         if reset:
             self.reads_zero_ = tokens.reads_zero

@@ -15,12 +15,13 @@ from trajscore.tracer._risk_scorer import ACTORS, CHANNELS
 from trajscore.tracer._similarity import (
     PairsOfTurns,
     TextsOfTurns,
-    compare,
+    cosines,
     fit_and_embed,
     learns,
     make_embedder,
     pairs_with_earlier,
     repeated_calls,
+    word_overlaps,
 )
 from trajscore.tracer.stated_confidence import StatedConfidence
 from trajscore.tracer.turns import (
@@ -134,9 +135,6 @@ class TracerSignals(RunTransformer):
     _output_channels = CHANNELS
     embedder_: Any
 
-    reads_one_: bool
-    reads_zero_: bool | None = None
-
     def __init__(
         self,
         embedder: Any = "char",
@@ -160,29 +158,21 @@ class TracerSignals(RunTransformer):
         embedder = self._embedder(reset)
         words = Words()
         turns = take_turns(X, ("agent", "user"), type(self).__name__)
-        reads_one = reads_zero = None
-        if not reset:
-            reads_one = self.reads_one_
-            reads_zero = self.reads_zero_
-        tokens = take_tokens(turns, reads_zero)
+        tokens = take_tokens(turns, None if reset else self.reads_zero_)
         texts = TextsOfTurns(turns)
         speech, repeated = self._repetition(turns, texts)
         turn = np.flatnonzero(turns.is_agent & (texts.whole >= 0) & (texts.result >= 0))
         results = PairsOfTurns(turn, texts.whole[turn], texts.result[turn])
         answers = self._answers(turns, texts)
-        parts = (speech, results, answers)
-        pairs = PairsOfTurns(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
         embed = check_memory(self.memory).cache(fit_and_embed)
         embedder, rows = embed(embedder, texts.listed, reset)
-        semantic, lexical = compare(rows, texts.listed, pairs, len(speech.turn), words)
-        stated = StatedConfidence(reads_one=reads_one)
-        ends = np.cumsum([len(speech.turn), len(results.turn)])
-        of_speech, of_results, of_answers = np.split(semantic, ends)
+        overlaps = word_overlaps(texts.listed, speech, words)
+        stated = StatedConfidence(reads_one=None if reset else self.reads_one_)
         columns = (
             surprisal(turns, tokens, self.least_surprisal, words),
-            repetition(turns, speech, of_speech, lexical, repeated),
-            gap(turns, results, of_results),
-            gap(turns, answers, of_answers),
+            repetition(turns, speech, cosines(rows, speech) * overlaps, repeated),
+            gap(turns, results, cosines(rows, results)),
+            gap(turns, answers, cosines(rows, answers)),
             turns.is_agent,
             [len(step.tool_calls) for step in turns.steps],
             stated(turns.steps),
@@ -238,15 +228,11 @@ class TracerSignals(RunTransformer):
 
 
 def repetition(
-    turns: Turns,
-    speech: PairsOfTurns,
-    semantic: FloatArray,
-    lexical: FloatArray,
-    repeated: IntArray,
+    turns: Turns, speech: PairsOfTurns, similarity: FloatArray, repeated: IntArray
 ) -> FloatArray:
     """Return D_a: 1 where a call is repeated, else the largest cosine times Jaccard overlap."""
     out = np.where(turns.is_agent, 0.0, np.nan)
-    np.maximum.at(out, speech.turn, np.maximum(semantic, 0.0) * lexical)
+    np.maximum.at(out, speech.turn, similarity)
     out[repeated] = 1.0
     return out
 

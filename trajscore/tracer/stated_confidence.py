@@ -28,7 +28,8 @@ FORMS = {
 _BARE_ONE = math.inf  # stands for a bare 1 until all steps of a call are read
 # the patterns are slow, and are tried only on a text that has one of these
 _WORDS = ("onfidence", "CONFIDENCE")
-SCALES = ("auto", "fraction", "percent")
+SCALES = {"auto": 0.0, "fraction": 1.0, "percent": 100.0}
+"""What certainty is on each scale; 0 where each number has to say."""
 MOST_OF_OTHER_SCALES = 10
 """Above 1 and up to this, a bare number may be per cent, or of 5 or of 10."""
 
@@ -46,12 +47,13 @@ class StatedConfidence:
         scale: str | float = "auto",
         reads_one: bool | None = None,
     ) -> None:
-        self._scale = scale
-        self._top = 0.0
+        self._clips = False
         if is_number(scale) and scale > 0:  # type: ignore[operator]
             self._top = float(scale)
         else:
-            check_choice(scale, "scale", SCALES)
+            check_choice(scale, "scale", tuple(SCALES))
+            self._top = SCALES[str(scale)]
+            self._clips = self._top > 0
         self._fixed = self.reads_one = reads_one
         self._is_above_one = False  # whether a bare number is
         self._form = form
@@ -96,25 +98,21 @@ class StatedConfidence:
         return self._scaled(number)
 
     def _within(self, share: float) -> float:
-        if (self._scale == "auto" or self._top) and outside_unit(share):
+        if not self._clips and outside_unit(share):
             return math.nan
         return min(max(share, 0.0), 1.0)
 
     def _scaled(self, number: float) -> float:
         if self._top:
             return self._within(number / self._top)
-        if self._scale == "auto":
-            if not outside_unit(number):
-                number = min(max(number, 0.0), 1.0)
-                return _BARE_ONE if number == 1 else number
-            if number > 1 and not outside_unit(number / 100):
-                self._is_above_one = True
-                if number > MOST_OF_OTHER_SCALES:
-                    return min(number / 100, 1.0)
-            return math.nan
-        if math.isnan(number):
-            return number
-        return min(max(number / (100 if self._scale == "percent" else 1), 0.0), 1.0)
+        if not outside_unit(number):
+            number = min(max(number, 0.0), 1.0)
+            return _BARE_ONE if number == 1 else number
+        if number > 1 and not outside_unit(number / 100):
+            self._is_above_one = True
+            if number > MOST_OF_OTHER_SCALES:
+                return min(number / 100, 1.0)
+        return math.nan
 
 
 def _as_float(words: str) -> float:

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.preprocessing import MultiLabelBinarizer
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import TraceTransformer
@@ -49,6 +48,10 @@ _UNSPACED = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]
 
 class RunTransformer(TraceTransformer, BaseEstimator):
     """Base of the transformers from runs to channels; a subclass gives `_channels_of`."""
+
+    # learned once, so that a step is not read by what comes after it
+    reads_one_: bool | None = None
+    reads_zero_: bool | None = None
 
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
         raise NotImplementedError
@@ -315,8 +318,3 @@ class Words:
         if not text.isascii():
             text = _UNSPACED.sub(r" \1 ", text)
         return {word for word in map(self.of_token, set(text.split())) if word is not None}
-
-    def table(self, texts: Sequence[str]) -> Any:
-        """Return a matrix of 0 and 1, a row for each text and a column for each word."""
-        words = MultiLabelBinarizer(sparse_output=True)
-        return words.fit_transform([self.of(text) for text in texts])

@@ -37,7 +37,6 @@ for form, trace, color in (
         y[known], trace[known].prefix(10), phi="last", ax=left, name=form, color=color
     )
 left.set_title("the engine's forecast after 10 moves")
-left.get_legend().set_loc("lower right")  # where no interval is
 ScoreDisplay.from_intervals(report.intervals, "TPS brier", ax=right)
 right.set_title("score of the whole game")
 plt.show()
