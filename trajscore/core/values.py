@@ -51,11 +51,16 @@ def number_of(n: int, noun: str) -> str:
 
 def unknown_name(kind: str, name: str, have: Sequence[Any]) -> str:
     """Say that there is no such column, channel ..., with the nearest one that there is."""
+    return f"no {kind} named {name!r}; {known_names(name, have)}"
+
+
+def known_names(name: str, have: Sequence[Any]) -> str:
+    """Ask whether the nearest name was meant or, where none is near, say which there are."""
     names = [str(other) for other in have]
     near = get_close_matches(str(name), names, n=1, cutoff=0.5)  # as run_id is to id
     if near:
-        return f"no {kind} named {name!r}; did you mean {near[0]!r}?"
-    return f"no {kind} named {name!r}; there are: {', '.join(names[:20]) or 'none'}"
+        return f"did you mean {near[0]!r}?"
+    return f"there are: {', '.join(names[:20]) or 'none'}"
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:

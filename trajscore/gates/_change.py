@@ -16,6 +16,7 @@ from scipy.optimize import brentq
 from scipy.special import stdtrit
 from scipy.stats import norm, t
 
+from trajscore.core.errors import CannotMeasureError
 from trajscore.core.policy import POWER
 from trajscore.core.statistics import CalibrationError, MeanOfRuns
 from trajscore.core.type_aliases import FloatArray, IntArray
@@ -158,7 +159,7 @@ class Estimate:
     def __post_init__(self) -> None:
         error = (self.errors**2).sum() if self.n_units > 1 else 0.0
         if not np.isfinite([self.value, error]).all():
-            raise ValueError(
+            raise CannotMeasureError(
                 "its mean or the error of it is not a finite number; if the numbers are very "
                 "large, divide those of both sets by the same constant"
             )
@@ -227,7 +228,7 @@ def paired_estimates(base: Measure, new: Measure, matched: Matching) -> tuple[Es
     new_shares = _shares(new, matched.new, n)
     common = base_shares * new_shares > 0
     if not common.any():
-        raise ValueError(f"no {matched.by} of both sets has the numbers for it")
+        raise CannotMeasureError(f"no {matched.by} of both sets has the numbers for it")
     return (
         _weighted(base, matched.base, n, (base_shares * common)[matched.base]),
         _weighted(new, matched.new, n, (new_shares * common)[matched.new]),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trajscore.core.errors import visible
+from trajscore.core.errors import CannotMeasureError, visible
 from trajscore.core.plain import plain
 from trajscore.core.ties import ROUNDING
 from trajscore.core.values import number_of
@@ -264,7 +264,7 @@ def check(
     for place, gate in enumerate(rules.gates):
         try:
             questions[place] = _question(gate, measures, matched)
-        except ValueError as error:
+        except CannotMeasureError as error:
             results[place] = GateResult(gate, UNUSABLE, why=str(error))
     # turned so that more is better
     turned = [replace(q.compared, errors=q.sign * q.compared.errors) for q in questions.values()]
@@ -290,7 +290,7 @@ def _question(gate: Gate, measures: list[Measures], matched: Matching) -> _Quest
         offset = float(gate.versus)
         return _Question(gate, value.value, offset, value, sign, float(gate.margin), offset)
     if len(measures) < 2:
-        raise ValueError("the gate needs a baseline; give one, or set versus to a number")
+        raise CannotMeasureError("the gate needs a baseline; give one, or set versus to a number")
     of_base, of_new = (with_most(each[key], gate.most) for each in measures)
     base, value = paired_estimates(of_base, of_new, matched)
     factor = 1.0
@@ -298,7 +298,9 @@ def _question(gate: Gate, measures: list[Measures], matched: Matching) -> _Quest
     if gate.share is None:
         margin = float(gate.margin)
     elif value.means:
-        raise ValueError(f"a calibration error takes no share as margin, got {gate.margin!r}")
+        raise CannotMeasureError(
+            f"a calibration error takes no share as margin, got {gate.margin!r}"
+        )
     else:
         factor -= sign * float(np.sign(base.value)) * gate.share
     compared = difference(value, base, matched, factor)

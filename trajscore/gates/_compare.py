@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from trajscore.core.errors import visible
+from trajscore.core.errors import CannotMeasureError, visible
 from trajscore.core.policy import POWER
 from trajscore.core.ties import ROUNDING
 from trajscore.core.values import as_fraction, number_of, run_label
@@ -188,7 +188,7 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comp
             base_estimate, new_estimate = paired_estimates(
                 base_measures[key], new_measures[key], matched
             )
-        except ValueError as error:
+        except CannotMeasureError as error:
             missing.setdefault(str(error), []).append(str(key))
             continue
         change = difference(new_estimate, base_estimate, matched)

@@ -170,8 +170,7 @@ def _build(contents: Any, number: int) -> Gate:
 def _refuse_unknown(contents: Mapping[str, Any], names: list[str]) -> None:
     for key in contents:
         if key not in names:
-            problem = unknown_name("key", key, names).split("; there")[0]
-            raise ValueError(f"{problem}; allowed are {', '.join(names)}")
+            raise ValueError(unknown_name("key", key, names))
 
 
 def _is_finite(value: Any) -> bool:
