@@ -17,7 +17,7 @@ from trajscore.cli.inputs import (
 )
 from trajscore.core.storage import replacing
 from trajscore.gates import Gate, check
-from trajscore.gates._gate import FAIL, PASS, UNDECIDED, Rules, read_gates
+from trajscore.gates._gate import COUNTS_AS, Rules, read_gates
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -27,7 +27,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--baseline", type=Path, metavar="BASE")
     add("--gates", type=Path, metavar="GATES.toml")
     add("--margin", type=_margin)
-    add("--undecided", choices=(UNDECIDED, PASS, FAIL))
+    add("--undecided", choices=COUNTS_AS)
     add("--json", type=Path, metavar="FILE")
     add_input_options(parser)
     add_censored(parser)

@@ -67,7 +67,7 @@ class Comparison:
             if abs(row.change) <= ROUNDING * max(abs(row.base), abs(row.new)):
                 continue
             if row.change_low <= 0 <= row.change_high:
-                needed = more_runs(row.runs_needed, self.new)
+                needed = runs_to_settle_it(row.runs_needed, self.new, " in each set")
                 undecided.append(f"  {key} {row.change:+.3g}: {needed}")
                 continue
             verb = "rose" if row.change > 0 else "fell"
@@ -254,10 +254,17 @@ def interval(low: float, high: float, sign: str = "+") -> str:
 
 
 def more_runs(n_in_total: float, new: RunSet) -> str:
-    """Say how many runs each set needs beyond those that there are."""
+    """Say how many runs a set needs beyond those that there are; empty if that is not known."""
     if np.isnan(n_in_total):
-        return "it is not known how many more runs would settle it"
+        return ""
     if np.isinf(n_in_total):
-        return "more than a million runs in each set would settle it"
+        return "more than a million runs"
     n = up_to_one_digit(max(n_in_total - new.n_runs, 1))
-    return f"about {number_of(n, 'more run')} in each set would settle it"
+    return f"about {number_of(n, 'more run')}"
+
+
+def runs_to_settle_it(n_in_total: float, new: RunSet, of: str = "") -> str:
+    """Say how many more runs would settle what is open."""
+    if n_more := more_runs(n_in_total, new):
+        return f"{n_more}{of} would settle it"
+    return "it is not known how many more runs would settle it"

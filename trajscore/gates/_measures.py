@@ -97,7 +97,7 @@ class Measures:
     def key(self, metric: str, predictor: str | None, form: str) -> Key:
         """Return the name of the number that a gate is about."""
         runs = self.runs
-        if metric in (SUCCESS, LENGTH, *runs.spent) or _PASS.fullmatch(metric):
+        if is_rate(metric) or metric in (LENGTH, *runs.spent):
             if predictor is not None:
                 raise CannotMeasureError(f"{metric} is of no predictor; leave out predictor")
             return Key(metric)
@@ -165,9 +165,14 @@ def is_lower_better(metric: str, runs: RunSet) -> bool:
     return metric.removesuffix(MARGIN) in lower
 
 
+def is_rate(metric: str) -> bool:
+    """Whether a metric is the share of runs, or sets of runs, that succeed."""
+    return metric == SUCCESS or bool(_PASS.fullmatch(metric))
+
+
 def is_fraction(metric: str) -> bool:
     """Whether a metric lies in [0, 1]."""
-    return metric in (SUCCESS, *STEP_ERRORS, *DIAGNOSTICS) or bool(_PASS.fullmatch(metric))
+    return is_rate(metric) or metric in (*STEP_ERRORS, *DIAGNOSTICS)
 
 
 def within_range(
