@@ -20,6 +20,7 @@ from trajscore.cli.inputs import (
     load_request,
     number,
     progress_bar,
+    reader,
     whole_number,
 )
 from trajscore.core.array import TrajectoryArray
@@ -70,7 +71,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("table", nargs="?", type=Path)
     add_input_options(parser)
     add("--weights", choices=WEIGHT_SCHEDULES, default="early")
-    add("--horizon", type=_horizon)
+    add("--horizon", type=reader(_horizon, "a number of steps, such as 30, or own"))
     add("--end", choices=("known", "unknown"))
     add("--family", default="log", type=_family)
     add("--phi", choices=AGGREGATORS, default="weighted")
@@ -224,11 +225,9 @@ def _check_out(out: Path | None) -> None:
 
 def _horizon(text: str) -> int | str:
     """Read a number of steps, or own."""
-    if text == OWN:
-        return OWN
-    if text.isdecimal() and int(text):
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number of steps, such as 30, or own")
+    if text != OWN and not (text.isdecimal() and int(text)):
+        raise ValueError
+    return text if text == OWN else int(text)
 
 
 def _family(text: str) -> ScoreFamily:

@@ -294,9 +294,7 @@ def _question(gate: Gate, measures: list[Measures], matched: Matching) -> _Quest
             f"a calibration error takes no share as margin, got {gate.margin!r}"
         )
     compared = difference(value, base, matched, 1 - sign * np.sign(base.value) * gate.share)
-    return _Question(
-        gate, value.value, base.value, compared, sign, gate.share * abs(base.value)
-    )
+    return _Question(gate, value.value, base.value, compared, sign, gate.share * abs(base.value))
 
 
 def _decide(question: _Question, level: float, n_runs: int) -> GateResult:
