@@ -18,9 +18,8 @@ from trajscore.gates._change import (
     Amount,
     Estimate,
     difference,
-    estimate,
+    estimates,
     level_of_each,
-    paired_estimates,
     runs_to_settle,
 )
 from trajscore.gates._compare import (
@@ -56,9 +55,7 @@ class GateResult:
     # bounds of the change; each holds for all gates at once with a chance of 1 - level
     low: float = np.nan
     high: float = np.nan
-    # how much worse the metric may get before the gate does not hold; below 0, how much better it
-    # has to get
-    room: float = np.nan
+    allowed: float = np.nan  # how much worse it may be; below 0, how much better it has to be
     # in each set, in total, to decide the gate with a chance of 0.8 if the change is what was seen;
     # inf for more than a million, NaN where it is decided or cannot be said
     runs_needed: float = np.nan
@@ -180,12 +177,9 @@ class CheckResult:
 class _Question:
     """A gate with its numbers, whose bounds are not known yet."""
 
-    gate: Gate
-    value: float
-    reference: float
+    result: GateResult
     compared: Estimate  # the metric itself, or less that of the baseline times a factor
     sign: float  # 1 where more is better, else -1
-    allowed: float  # the gate holds if the metric is no worse than the reference by more
 
 
 def check(
@@ -282,32 +276,35 @@ def _question(gate: Gate, measures: list[Measures], matched: Matching) -> _Quest
     sign = -1.0 if is_lower_better(key.metric, new.runs) else 1.0
     if gate.versus != BASELINE:
         measures = [new]
-    refuse_without_variation(key, *(each.runs for each in measures))
-    if gate.versus != BASELINE:
-        value = estimate(with_most(new[key], gate.most), matched.new, matched.n_units)
-        return _Question(gate, value.value, float(gate.versus), value, sign, gate.size)
-    if len(measures) < 2:
+    elif len(measures) < 2:
         raise CannotMeasureError("the gate needs a baseline; give one, or set versus to a number")
-    of_base, of_new = (with_most(each[key], gate.most) for each in measures)
-    base, value = paired_estimates(of_base, of_new, matched)
-    if gate.share is None:
-        compared = difference(value, base, matched)
-        return _Question(gate, value.value, base.value, compared, sign, gate.size)
-    if value.means:
-        raise CannotMeasureError(
-            f"a calibration error takes no share as margin, got {gate.margin!r}"
-        )
-    compared = difference(value, base, matched, 1 - sign * np.sign(base.value) * gate.share)
-    return _Question(gate, value.value, base.value, compared, sign, gate.share * abs(base.value))
+    refuse_without_variation(key, *(each.runs for each in measures))
+    measured = [with_most(each[key], gate.most) for each in measures]
+    *base, compared = estimates(measured, matched)
+    value = compared.value
+    reference = base[0].value if base else float(gate.versus)
+    allowed = gate.size
+    times = 1.0
+    if gate.share is not None:
+        if compared.bins:
+            raise CannotMeasureError(
+                f"a calibration error takes no share as margin, got {gate.margin!r}"
+            )
+        allowed *= abs(reference)
+        times -= sign * float(np.sign(reference)) * gate.share
+    if base:
+        compared = difference(compared, base[0], matched, times)
+    change = value - reference
+    result = GateResult(gate, Verdict.UNDECIDED, value, reference, change, allowed=allowed)
+    return _Question(result, compared, sign)
 
 
 def _decide(question: _Question, level: float, n_runs: int) -> GateResult:
     """Return the verdict on a gate by bounds of this level."""
-    gate = question.gate
+    result = question.result
     compared = question.compared
-    change = question.value - question.reference
-    low, high = (end - compared.value + change for end in compared.bounds(level))
-    room, *rooms = (question.sign * end + question.allowed for end in (change, low, high))
+    low, high = (end - compared.value + result.change for end in compared.bounds(level))
+    room, *rooms = (question.sign * end + result.allowed for end in (result.change, low, high))
     verdict = Verdict.UNDECIDED
     needed = np.nan
     why = ""
@@ -324,13 +321,11 @@ def _decide(question: _Question, level: float, n_runs: int) -> GateResult:
             why += ", or set most, the most that a run can take"
     least = -1.0
     most = 1.0
-    if gate.versus != BASELINE:
-        least = -question.reference
-        most -= question.reference
-    low, high = within_range(gate.metric, low, high, least, most)
-    return GateResult(
-        gate, verdict, question.value, question.reference, change, low, high, room, needed, why
-    )
+    if result.gate.versus != BASELINE:
+        least = -result.reference
+        most -= result.reference
+    low, high = within_range(result.gate.metric, low, high, least, most)
+    return replace(result, verdict=verdict, low=low, high=high, runs_needed=needed, why=why)
 
 
 # ------------------------------------------------------------------ words
@@ -385,7 +380,8 @@ def _versus_baseline(result: GateResult, new: RunSet, is_cost: bool) -> str:
         claim = f"{worse} of more than {_margin(gate)}"
     elif gate.size < 0:
         claim = f"{better} of at least {_margin(gate)}"
-    is_shown = (result.room >= 0) == (gate.size < 0)
+    loss = result.change if is_cost else -result.change
+    is_shown = (loss <= result.allowed) == (gate.size < 0)
     text += f"; {claim} is {'shown' if is_shown else 'ruled out'}"
     if is_open:
         text += f" only with {n_more} of each version"

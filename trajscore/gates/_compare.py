@@ -13,7 +13,7 @@ from trajscore.core.policy import POWER
 from trajscore.core.ties import ROUNDING
 from trajscore.core.values import as_fraction, number_of, run_label
 from trajscore.evaluation.options import AS_GIVEN, RECALIBRATED
-from trajscore.gates._change import difference, paired_estimates, runs_to_settle
+from trajscore.gates._change import difference, estimates, runs_to_settle
 from trajscore.gates._measures import (
     LENGTH,
     MARGIN,
@@ -173,8 +173,7 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comp
     check_run_set("new", new)
     matched = match(base, new)
     level = (1 + confidence_level) / 2
-    base_measures = Measures(base)
-    new_measures = Measures(new)
+    both = Measures(base), Measures(new)
     rows: dict[Key, dict[str, float]] = {}
     missing: dict[str, list[str]] = {}
     notes = []
@@ -185,15 +184,13 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comp
     for key in _keys(base, new):
         try:
             refuse_without_variation(key, base, new)
-            base_estimate, new_estimate = paired_estimates(
-                base_measures[key], new_measures[key], matched
-            )
+            of_base, of_new = estimates([measures[key] for measures in both], matched)
         except CannotMeasureError as error:
             missing.setdefault(str(error), []).append(str(key))
             continue
-        change = difference(new_estimate, base_estimate, matched)
+        change = difference(of_new, of_base, matched)
         row = {}
-        for name, number in (("base", base_estimate), ("new", new_estimate), ("change", change)):
+        for name, number in (("base", of_base), ("new", of_new), ("change", change)):
             row[name] = number.value
             row[f"{name}_low"], row[f"{name}_high"] = within_range(
                 key.metric, *number.bounds(level), least=-1.0 if name == "change" else 0.0
