@@ -181,35 +181,25 @@ def read_inputs(path: Path, arguments: argparse.Namespace, **more: Any) -> Input
 
 def load_request(arguments: argparse.Namespace, **more: Any) -> LoadRequest:
     """Return what the options ask of a file."""
+    options = vars(arguments)
+    one = ("step", "confidence", "outcome", "stop_reason", "group")
+    names = {part: options[part] for part in one}
+    names |= {part: tuple(options[part]) for part in ("scores", "wide", "risks", "scales")}
     ids = tuple(arguments.id)
-    fields = Fields(
-        id=ids[0] if len(ids) == 1 else ids or None,
-        step=arguments.step,
-        scores=tuple(arguments.scores),
-        confidence=arguments.confidence,
-        wide=tuple(arguments.wide),
-        risks=tuple(arguments.risks),
-        scales=tuple(arguments.scales),
-        outcome=arguments.outcome,
-        stop_reason=arguments.stop_reason,
-        group=arguments.group,
-    )
+    fields = Fields(id=ids[0] if len(ids) == 1 else ids or None, **names)
     parts = _parts(",".join(arguments.fields))
     for part in parts:
         if getattr(fields, part) is not None:
             raise ArgumentError(
                 f"{{argument}} and --field name the {part} both; name it once", part
             )
+    same = ("format", "outcomes", "first_step", "embedder", "max_size")
     return LoadRequest(
         fields.over(Fields(**parts)),
-        format=arguments.format,
         outcome_map=",".join(arguments.outcome_map) or None,
-        outcomes=arguments.outcomes,
         rule=dict(arguments.rule) or None,
-        first_step=arguments.first_step,
-        embedder=arguments.embedder,
-        max_size=arguments.max_size,
         roles=",".join(arguments.roles) or None,
+        **{name: options[name] for name in same},
         **more,
     )
 
