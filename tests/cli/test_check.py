@@ -49,16 +49,6 @@ def test_a_red_and_a_green_gate(files, run):
     assert "same file" in run("check base.csv --baseline base.csv")[2]
 
 
-def test_everything_is_written(files, run):
-    (files / "gates.toml").write_text('[[gate]]\nmargin = 0.1\n[[gate]]\nmetric = "length"\n')
-    words = "check worse.csv --baseline base.csv --gates gates.toml --json a.json"
-    code, out, _ = run(words)
-    assert code == 1
-    assert "a.json" in out
-    written = json.loads((files / "a.json").read_text())
-    assert (written["verdict"], written["exit_code"], len(written["gates"])) == ("fail", 1, 2)
-
-
 def test_what_changed(files, run):
     _, out, _ = run("compare base.csv worse.csv")
     assert "success fell" in out
@@ -74,21 +64,14 @@ def test_what_changed(files, run):
 
 
 def test_bad_input_ends_with_one_sentence(files, run):
-    (files / "g.toml").write_text("[[gate]]\nmetrik = 1")
     (files / "ok.toml").write_text("[[gate]]")
-    assert run("report base.csv --resamples 10 --calibrator none --out report.json")[0] == 0
     for words, named in [
         ("check none.csv --baseline base.csv", ("none.csv does not exist",)),
         ("check base.csv --baseline b.json", ("b.json does not exist",)),
         ("check base.csv --gates none.toml", ("none.toml does not exist",)),
-        ("check base.csv --gates g.toml", ("'metrik'",)),
         ("check base.csv --gates ok.toml --margin 1", ("--margin", "--gates")),
-        (
-            "check base.csv --baseline base.csv --json none/a.json",
-            ("--json", "none does not exist"),
-        ),
+        ("check base.csv --json none/a.json", ("--json", "none does not exist")),
         ("compare base.csv base.csv --id x", ("--id", "'x'", "base.csv")),
-        ("compare base.csv report.json", ("report.json",)),
     ]:
         code, _, err = run(words)
         *notes, error = err.splitlines()  # of what was recognised in the files
@@ -97,19 +80,6 @@ def test_bad_input_ends_with_one_sentence(files, run):
         assert [name for name in named if name not in error] == [], words
     with pytest.raises(SystemExit):
         run("check base.csv --margin much")
-
-
-def test_logs_are_compared(files, run):
-    talk = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}]
-    log = [
-        {"id": k, "task": k % 10, "outcome": int(k % 3 > 0), "cost": 0.5 + k, "messages": talk}
-        for k in range(30)
-    ]
-    (files / "log.jsonl").write_text("\n".join(map(json.dumps, log)))
-    code, out, _ = run("compare log.jsonl log.jsonl")
-    assert code == 0
-    for line in ("pass^3", "cost", "30 runs of 10 tasks"):
-        assert line in out
 
 
 def test_a_table_may_have_a_row_a_run(files, run):
@@ -145,7 +115,8 @@ def blocks(language):
 
 def test_the_gates_and_the_recipe_of_the_page_work(files, run):
     (files / "gates.toml").write_text(blocks("toml")[0])
-    run("check same.csv --baseline base.csv --gates gates.toml --json a.json")
+    out = run("check same.csv --baseline base.csv --gates gates.toml --json a.json")[1]
+    assert out.endswith("wrote a.json\n")
     assert len(json.loads((files / "a.json").read_text())["gates"]) == 4
     (files / "gates.toml").write_text("[[gate]]\nmargin = 0.5")
     (recipe,) = blocks("yaml")
