@@ -27,7 +27,7 @@ _HELP: dict[str, Any] = tomllib.loads(
 
 # A progress bar is shown for work that takes longer than this many seconds.
 _PATIENCE = 1.5
-_UNITS = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def _adder(parts: Any, command: str) -> Callable[..., Any]:
@@ -81,7 +81,7 @@ def reader(read: Callable[[str], Any], expected: str) -> Callable[[str], Any]:
     def read_value(text: str) -> Any:
         try:
             return read(text)
-        except (ValueError, OverflowError):
+        except (ValueError, KeyError, OverflowError):
             raise argparse.ArgumentTypeError(f"{text!r} is not {expected}") from None
 
     return read_value
@@ -93,11 +93,9 @@ number = reader(float, "a number")
 
 def _bytes(text: str) -> int:
     """Read 4GB, 500MB or a number of bytes."""
-    digits = text.strip().upper().removesuffix("B")
-    unit = digits[-1:]
-    if unit not in _UNITS:
-        return int(float(digits))
-    return int(float(digits.removesuffix(unit)) * _UNITS[unit])
+    size = text.strip().upper().removesuffix("B")
+    digits = size.rstrip("KMGT")
+    return int(float(digits) * _UNITS[size.removeprefix(digits)])
 
 
 def _scale(text: str) -> tuple[str, float]:

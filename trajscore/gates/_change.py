@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import brentq
@@ -87,7 +87,6 @@ class Rates:
     gains: FloatArray
     shares: FloatArray
     scale: float = 1.0  # factor of losses and gains, of a baseline that is multiplied by it
-    has_range: ClassVar[bool] = True
 
     def reaches(self, level: float, more: float) -> list[float]:
         """How far the rate may lie below and above its estimate."""
@@ -250,7 +249,9 @@ def difference(new: Estimate, base: Estimate, matched: Matching, times: float = 
     elif parts:
         part = new.parts[0].change_from(base.parts[0], abs(times))  # both are of one kind
         parts = (part,)
-        if not part.has_range:  # only the changes of pairs have to vary
+        if (
+            isinstance(part, Amount) and not part.has_range
+        ):  # only the changes of pairs have to vary
             varies = bool((np.abs(errors) > _ROUNDING * abs(new.value)).any())
     changes = (*new.changes, *((-times * change, units) for change, units in base.changes))
     value = new.value - times * base.value

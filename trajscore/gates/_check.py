@@ -91,9 +91,8 @@ class CheckResult:
     @property
     def verdict(self) -> Verdict:
         """The worst verdict of all gates."""
-        counted_as = {verdict: verdict for verdict in Verdict}
-        counted_as[Verdict.UNDECIDED] = Verdict(self.rules.undecided)
-        verdicts = [counted_as[gate.verdict] for gate in self.gates]
+        counted_as = {Verdict.UNDECIDED: Verdict(self.rules.undecided)}
+        verdicts = [counted_as.get(gate.verdict, gate.verdict) for gate in self.gates]
         return min(verdicts, key=list(Verdict).index)
 
     @property

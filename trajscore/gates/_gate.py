@@ -171,7 +171,7 @@ def read_gates(path: str | Path) -> Rules:
         _refuse_unknown(contents, ["level", "undecided", "least_runs", "gate"])
         checked = tuple(_build(gate, n) for n, gate in enumerate(gates, start=1))
         return Rules(checked, **contents)
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         raise ValueError(f"{file}: {error}") from error
 
 
