@@ -23,11 +23,11 @@ from trajscore.gates._change import (
     runs_to_settle,
 )
 from trajscore.gates._compare import (
+    UNKNOWN_RUNS,
     WITHOUT_TASKS,
     interval,
     more_runs,
     pairing,
-    runs_to_settle_it,
 )
 from trajscore.gates._gate import BASELINE, Gate, Rules, Verdict, read_gates
 from trajscore.gates._measures import (
@@ -59,7 +59,7 @@ class GateResult:
     # in each set, in total, to decide the gate with a chance of 0.8 if the change is what was seen;
     # inf for more than a million, NaN where it is decided or cannot be said
     runs_needed: float = np.nan
-    why: str = ""  # a gate is unusable, or undecided whatever the number of runs
+    why: str = ""  # a gate is unusable, or undecided although no number of runs is known to do
 
 
 @dataclass(frozen=True)
@@ -314,6 +314,8 @@ def _decide(question: _Question, level: float, n_runs: int) -> GateResult:
     elif compared.varies:
         # how far the metric lies, in its own direction, from where the gate would just hold
         needed = runs_to_settle(compared, question.sign * room, n_runs, level)
+        if np.isnan(needed):
+            why = UNKNOWN_RUNS
     else:  # no number of runs like these would settle it
         why = "equal numbers do not show how much they vary; collect more runs"
         if any(isinstance(part, Amount) for part in compared.parts):
@@ -355,7 +357,7 @@ def _versus_number(result: GateResult, new: RunSet, is_cost: bool) -> str:
     }[result.verdict]
     text = f"{shown} {_number(gate, limit)}: it is {_number(gate, result.value)} in these runs"
     if result.verdict == Verdict.UNDECIDED:
-        text += f"; {result.why or runs_to_settle_it(result.runs_needed, new)}"
+        text += f"; {result.why or more_runs(result.runs_needed, new) + ' would settle it'}"
     return text
 
 
@@ -368,9 +370,8 @@ def _versus_baseline(result: GateResult, new: RunSet, is_cost: bool) -> str:
     before = _number(gate, result.reference)
     text = f"{change}: {before} before, {_number(gate, result.value)} now"
     is_open = result.verdict == Verdict.UNDECIDED
-    n_more = more_runs(result.runs_needed, new)
-    if is_open and not n_more:
-        return f"{text}; {result.why or runs_to_settle_it(result.runs_needed, new)}"
+    if result.why:
+        return f"{text}; {result.why}"
     if has_changed and not gate.size and not is_open:
         return text
     worse, better = ("a rise", "a drop") if is_cost else ("a drop", "a rise")
@@ -383,7 +384,7 @@ def _versus_baseline(result: GateResult, new: RunSet, is_cost: bool) -> str:
     is_shown = (loss <= result.allowed) == (gate.size < 0)
     text += f"; {claim} is {'shown' if is_shown else 'ruled out'}"
     if is_open:
-        text += f" only with {n_more} of each version"
+        text += f" only with {more_runs(result.runs_needed, new)} of each version"
     return text
 
 

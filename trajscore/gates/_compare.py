@@ -67,7 +67,9 @@ class Comparison:
             if abs(row.change) <= ROUNDING * max(abs(row.base), abs(row.new)):
                 continue
             if row.change_low <= 0 <= row.change_high:
-                needed = runs_to_settle_it(row.runs_needed, self.new, " in each set")
+                needed = UNKNOWN_RUNS
+                if n_more := more_runs(row.runs_needed, self.new):
+                    needed = f"{n_more} in each set would settle it"
                 undecided.append(f"  {key} {row.change:+.3g}: {needed}")
                 continue
             verb = "rose" if row.change > 0 else "fell"
@@ -228,6 +230,9 @@ WITHOUT_TASKS = (
 )
 
 
+UNKNOWN_RUNS = "it is not known how many more runs would settle it"
+
+
 def pairing(base: RunSet, new: RunSet, matched: Matching) -> str:
     """Say what is compared with what; first, if the sets cannot be paired."""
     sets = f"base: {base.counted}; new: {new.counted}."
@@ -258,10 +263,3 @@ def more_runs(n_in_total: float, new: RunSet) -> str:
         return "more than a million runs"
     n = up_to_one_digit(max(n_in_total - new.n_runs, 1))
     return f"about {number_of(n, 'more run')}"
-
-
-def runs_to_settle_it(n_in_total: float, new: RunSet, of: str = "") -> str:
-    """Say how many more runs would settle what is open."""
-    if n_more := more_runs(n_in_total, new):
-        return f"{n_more}{of} would settle it"
-    return "it is not known how many more runs would settle it"
