@@ -64,7 +64,7 @@ class Tables:
             code = main(["check", str(path), "--gates", str(gates), *options])
         said = self.capsys.readouterr()
         assert code != 2, said.err
-        return of_runs(found[0], said.out)
+        return of_runs(found[0], said.out + said.err)
 
     def refuse(self, table, *options, name="t.csv"):
         """Return the one line by which a table is refused."""

@@ -34,10 +34,12 @@ def run(capsys):
 
 
 def test_a_red_and_a_green_gate(files, run):
-    code, out, _ = run("check worse.csv --baseline base.csv")
+    code, out, err = run("check worse.csv --baseline base.csv")
     assert code == 1
-    assert "FAIL" in out
-    assert "200 runs of 40 tasks" in out
+    # the answer alone; what was recognised in the files is on standard error
+    assert out.startswith("base: 200 runs of 40 tasks; new: 200 runs of 40 tasks")
+    assert out.endswith("Success fell beyond chance: 59.0% before, 37.5% now\n")
+    assert "worse.csv: guessed run id: column 'run_id'" in err
     same = "check same.csv --baseline base.csv"
     for options, code in (
         ("", 3), (" --margin 0.2", 0), (" --margin 50%", 0), (" --undecided pass", 0),
@@ -45,16 +47,6 @@ def test_a_red_and_a_green_gate(files, run):
     ):  # fmt: skip
         assert run(same + options)[0] == code, options
     assert "same file" in run("check base.csv --baseline base.csv")[2]
-
-
-def test_everything_is_written(files, run):
-    (files / "gates.toml").write_text('[[gate]]\nmargin = 0.1\n[[gate]]\nmetric = "length"\n')
-    words = "check worse.csv --baseline base.csv --gates gates.toml --json a.json"
-    code, out, _ = run(words)
-    assert code == 1
-    assert "a.json" in out
-    written = json.loads((files / "a.json").read_text())
-    assert (written["verdict"], written["exit_code"], len(written["gates"])) == ("fail", 1, 2)
 
 
 def test_what_changed(files, run):
@@ -72,40 +64,22 @@ def test_what_changed(files, run):
 
 
 def test_bad_input_ends_with_one_sentence(files, run):
-    (files / "g.toml").write_text("[[gate]]\nmetrik = 1")
     (files / "ok.toml").write_text("[[gate]]")
-    assert run("report base.csv --resamples 10 --calibrator none --out report.json")[0] == 0
     for words, named in [
         ("check none.csv --baseline base.csv", ("none.csv does not exist",)),
         ("check base.csv --baseline b.json", ("b.json does not exist",)),
         ("check base.csv --gates none.toml", ("none.toml does not exist",)),
-        ("check base.csv --gates g.toml", ("'metrik'",)),
         ("check base.csv --gates ok.toml --margin 1", ("--margin", "--gates")),
-        (
-            "check base.csv --baseline base.csv --json none/a.json",
-            ("--json", "none does not exist"),
-        ),
+        ("check base.csv --json none/a.json", ("--json", "none does not exist")),
         ("compare base.csv base.csv --id x", ("--id", "'x'", "base.csv")),
-        ("compare base.csv report.json", ("report.json",)),
     ]:
         code, _, err = run(words)
-        assert (code, err.count("\n")) == (2, 1), (words, err)
-        assert [name for name in named if name not in err] == [], words
+        *notes, error = err.splitlines()  # of what was recognised in the files
+        assert code == 2, words
+        assert all(line.startswith("base.csv: ") for line in notes)
+        assert [name for name in named if name not in error] == [], words
     with pytest.raises(SystemExit):
         run("check base.csv --margin much")
-
-
-def test_logs_are_compared(files, run):
-    talk = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}]
-    log = [
-        {"id": k, "task": k % 10, "outcome": int(k % 3 > 0), "cost": 0.5 + k, "messages": talk}
-        for k in range(30)
-    ]
-    (files / "log.jsonl").write_text("\n".join(map(json.dumps, log)))
-    code, out, _ = run("compare log.jsonl log.jsonl")
-    assert code == 0
-    for line in ("pass^3", "cost", "30 runs of 10 tasks"):
-        assert line in out
 
 
 def test_a_table_may_have_a_row_a_run(files, run):
@@ -113,9 +87,9 @@ def test_a_table_may_have_a_row_a_run(files, run):
         frame = pd.DataFrame({"task": runs.tasks, "solved": runs.labels.astype(int)})
         frame.to_csv(f"{name}.csv", index=False)
         frame.assign(mine=frame.index).to_csv(f"{name}_mine.csv", index=False)
-    code, out, _ = run("check new.csv --baseline old.csv")
+    code, out, err = run("check new.csv --baseline old.csv")
     assert code == 1
-    assert "no column has steps" in out
+    assert "new.csv: no column has steps" in err
     assert "Paired by task: 40 in both" in out
     verdict = out[out.index("fail ") :]
     assert run("check new_mine.csv --baseline old_mine.csv --id mine")[1].endswith(verdict)
@@ -141,7 +115,8 @@ def blocks(language):
 
 def test_the_gates_and_the_recipe_of_the_page_work(files, run):
     (files / "gates.toml").write_text(blocks("toml")[0])
-    run("check same.csv --baseline base.csv --gates gates.toml --json a.json")
+    out = run("check same.csv --baseline base.csv --gates gates.toml --json a.json")[1]
+    assert out.endswith("wrote a.json\n")
     assert len(json.loads((files / "a.json").read_text())["gates"]) == 4
     (files / "gates.toml").write_text("[[gate]]\nmargin = 0.5")
     (recipe,) = blocks("yaml")

@@ -44,7 +44,8 @@ def fit(capsys):
 def test_it_is_the_process_of_python(folder, fit, monkeypatch, capsys):
     words = "runs.csv --score judge --group run_id --alpha 0.3 --alpha 0.1 --out p.skops"
     code, out, err = fit(words)
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert all(line.startswith("runs.csv: ") for line in err.splitlines())
     assert "300 of 300 runs" in out
     process = DensityRatioEProcess(alpha=[0.3, 0.1]).fit(X, Y, groups=X.ids)
     assert loaded("p.skops").thresholds_.tolist() == process.thresholds_.tolist()
@@ -93,8 +94,8 @@ def test_bad_input_ends_with_one_sentence(folder, fit):
         ("log.json --guard --score judge --out p.skops", "--score is not used with --guard"),
     ]:
         code, _, err = fit(words)
-        assert (code, err.count("\n")) == (2, 1), (words, err)
-        assert named in err, words
+        assert code == 2, words
+        assert named in err.splitlines()[-1], words
         assert not (folder / "p.skops").exists()
 
 
@@ -102,11 +103,12 @@ def test_bad_input_ends_with_one_sentence(folder, fit):
 def test_too_few_runs_or_tasks_are_said(folder, fit, monkeypatch, capsys):
     words = "runs.csv --score judge --alpha 0.3 --out p.skops"
     code, out, err = fit(words)
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert "warning: " not in err
     code, out, err = fit(f"{words} --alpha 0.001")
     assert code == 0
     assert "no run will be flagged" in out
-    assert all(line.startswith("warning: ") for line in err.splitlines())
+    assert {line.split(": ")[0] for line in err.splitlines()} == {"runs.csv", "warning"}
     assert "alpha = 0.001" in err
     assert "--group" in err  # of each task one success counts
     pd.read_csv("runs.csv").query("run_id < 40").to_csv("few.csv", index=False)

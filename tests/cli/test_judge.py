@@ -98,10 +98,7 @@ def test_what_it_refuses(log, capsys):
         (["runs.jsonl", "--out", "none/o.csv"], "--out: the folder none does not exist"),
         (["runs.jsonl", "--out", "o.csv", "--concurrency", "0"], "--concurrency must be a whole"),
         (["runs.jsonl", "--out", "o.csv", "--outcome", "x"], "outcome"),
-        (
-            ["runs.jsonl", "--out", "o.csv", "--base-url", "http://a:b@c"],
-            "--base-url must not hold",
-        ),
+        (["runs.jsonl", "--out", "o.csv", "--base-url", "http://a:b@c"], "--base-url must not"),
     ]
     for words, match in rows:
         known = ["judge", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]

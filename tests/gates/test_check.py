@@ -1,7 +1,6 @@
 """Gates: what they say, of what, and that they are wrong as seldom as they promise."""
 
 import json
-import re
 
 import numpy as np
 import pytest
@@ -291,10 +290,8 @@ def test_what_is_unusable_says_why():
     for new, gate, said in [
         (SAME, Gate("succes"), "did you mean 'success'"),
         (SAME, Gate("speed"), "no metric named 'speed'"),
-        (SAME, Gate("pass^0"), "no metric named 'pass^0'"),
         (SAME, Gate("tokens"), "column 'tokens'"),
         (SAME, Gate("TPS log", "verbal"), "'verbal'; there are: judge"),
-        (SAME, Gate("TPS lgo"), "'TPS lgo'"),
         (SAME, Gate("MCB beta(2) margin"), "'MCB beta(2) margin'"),
         (SAME, Gate("cost", "judge"), "predictor"),
         (SAME, Gate("S-ECE margin", versus=0), "S-ECE margin"),
@@ -321,6 +318,16 @@ def test_what_is_unusable_says_why():
     ]:
         with pytest.raises(ValueError, match=problem):
             check(new, **options)
+
+
+def test_a_fault_of_the_code_is_not_hidden(monkeypatch):
+    def fail(*_):
+        raise ValueError("operands could not be broadcast together")
+
+    monkeypatch.setattr("trajscore.core.statistics.MeanOfRuns.influence", fail)
+    for judge in (check, compare):
+        with pytest.raises(ValueError, match="operands"):
+            judge(SAME, BASE)
 
 
 def test_fewer_runs_than_the_least_decide_nothing(rules):
@@ -354,19 +361,16 @@ def test_bad_gates_are_named():
         ({"margin": 1}, r"margin = 1 decides nothing$"),
         ({"margin": -1}, r"margin = -1 decides nothing$"),
         ({"margin": 1.5}, "margin = 1.5 .* 0.015"),
-        ({"versus": 1.01}, "versus = 1.01"),
         ({"versus": -0.01}, r"versus = -0.01 decides nothing$"),
         ({"versus": 60, "metric": "pass^2"}, "versus = 60 .* 0.6"),
         ({"margin": 1, "metric": "AUROC"}, "AUROC"),
         ({"margin": "much"}, "margin.* 'much'"),
         ({"margin": "10"}, "margin.* '10'"),
-        ({"margin": "x%"}, "margin"),
         ({"margin": "nan%"}, "margin.* 'nan%'"),
         ({"margin": "inf%", "metric": "cost"}, "margin.* 'inf%'"),
         ({"margin": "100%"}, "never below 0, so margin '100%' decides nothing"),
         ({"margin": True}, "margin"),
         ({"metric": "cost", "margin": 1e300}, "margin"),
-        ({"metric": "cost", "margin": -1e300}, "margin"),
         ({"versus": True}, "versus"),
         ({"versus": "last"}, "versus.* 'last'"),
         ({"margin": "10%", "versus": 0.5}, "share of the baseline"),
@@ -391,7 +395,6 @@ def test_gates_in_words():
         ({}, "success no worse than the baseline"),
         ({"margin": 0.05}, "by more than 0.05"),
         ({"margin": "10%"}, "by more than 10%"),
-        ({"margin": "0%"}, "success no worse than the baseline"),
         ({"margin": "-10%"}, "success better than the baseline by 10%"),
         ({"margin": -0.5, "versus": 0.25}, "success better than 0.25 by 0.5"),
         ({"metric": "AUROC", "predictor": "judge", "form": "recalibrated"}, "AUROC of judge, rec"),
@@ -405,13 +408,10 @@ def test_files_of_gates_are_read_strictly(rules, tmp_path):
         ("[[gate]]\nmetrik = 'success'", "gate 1: .*'metrik'.*'metric'"),
         ("levle = 3\n[[gate]]", "'levle'.*'level'"),
         ("", "no gates"),
-        ("gate = 3", "no gates"),
         ("gate = [3]", "gate 1: .*table"),
         ("[[gate]]\n[[gate]]\nmargin = 2", "gate 2: .*margin"),
-        ("[[gate]]\nmargin = nan", "margin"),
         (f"[[gate]]\nmargin = 1{'0' * 400}", "margin"),
         ("level = 0.5\n[[gate]]", "level"),
-        ("level = 0\n[[gate]]", "level"),
         ("level = 'a'\n[[gate]]", "level"),
         ("undecided = 'skip'\n[[gate]]", "undecided"),
         ("least_runs = 0\n[[gate]]", "least_runs"),
@@ -447,19 +447,51 @@ def test_all_keys_of_a_file_count(rules):
 # ------------------------------------------------------------------ words and machines
 
 
-def test_words_of_a_check():
-    result = check(SAME, BASE, Gate(margin=0.05))
-    one = result.gates[0]
-    assert f"{one.reference:.4g} -> {one.value:.4g}" in str(result)
-    more = one.runs_needed - 200
-    n = int(re.search(r"about ([\d,]+) more runs", str(result))[1].replace(",", ""))
-    assert more <= n < 2 * more  # in one digit
-    assert set(str(n)[1:]) <= {"0"}
+def rate(n_succeeded, cost=1.0):
+    """500 runs of no task, of which the first few succeed."""
+    spent = {"cost": cost * (1 + np.arange(500) % 5)}
+    return RunSet(None, np.arange(500) < n_succeeded, spent=spent)
+
+
+@pytest.mark.parametrize(
+    ("new", "gate", "sentence"),
+    [
+        (rate(336), Gate(margin=0.05), ("is not shown to have changed: 67.8% before, 67.2% now; a "
+        "drop of more than 5 points is ruled out only with about 1,000 more runs of each version")),
+        (rate(320), Gate(margin="4%"), ("is not shown to have changed: 67.8% before, 64.0% now; a "
+          "drop of more than 4% of the baseline is shown only with about 30,000 more runs of each "
+          "version")),
+        (rate(239), Gate(margin=0.05), ("fell beyond chance: 67.8% before, 47.8% now; a drop of "
+          "more than 5 points is shown")),
+        (rate(330), Gate(margin=-0.01), ("is not shown to have changed: 67.8% before, 66.0% now; a "
+          "rise of at least 1 point is ruled out only with about 4,000 more runs of each version")),
+        (rate(339), Gate(), ("is not shown to have changed: 67.8% before, 67.8% now; a drop is "
+          "ruled out only with more than a million runs of each version")),
+        (rate(336), Gate(versus=0.6, margin=0.01), ("is shown to be at least 59.0%: it is 67.2% in "
+          "these runs")),
+        (rate(336), Gate(versus=0.7), ("may be above or below 70.0%: it is 67.2% in these runs; "
+          "about 2,000 more runs would settle it")),
+        (rate(336, 1.2), Gate("cost", margin="10%"), ("rose beyond chance: 3 before, 3.6 now; a "
+          "rise of more than 10% of the baseline is shown")),
+        (rate(9, 0.5), Gate("cost", versus=2), "is shown to be at most 2: it is 1.5 in these runs"),
+        (rate(336), Gate("pass^2"), ("cannot be checked: pass^2 needs the task of each run; name "
+          "the column of tasks (--group), or give RunSet its tasks")),
+    ],
+)  # fmt: skip
+def test_a_check_ends_with_a_plain_sentence(new, gate, sentence):
+    last = str(check(new, rate(339), gate)).splitlines()[-1]
+    assert last == f"{gate.metric.capitalize()} {sentence}"
+
+
+def test_words_of_a_check(rules):
     assert "not known how many more runs" in str(check(SAME, BASE, Gate("S-ECE")))
-    assert "more than a million" in str(check(BASE, BASE))
-    assert "one look" in str(result)
+    assert "one look" in str(check(SAME, BASE))
     assert "one look" not in str(check(SAME, BASE, Gate("speed")))
     assert "200 runs of 40 tasks" in str(check(SAME, rules=Gate(versus=0.5)))
+    # a sentence for each gate that did not pass
+    several = rules("[[gate]]\n[[gate]]\nmargin = 0.5\n[[gate]]\nmargin = -0.5")
+    lines = str(check(SAME, BASE, several)).splitlines()
+    assert [line.split()[-1] for line in lines[-2:]] == ["version", "out"]
 
 
 def test_what_is_written_for_machines(rules):

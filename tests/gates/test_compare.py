@@ -1,5 +1,6 @@
 """Changes from one set of runs to another, against textbooks and slow formulas."""
 
+import re
 from itertools import combinations
 
 import numpy as np
@@ -168,9 +169,7 @@ def test_sets_are_paired_by_two_common_tasks_or_all_ids():
         assert how in str(compare(left, right))
     first = str(compare(base, RunSet(None, [1, 0], tasks=["c", "d"]))).splitlines()[0]
     assert first.startswith("Not paired: the sets have fewer than two tasks in common")
-    assert "'a'" in first
-    assert "'c'" in first
-    assert "--group" in first
+    assert re.search("'a'.*'c'.*--group", first)
     assert "--group" in str(compare(plain, RunSet([[0.5]] * 2, [1, 0]))).splitlines()[0]
 
 
@@ -312,13 +311,8 @@ def test_a_change_of_a_calibration_error_is_the_change_back_turned_round():
 
 
 def test_equal_costs_bound_nothing():
-    tasks = np.arange(40) % 13
-    base, new = (
-        RunSet(None, np.arange(40) % 2, tasks=tasks, spent={"cost": np.full(40, c)})
-        for c in (0.02, 0.03)
-    )
-    assert row_of(base, new, "cost")[ENDS].tolist() == pytest.approx([0.01, -np.inf, np.inf])
-    assert row_of(base, base, "cost")[ENDS].tolist() == [0, -np.inf, np.inf]
+    same = RunSet(None, BASE.labels, tasks=BASE.tasks, spent={"cost": np.full(200, 0.02)})
+    assert row_of(same, same, "cost")[ENDS].tolist() == [0, -np.inf, np.inf]
     cost = BASE.spent["cost"] * (1 + 1e-14)  # what rounding changes is no change
     again = RunSet(None, BASE.labels, tasks=BASE.tasks, spent={"cost": cost})
     first = RunSet(None, BASE.labels, tasks=BASE.tasks, spent=BASE.spent)
@@ -385,8 +379,7 @@ def test_changes_in_words():
     assert any(one.startswith("success rose") and one.endswith(": better.") for one in back)
     assert any(one.startswith("cost fell") and one.endswith(": better.") for one in back)
     assert any(one.startswith("cost rose") and one.endswith(": worse.") for one in found.changes())
-    assert "90%" in str(found)
-    assert "95%" in str(found)
+    assert re.search("90%.*95%", str(found))
     for level in (1, 90):
         with pytest.raises(ValueError, match="confidence_level"):
             compare(BASE, WORSE, confidence_level=level)

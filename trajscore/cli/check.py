@@ -14,10 +14,11 @@ from trajscore.cli.inputs import (
     add_input_options,
     check_folder,
     note_if_same,
+    reader,
 )
 from trajscore.core.storage import replacing
 from trajscore.gates import Gate, check
-from trajscore.gates._gate import FAIL, PASS, UNDECIDED, Rules, read_gates
+from trajscore.gates._gate import COUNTS_AS, Rules, read_gates
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -26,8 +27,9 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("new", type=Path, metavar="NEW")
     add("--baseline", type=Path, metavar="BASE")
     add("--gates", type=Path, metavar="GATES.toml")
-    add("--margin", type=_margin)
-    add("--undecided", choices=(UNDECIDED, PASS, FAIL))
+    margin = "a margin; give a number such as 0.05, or a share such as 5%"
+    add("--margin", type=reader(_margin, margin))
+    add("--undecided", choices=COUNTS_AS)
     add("--json", type=Path, metavar="FILE")
     add_input_options(parser)
     add_censored(parser)
@@ -41,10 +43,9 @@ def run(arguments: argparse.Namespace) -> int:
     rules = _rules(arguments)
     baseline = None
     if arguments.baseline is not None:
+        note_if_same(arguments.baseline, arguments.new)
         baseline = read(arguments.baseline, arguments)
     new = read(arguments.new, arguments)
-    if baseline is not None:
-        note_if_same(arguments.baseline, arguments.new)
     result = check(new, baseline, rules)
     print(result)
     if arguments.json is not None:
@@ -55,12 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _margin(text: str) -> float | str:
-    try:
-        share = float(text.removesuffix("%"))
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a margin; give a number such as 0.05, or a share such as 5%"
-        ) from None
+    """Read a number, or check a share."""
+    share = float(text.removesuffix("%"))
     return text if text.endswith("%") else share
 
 

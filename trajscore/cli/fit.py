@@ -17,8 +17,8 @@ from trajscore.cli.inputs import (
     add_command,
     add_input_options,
     check_folder,
-    load_request,
     number,
+    read_inputs,
 )
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
@@ -28,7 +28,7 @@ from trajscore.core.values import number_of
 from trajscore.core.within_runs import whole_runs
 from trajscore.gates import RunSet
 from trajscore.integrations import Guard
-from trajscore.loading.load import RISKS, load
+from trajscore.loading.load import RISKS
 from trajscore.monitoring import DensityRatioEProcess, split_report
 from trajscore.monitoring._thresholds import THRESHOLDS
 from trajscore.monitoring.persistence import save_fitted
@@ -100,7 +100,7 @@ def _fit_guard(arguments: argparse.Namespace) -> None:
         raise ValueError(
             "--score is not used with --guard, which learns from messages; leave it out"
         )
-    inputs = load(arguments.table, load_request(arguments, needs_scores=False))
+    inputs = read_inputs(arguments.table, arguments, needs_scores=False)
     if not inputs.log:
         raise ValueError("--guard learns from what was said; a table has none of it, give a log")
     started = [row for row, run in enumerate(inputs.log) if not run.ended_before_start]

@@ -17,7 +17,9 @@ from trajscore.core.score_families import usage
 from trajscore.core.stops import MECHANISMS
 from trajscore.core.values import split_pairs
 from trajscore.io.fields import ANY_PARTS, Fields
-from trajscore.loading.tables import LoadRequest
+from trajscore.io.unread import refusals
+from trajscore.loading.load import load
+from trajscore.loading.tables import Inputs, LoadRequest
 
 _HELP: dict[str, Any] = tomllib.loads(
     files("trajscore.cli").joinpath("help.toml").read_text(encoding="utf-8")
@@ -25,6 +27,7 @@ _HELP: dict[str, Any] = tomllib.loads(
 
 # A progress bar is shown for work that takes longer than this many seconds.
 _PATIENCE = 1.5
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def _adder(parts: Any, command: str) -> Callable[..., Any]:
@@ -72,6 +75,43 @@ def add_command(commands: Any, name: str) -> tuple[argparse.ArgumentParser, Call
     return parser, _adder(parser, name)
 
 
+def reader(read: Callable[[str], Any], expected: str) -> Callable[[str], Any]:
+    """Return what reads the value of an option, and says what is expected where it cannot."""
+
+    def read_value(text: str) -> Any:
+        try:
+            return read(text)
+        except (ValueError, KeyError, OverflowError):
+            raise argparse.ArgumentTypeError(f"{text!r} is not {expected}") from None
+
+    return read_value
+
+
+whole_number = reader(int, "a whole number")
+number = reader(float, "a number")
+
+
+def _bytes(text: str) -> int:
+    """Read 4GB, 500MB or a number of bytes."""
+    size = text.strip().upper().removesuffix("B")
+    digits = size.rstrip("KMGT")
+    return int(float(digits) * _UNITS[size.removeprefix(digits)])
+
+
+def _scale(text: str) -> tuple[str, float]:
+    name, _, top = text.rpartition("=")
+    if not name or not 0 < float(top) < math.inf:
+        raise ValueError
+    return name, float(top)
+
+
+def _rule(text: str) -> list[tuple[str, str]]:
+    pairs = split_pairs(text)
+    if not all(reason and kind in MECHANISMS for reason, kind in pairs):
+        raise ValueError
+    return pairs
+
+
 def add_input_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say what to read."""
     add = _adder(parser.add_argument_group("what to read"), "shared")
@@ -84,13 +124,19 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
     add("--score", dest="scores", metavar="NAME", **many)
     add("--confidence", metavar="NAME", action=_Once)
     add("--risk", dest="risks", metavar="NAME", **many)
-    add("--scale", dest="scales", type=_scale, metavar="NAME=TOP", **many)
+    scale = reader(_scale, "NAME=TOP; give a column and a number, such as verbal=100")
+    add("--scale", dest="scales", type=scale, metavar="NAME=TOP", **many)
     add("--outcome", metavar="NAME")
     add("--map", dest="outcome_map", **many, metavar="WORD=OUTCOME,...")
     add("--outcomes", type=Path, metavar="TABLE")
     add("--field", dest="fields", **many, metavar="PART=NAME,...")
     add("--stop-reason", metavar="NAME")
-    add("--stop", dest="rule", type=_rule, action="extend", default=[], metavar="REASON=KIND,...")
+    rule = reader(
+        _rule,
+        f"REASON=KIND; give pairs such as timeout=administrative, where KIND is one of "
+        f"{', '.join(MECHANISMS)}",
+    )
+    add("--stop", dest="rule", type=rule, action="extend", default=[], metavar="REASON=KIND,...")
     add("--role", dest="roles", **many, metavar="NAME=ACTOR,...")
     add("--group")
     add_max_size(parser)
@@ -99,7 +145,8 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
 
 def add_max_size(parser: argparse.ArgumentParser) -> None:
     """Add the option that says how much a compressed file may unpack to."""
-    _adder(parser, "shared")("--max-size", type=_bytes, metavar="BYTES")
+    size = reader(_bytes, "a size; give one such as 4GB")
+    _adder(parser, "shared")("--max-size", type=size, metavar="BYTES")
 
 
 def add_censored(parser: argparse.ArgumentParser) -> None:
@@ -121,37 +168,36 @@ def note_if_same(path: Path, other: Path) -> None:
         print(f"note: both sets of runs are the same file, {path}", file=sys.stderr)
 
 
+def read_inputs(path: Path, arguments: argparse.Namespace, **more: Any) -> Inputs:
+    """Load a file, and say on standard error what was recognised in it: it is not the answer."""
+    with refusals(path, named=False):
+        inputs = load(path, load_request(arguments, **more))
+    for line in inputs.describe(arguments.options).splitlines():
+        print(f"{path}: {line}", file=sys.stderr)
+    return inputs
+
+
 def load_request(arguments: argparse.Namespace, **more: Any) -> LoadRequest:
     """Return what the options ask of a file."""
+    options = vars(arguments)
+    one = ("step", "confidence", "outcome", "stop_reason", "group")
+    names = {part: options[part] for part in one}
+    names |= {part: tuple(options[part]) for part in ("scores", "wide", "risks", "scales")}
     ids = tuple(arguments.id)
-    fields = Fields(
-        id=ids[0] if len(ids) == 1 else ids or None,
-        step=arguments.step,
-        scores=tuple(arguments.scores),
-        confidence=arguments.confidence,
-        wide=tuple(arguments.wide),
-        risks=tuple(arguments.risks),
-        scales=tuple(arguments.scales),
-        outcome=arguments.outcome,
-        stop_reason=arguments.stop_reason,
-        group=arguments.group,
-    )
+    fields = Fields(id=ids[0] if len(ids) == 1 else ids or None, **names)
     parts = _parts(",".join(arguments.fields))
     for part in parts:
         if getattr(fields, part) is not None:
             raise ArgumentError(
                 f"{{argument}} and --field name the {part} both; name it once", part
             )
+    same = ("format", "outcomes", "first_step", "embedder", "max_size")
     return LoadRequest(
         fields.over(Fields(**parts)),
-        format=arguments.format,
         outcome_map=",".join(arguments.outcome_map) or None,
-        outcomes=arguments.outcomes,
         rule=dict(arguments.rule) or None,
-        first_step=arguments.first_step,
-        embedder=arguments.embedder,
-        max_size=arguments.max_size,
         roles=",".join(arguments.roles) or None,
+        **{name: options[name] for name in same},
         **more,
     )
 
@@ -169,55 +215,6 @@ def _parts(text: str) -> dict[str, Any]:
                 "fields",
             )
     return dict(pairs)
-
-
-def whole_number(text: str) -> int:
-    """Read a whole number."""
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
-
-
-def number(text: str) -> float:
-    """Read a number."""
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-
-
-def _bytes(text: str) -> int:
-    """Read 4GB, 500MB or a number of bytes."""
-    digits = text.strip().upper().removesuffix("B")
-    unit = next((unit for unit in "KMGT" if digits.endswith(unit)), "")
-    try:
-        return int(float(digits.removesuffix(unit)) * 1000 ** (" KMGT".index(unit or " ")))
-    except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size; give one such as 4GB") from None
-
-
-def _scale(text: str) -> tuple[str, float]:
-    name, _, top = text.rpartition("=")
-    try:
-        number = float(top)
-    except ValueError:
-        number = 0.0
-    if not name or not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not NAME=TOP; give a column and a number, such as verbal=100"
-        )
-    return name, number
-
-
-def _rule(text: str) -> list[tuple[str, str]]:
-    pairs = split_pairs(text)
-    if not all(reason and kind in MECHANISMS for reason, kind in pairs):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not REASON=KIND; give pairs such as timeout=administrative, where KIND "
-            f"is one of {', '.join(MECHANISMS)}"
-        )
-    return pairs
 
 
 def progress_bar(n_jobs: int | None = None) -> Callable[[Iterable[Any]], Iterable[Any]]:

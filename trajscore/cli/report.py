@@ -20,6 +20,7 @@ from trajscore.cli.inputs import (
     load_request,
     number,
     progress_bar,
+    reader,
     whole_number,
 )
 from trajscore.core.array import TrajectoryArray
@@ -38,7 +39,6 @@ from trajscore.io.registry import is_folder_of_tables
 from trajscore.io.tables import agent_rows, choose_columns, guess_first_step
 from trajscore.loading.load import load
 from trajscore.loading.tables import (
-    Inputs,
     LoadRequest,
     Note,
     check_by,
@@ -61,7 +61,7 @@ _WRITERS: dict[str, Callable[[Report, Path, Sequence[Run]], Path]] = {
     ".md": lambda report, path, log: report.to_markdown(path),
 }
 
-_Judged = tuple[Report, str, str, Sequence[Run]]  # with guesses, column of outcomes, runs of a log
+_ENDS = {"known": True, "unknown": False, None: None}
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -70,7 +70,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("table", nargs="?", type=Path)
     add_input_options(parser)
     add("--weights", choices=WEIGHT_SCHEDULES, default="early")
-    add("--horizon", type=_horizon)
+    add("--horizon", type=reader(_horizon, "a number of steps, such as 30, or own"))
     add("--end", choices=("known", "unknown"))
     add("--family", default="log", type=_family)
     add("--phi", choices=AGGREGATORS, default="weighted")
@@ -92,14 +92,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(arguments: argparse.Namespace) -> None:
     """Print the report, and write it as a page if that is wanted."""
     _check_out(arguments.out)
-    if arguments.table is not None and is_folder_of_tables(arguments.table):
-        report, guesses, outcome, log = _judge_folder(arguments)
-    else:
-        report, guesses, outcome, log = _judge(arguments)
-    name = str(arguments.table or "the bundled chess data")
-    command = shlex.join(["trajscore", *arguments.argv])
-    source = replace(report.source, name=name, command=command, guesses=guesses, outcome=outcome)
-    report = replace(report, source=source)
+    report, log = _judge(arguments)
     if n := report.facts.n_unscored:
         print(f"Not scored: {number_of(n, 'step')} beyond --horizon {arguments.horizon}\n")
     if why := _without_threshold(report):
@@ -110,54 +103,58 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"\nwrote {write(report, arguments.out, log)}")
 
 
-def _judge(arguments: argparse.Namespace) -> _Judged:
-    """Return the report of a table or a log."""
+def _judge(arguments: argparse.Namespace) -> tuple[Report, Sequence[Run]]:
+    """Return the report of a table, a log or a folder of Parquet files, and the runs of a log."""
+    path = arguments.table
     asked = {"by": arguments.by, "missing": arguments.missing, "keep_lost": True}
-    inputs = load(arguments.table, load_request(arguments, **asked))
-    guesses = inputs.describe(arguments.options)
-    if guesses:
-        print(f"{guesses}\n")
-    options = _options(arguments, inputs)
-    report = evaluate(inputs.predictors, inputs.y, groups=inputs.groups, **options)
-    return report, guesses, inputs.outcome, inputs.log
-
-
-def _judge_folder(arguments: argparse.Namespace) -> _Judged:
-    """Return the report of a folder of Parquet files."""
-    request = load_request(arguments, by=arguments.by)
-    batches, reason, notes = batches_of(arguments.table, request)
+    request = load_request(arguments, **asked)
+    data: dict[str, Any]
+    notes: Sequence[Note]
+    log: Sequence[Run] = []
+    if path is not None and is_folder_of_tables(path):
+        batches, reason, notes = batches_of(path, request)
+        outcome = batches.columns.outcome
+        data = {"X": batches, "stop_reason": reason}
+    else:
+        inputs = load(path, request)
+        notes = inputs.notes
+        outcome = inputs.outcome
+        log = inputs.log
+        data = {"X": inputs.predictors, "y": inputs.y, "groups": inputs.groups}
     guesses = describe_notes(notes, arguments.options)
     if guesses:
         print(f"{guesses}\n", flush=True)
-    options = {"stop_reason": reason, **_options(arguments)}
+    data |= _options(arguments, log, data["X"])
     try:
-        report = evaluate(batches, **options)
+        report = evaluate(**data)
     except ArgumentError as error:
         if error.part != "scattered":
             raise
         print("the rows of a run lie apart: putting them together\n", flush=True)
-        batches.columns = replace(batches.columns, scattered=True)
-        report = evaluate(batches, **options)
-    return report, guesses, batches.columns.outcome, []
+        data["X"].columns = replace(data["X"].columns, scattered=True)
+        report = evaluate(**data)
+    name = str(path or "the bundled chess data")
+    command = shlex.join(["trajscore", *arguments.argv])
+    source = replace(report.source, name=name, command=command, guesses=guesses, outcome=outcome)
+    return replace(report, source=source), log
 
 
-def _options(arguments: argparse.Namespace, inputs: Inputs | None = None) -> dict[str, Any]:
+def _options(arguments: argparse.Namespace, log: Sequence[Run], X: Any) -> dict[str, Any]:
     """Return what is computed, of whatever was read."""
     leading = arguments.family
     others = [family for family in USUAL_SCORES if family_name(family) != leading.name]
-    end = arguments.end and arguments.end == "known"
     return {
         "weights": arguments.weights,
         "calibrator": None if arguments.calibrator == "none" else arguments.calibrator,
         "censored": arguments.censored,
         "by": {name: name for name in arguments.by} or None,
-        "monitoring": _monitoring(arguments, inputs),
+        "monitoring": _monitoring(arguments, log, X),
         "options": EvaluationOptions(
             families=[leading, *others],
             horizon=arguments.horizon,
             phi=arguments.phi,
             missing=arguments.missing,
-            end=end,
+            end=_ENDS[arguments.end],
             n_resamples=arguments.n_resamples,
             random_state=arguments.random_state,
             n_jobs=arguments.n_jobs,
@@ -166,7 +163,9 @@ def _options(arguments: argparse.Namespace, inputs: Inputs | None = None) -> dic
     }
 
 
-def _monitoring(arguments: argparse.Namespace, inputs: Inputs | None) -> bool | MonitoringOptions:
+def _monitoring(
+    arguments: argparse.Namespace, log: Sequence[Run], X: Any
+) -> bool | MonitoringOptions:
     options: dict[str, Any] = {
         name: value
         for name in ("known_share", "n_splits")
@@ -176,8 +175,8 @@ def _monitoring(arguments: argparse.Namespace, inputs: Inputs | None) -> bool | 
         if options:
             raise ValueError("--known-share and --splits need --monitor; add it")
         return False
-    if inputs is not None and inputs.log:
-        options["cost"] = _tokens_of(inputs.log, inputs.predictors)
+    if log:
+        options["cost"] = _tokens_of(log, X)
     return MonitoringOptions(**options)
 
 
@@ -224,11 +223,9 @@ def _check_out(out: Path | None) -> None:
 
 def _horizon(text: str) -> int | str:
     """Read a number of steps, or own."""
-    if text == OWN:
-        return OWN
-    if text.isdecimal() and int(text):
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number of steps, such as 30, or own")
+    if text != OWN and not (text.isdecimal() and int(text)):
+        raise ValueError
+    return text if text == OWN else int(text)
 
 
 def _family(text: str) -> ScoreFamily:
@@ -244,12 +241,9 @@ _HEAD = 10_000  # rows by which columns are chosen
 
 def batches_of(path: Path, request: LoadRequest) -> tuple[RunBatches, str | None, list[Note]]:
     """Return batches of a folder, the column of stop reasons, and what was guessed."""
-    fields = request.fields
-    unusable = {part: getattr(fields, part) for part in ("risks", "scales", "wide")}
-    unusable |= {part: getattr(request, part) for part in ("outcome_map", "outcomes", "rule")}
-    unusable["step"] = fields.step == ROWS
-    for part, value in unusable.items():
-        if value:
+    asked = vars(request) | vars(request.fields) | {"step": request.fields.step == ROWS}
+    for part in ("risks", "scales", "wide", "outcome_map", "outcomes", "rule", "step"):
+        if asked[part]:
             raise ArgumentError(
                 "{argument} is not for a folder of Parquet files; write columns of step numbers, "
                 "of forecasts, and of outcomes as 1, 0 or empty",
@@ -258,9 +252,6 @@ def batches_of(path: Path, request: LoadRequest) -> tuple[RunBatches, str | None
     files = parquet_dataset(path)
     chosen, first_step, notes = _choose_columns(files, request)
     reason = chosen.stop_reason
-    meta = list(request.by)
-    if reason is not None and reason not in meta:
-        meta.append(reason)
     batches = iter_batches(
         str(path),
         id=chosen.ids[0],
@@ -268,7 +259,7 @@ def batches_of(path: Path, request: LoadRequest) -> tuple[RunBatches, str | None
         value=list(chosen.scores),
         outcome=str(chosen.outcome),
         group=chosen.group,
-        meta=meta,
+        meta=[*dict.fromkeys(filter(None, (*request.by, reason)))],
         first_step=first_step,
         progress=progress_bar(1 + files.count_rows() // BATCH_ROWS),
     )

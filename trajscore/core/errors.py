@@ -57,6 +57,13 @@ class ArgumentError(ValueError):
         return _ARGUMENT.sub(named, self.text)
 
 
+class CannotMeasureError(ArgumentError):
+    """A number that these runs do not give: what can go on without it catches this, and says so.
+
+    Any other `ValueError` is a fault of the code, which nothing hides.
+    """
+
+
 class MissingStepError(ArgumentError):
     """A run of a table starts late or has a gap: the row of a missing step may stand elsewhere."""
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import CannotMeasureError
 from trajscore.core.parallel import Work
 from trajscore.core.values import as_count, as_fraction, run_label
 from trajscore.core.within_runs import step_numbers
@@ -52,7 +53,7 @@ def monitoring_table(
     for row in work.track(followed):
         try:
             tables[row.predictor] = _follow(row, options, work.n_jobs)
-        except ValueError as error:
+        except CannotMeasureError as error:
             notes.append(Note(row.predictor, "text", {"text": f"not monitored; {error}"}))
     return pd.concat(tables, names=["predictor"]) if tables else pd.DataFrame()
 
@@ -63,16 +64,21 @@ def _follow(row: Row, options: MonitoringOptions, n_jobs: int | None) -> pd.Data
     cost = options.cost
     if cost is not None:
         cost = _of_runs(cost, traces)
-    return split_report(
-        options.rule,
-        traces,
-        runs.y,
-        known_share=options.known_share,
-        n_splits=options.n_splits,
-        groups=runs.groups,
-        cost=cost,
-        n_jobs=n_jobs,
-    )
+    try:
+        return split_report(
+            options.rule,
+            traces,
+            runs.y,
+            known_share=options.known_share,
+            n_splits=options.n_splits,
+            groups=runs.groups,
+            cost=cost,
+            n_jobs=n_jobs,
+        )
+    except ValueError as error:  # as any rule says, also a user's, that it cannot be fitted
+        if isinstance(error, TypeError):  # scikit-learn's error of a wrong parameter is both
+            raise
+        raise CannotMeasureError(str(error)) from error
 
 
 def _of_runs(cost: TrajectoryArray, traces: TrajectoryArray) -> TrajectoryArray:
@@ -80,5 +86,7 @@ def _of_runs(cost: TrajectoryArray, traces: TrajectoryArray) -> TrajectoryArray:
     place = {name: row for row, name in enumerate(cost.ids.tolist())}
     for name in traces.ids.tolist():
         if name not in place:
-            raise ValueError(f"the costs hold no run {run_label(name)}; give costs of all runs")
+            raise CannotMeasureError(
+                f"the costs hold no run {run_label(name)}; give costs of all runs"
+            )
     return cost[[place[name] for name in traces.ids.tolist()]]

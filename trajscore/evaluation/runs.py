@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.errors import ArgumentError
+from trajscore.core.errors import CannotMeasureError
 from trajscore.core.estimator import parts_of
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels, outcomes_vary
 from trajscore.core.sample import Sample, check_sample
@@ -135,11 +135,14 @@ def censored_as(censored: Any) -> tuple[str, Any]:
     return "q_z", censored
 
 
-def select_runs(sample: Sample, stops: RecordedStops, censored: str) -> EvaluatedRuns:
+def select_runs(
+    sample: Sample, stops: RecordedStops, censored: str, *, keep_crashed: bool = False
+) -> EvaluatedRuns:
     """Select the runs that count, in the order of their ids.
 
     Those do not count that the harness lost, that have no outcome although no budget stopped them
-    or, with ``censored="drop"``, that have no outcome.
+    or, with ``censored="drop"``, that have no outcome. With `keep_crashed`, runs without an outcome
+    count alike whatever stopped them.
     """
     # before rows are put in another order, so that a message names the row that was given
     reasons, kinds = stops
@@ -150,8 +153,10 @@ def select_runs(sample: Sample, stops: RecordedStops, censored: str) -> Evaluate
     if reasons is not None:
         settled = settle_stops(y, reasons, kinds=kinds)
         y = settled.y
-        counts = is_scored(settled.mechanism)
         is_lost = settled.mechanism == EXCLUDED
+        counts = ~is_lost
+        if not keep_crashed:
+            counts = is_scored(settled.mechanism)
         is_unobserved = ~counts & ~is_lost
         is_stated = normalize_reasons(reasons) != ""
         for kind, rows in (
@@ -193,7 +198,7 @@ def under_other_choices(
             otherwise = reasons, np.where(rows, kind, stops.mechanism)
             try:
                 other = leave_out_missing(select_runs(sample, otherwise, censored), [])
-            except ArgumentError:  # there are too few complete runs then
+            except CannotMeasureError:  # there are too few complete runs then
                 other = None
             others[name] = n, other
     return others
@@ -252,13 +257,13 @@ def leave_out_missing(
         remedy = "give runs a value at every step"
         if may_fill and any(runs.vary_in(rows) for rows in filled):
             remedy = "{argument} repeats the value before"
-        raise ArgumentError(
+        raise CannotMeasureError(
             f"no predictor has enough runs without missing values; each of "
             f"{', '.join(runs.traces)} needs complete runs of both outcomes; {remedy}",
             *FFILL,
         )
     helps = may_fill and runs.vary_in(np.logical_and.reduce(filled))
-    raise ArgumentError(
+    raise CannotMeasureError(
         f"{int(in_common.sum())} of {len(runs)} runs have a value of every predictor at every "
         f"step, and they do not include both a success and a failure; judge one predictor at a "
         f"time" + ", or pass {argument} to let a value hold until the next one" * helps,

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import stdtrit
 from scipy.stats import norm, t
 
+from trajscore.core.errors import CannotMeasureError
 from trajscore.core.policy import POWER
 from trajscore.core.statistics import CalibrationError, MeanOfRuns
 from trajscore.core.type_aliases import FloatArray, IntArray
@@ -86,7 +87,6 @@ class Rates:
     gains: FloatArray
     shares: FloatArray
     scale: float = 1.0  # factor of losses and gains, of a baseline that is multiplied by it
-    has_range: ClassVar[bool] = True
 
     def reaches(self, level: float, more: float) -> list[float]:
         """How far the rate may lie below and above its estimate."""
@@ -137,19 +137,19 @@ class Estimate:
     """A metric, or a difference of two, and what each unit adds to its error.
 
     The errors of units are independent; scaled for their small number, so that the root of the sum
-    of their squares is the standard error. A calibration error has a column for each bin, of either
-    set where it is a difference; `means` are the gaps of these. A rate or a cost has `parts`: one,
-    or one of each set where a difference is not paired. A score has `changes`, of each set: what
-    runs would add to it, had they ended the other way, and their units.
+    of their squares is the standard error. A calibration error has none, but `bins` of each set:
+    their gaps, and what each unit adds to these. A rate or a cost has `parts`: one, or one of each
+    set where a difference is not paired. A score has `changes`, of each set: what runs would add to
+    it, had they ended the other way, and their units.
 
     Equal numbers without a known range do not vary: they bound nothing.
     """
 
     value: float
-    errors: FloatArray  # of shape (n_units,) or (n_units, n_bins)
+    errors: FloatArray  # of shape (n_units,)
     freedom: float
     n_units: int
-    means: tuple[FloatArray, ...] = ()
+    bins: tuple[BinMeans, ...] = ()
     parts: tuple[Rates | Amount, ...] = ()
     changes: tuple[tuple[FloatArray, IntArray], ...] = ()
     varies: bool = True
@@ -158,31 +158,28 @@ class Estimate:
     def __post_init__(self) -> None:
         error = (self.errors**2).sum() if self.n_units > 1 else 0.0
         if not np.isfinite([self.value, error]).all():
-            raise ValueError(
+            raise CannotMeasureError(
                 "its mean or the error of it is not a finite number; if the numbers are very "
                 "large, divide those of both sets by the same constant"
             )
 
     @property
     def std_error(self) -> float:
-        """Standard error; NaN for calibration errors, which have bounds of their own."""
-        if self.means:
-            return np.nan
+        """Standard error; 0 for calibration errors, which have bounds of their own."""
         return float(np.sqrt((self.errors**2).sum()))
 
     def bounds(self, level: float) -> tuple[float, float]:
         """Lower and upper bound, each of which holds with a chance of `level`."""
         if self.n_units < 2 or not self.varies:
             return -np.inf, np.inf
-        if not self.means:
+        if not self.bins:
             below, above = self.reaches(level)
             return self.value - below, self.value + above
-        used = self.errors.any(axis=1)
+        used = np.column_stack([errors for _, errors in self.bins]).any(axis=1)
         n = max(int(used.sum()), 2)
-        influence = self.errors[used] * np.sqrt(n * (n - 1))  # which the standard error undoes
-        ends = np.cumsum([len(gaps) for gaps in self.means])[:-1]
-        new, *others = map(BinMeans, self.means, np.split(influence, ends, axis=1))
-        return absolute_interval(new, next(iter(others), None), Units(None, n), 2 * level - 1)
+        factor = np.sqrt(n * (n - 1))  # which the standard error undoes
+        new, *base = (BinMeans(gaps, factor * errors[used]) for gaps, errors in self.bins)
+        return absolute_interval(new, base[0] if base else None, Units(None, n), 2 * level - 1)
 
     def reaches(self, level: float, more: float = 1.0) -> tuple[float, float]:
         """How far the bounds lie below and above, with a multiple of the units."""
@@ -210,37 +207,34 @@ class Estimate:
         return float(below), float(above)
 
 
-def estimate(measure: Measure, units: IntArray, n_units: int) -> Estimate:
-    """Return a metric of one set; runs count the same, or tasks do if the metric is of tasks."""
-    weight = np.ones(len(units))
-    if measure.of_tasks:
-        weight = _shares(measure, units, n_units)[units]
-    return _weighted(measure, units, n_units, weight)
+def estimates(measures: Sequence[Measure], matched: Matching) -> list[Estimate]:
+    """Return a metric of the new set alone, or of the base and the new set.
 
-
-def paired_estimates(base: Measure, new: Measure, matched: Matching) -> tuple[Estimate, Estimate]:
-    """Return a metric of both sets: where they are paired, each common unit counts the same."""
+    Where two sets are paired, each common unit counts the same. Else runs count the same, or tasks
+    do if the metric is of tasks.
+    """
     n = matched.n_units
-    if not matched.by:
-        return estimate(base, matched.base, n), estimate(new, matched.new, n)
-    base_shares = _shares(base, matched.base, n)
-    new_shares = _shares(new, matched.new, n)
-    common = base_shares * new_shares > 0
-    if not common.any():
-        raise ValueError(f"no {matched.by} of both sets has the numbers for it")
-    return (
-        _weighted(base, matched.base, n, (base_shares * common)[matched.base]),
-        _weighted(new, matched.new, n, (new_shares * common)[matched.new]),
-    )
+    units = [matched.base, matched.new][-len(measures) :]
+    shares = [_shares(*each, n) for each in zip(measures, units, strict=True)]
+    is_paired = len(measures) > 1 and bool(matched.by)
+    if is_paired:
+        common = np.prod(shares, axis=0) > 0
+        if not common.any():
+            raise CannotMeasureError(f"no {matched.by} of both sets has the numbers for it")
+        shares = [share * common for share in shares]
+    result = []
+    for measure, of, share in zip(measures, units, shares, strict=True):
+        weight = np.ones(len(of))
+        if is_paired or measure.of_tasks:
+            weight = share[of]
+        result.append(_weighted(measure, of, n, weight))
+    return result
 
 
 @np.errstate(over="ignore", invalid="ignore")
 def difference(new: Estimate, base: Estimate, matched: Matching, times: float = 1.0) -> Estimate:
     """Return the new set's metric less the base's, which is multiplied by a factor."""
-    if new.means:  # bins of both, not subtracted yet
-        errors = np.concatenate([new.errors, base.errors], axis=1)
-    else:
-        errors = new.errors - times * base.errors
+    errors = new.errors - times * base.errors
     freedom = new.freedom
     n_units = new.n_units
     varies = new.varies and base.varies
@@ -249,18 +243,20 @@ def difference(new: Estimate, base: Estimate, matched: Matching, times: float = 
         n_units = min(n_units, base.n_units)
         freedom = min(freedom, base.freedom)
         variances = np.array([new.std_error, base.std_error]) ** 2
-        if variances.sum() > 0:  # Welch (1947); of calibration errors they are NaN
+        if variances.sum() > 0:  # Welch (1947)
             freedoms = np.maximum([new.freedom, base.freedom], 1e-9)
             freedom = float(variances.sum() ** 2 / (variances**2 / freedoms).sum())
     elif parts:
         part = new.parts[0].change_from(base.parts[0], abs(times))  # both are of one kind
         parts = (part,)
-        if not part.has_range:  # only the changes of pairs have to vary
+        if (
+            isinstance(part, Amount) and not part.has_range
+        ):  # only the changes of pairs have to vary
             varies = bool((np.abs(errors) > _ROUNDING * abs(new.value)).any())
     changes = (*new.changes, *((-times * change, units) for change, units in base.changes))
     value = new.value - times * base.value
-    means = (*new.means, *base.means)
-    return Estimate(value, errors, freedom, n_units, means, parts, changes, varies)
+    bins = (*new.bins, *base.bins)
+    return Estimate(value, errors, freedom, n_units, bins, parts, changes, varies)
 
 
 def level_of_each(estimates: Sequence[Estimate], level: float) -> list[float]:
@@ -288,8 +284,8 @@ def runs_to_settle(estimate: Estimate, distance: float, n_runs: int, level: floa
     NaN where that is unknown.
     """
     error = estimate.std_error
-    settles = error > 0 or (error == 0 and (not distance or estimate.parts))
-    if estimate.n_units < 2 or not estimate.varies or not settles:
+    settles = error > 0 or not distance or estimate.parts
+    if estimate.n_units < 2 or not estimate.varies or estimate.bins or not settles:
         return np.nan
     z = norm.ppf(POWER)
 
@@ -335,7 +331,8 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
         mean, influence = statistic.parts(n_runs, weight)
         totals = np.zeros((n_units, len(mean)))
         np.add.at(totals, units, influence / n_runs)
-        return Estimate(value, totals * scale[:, None], freedom, n_used, (mean,))
+        bins = (BinMeans(mean, totals * scale[:, None]),)
+        return Estimate(value, np.zeros(n_units), freedom, n_used, bins)
     errors = np.bincount(units, statistic.influence(n_runs, weight) / n_runs, n_units) * scale
     errors[np.abs(errors) < _ROUNDING * abs(value)] = 0.0
     result = Estimate(value, errors, freedom, n_used, varies=bool(errors.any()))

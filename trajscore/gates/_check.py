@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trajscore.core.errors import visible
+from trajscore.core.errors import CannotMeasureError, visible
 from trajscore.core.plain import plain
 from trajscore.core.ties import ROUNDING
 from trajscore.core.values import number_of
@@ -18,32 +18,29 @@ from trajscore.gates._change import (
     Amount,
     Estimate,
     difference,
-    estimate,
+    estimates,
     level_of_each,
-    paired_estimates,
     runs_to_settle,
 )
-from trajscore.gates._compare import WITHOUT_TASKS, interval, more_runs, pairing
-from trajscore.gates._gate import (
-    BASELINE,
-    FAIL,
-    PASS,
-    UNDECIDED,
-    UNUSABLE,
-    Gate,
-    Rules,
-    read_gates,
+from trajscore.gates._compare import (
+    UNKNOWN_RUNS,
+    WITHOUT_TASKS,
+    interval,
+    more_runs,
+    pairing,
 )
+from trajscore.gates._gate import BASELINE, Gate, Rules, Verdict, read_gates
 from trajscore.gates._measures import (
     Measures,
     is_lower_better,
+    is_rate,
     refuse_without_variation,
     with_most,
     within_range,
 )
 from trajscore.gates._run_set import Matching, RunSet, check_run_set, match
 
-EXIT_CODES = {UNUSABLE: 2, FAIL: 1, UNDECIDED: 3, PASS: 0}  # the worst first
+EXIT_CODES = {Verdict.UNUSABLE: 2, Verdict.FAIL: 1, Verdict.UNDECIDED: 3, Verdict.PASS: 0}
 
 
 @dataclass(frozen=True)
@@ -51,17 +48,18 @@ class GateResult:
     """Verdict and numbers of one gate."""
 
     gate: Gate
-    verdict: str  # "pass", "fail", "undecided" or "unusable", as the bounds say
+    verdict: Verdict
     value: float = np.nan  # of the new set
     reference: float = np.nan  # of the baseline, or the number in the gate
     change: float = np.nan
     # bounds of the change; each holds for all gates at once with a chance of 1 - level
     low: float = np.nan
     high: float = np.nan
+    allowed: float = np.nan  # how much worse it may be; below 0, how much better it has to be
     # in each set, in total, to decide the gate with a chance of 0.8 if the change is what was seen;
     # inf for more than a million, NaN where it is decided or cannot be said
     runs_needed: float = np.nan
-    why: str = ""  # a gate is unusable, or undecided whatever the number of runs
+    why: str = ""  # a gate is unusable, or undecided although no number of runs is known to do
 
 
 @dataclass(frozen=True)
@@ -91,18 +89,16 @@ class CheckResult:
     matched: Matching | None = field(repr=False)
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> Verdict:
         """The worst verdict of all gates."""
-        verdicts = {gate.verdict for gate in self.gates}
-        if UNDECIDED in verdicts:
-            verdicts.remove(UNDECIDED)
-            verdicts.add(self.rules.undecided)
-        return next((verdict for verdict in EXIT_CODES if verdict in verdicts), PASS)
+        counted_as = {Verdict.UNDECIDED: Verdict(self.rules.undecided)}
+        verdicts = [counted_as.get(gate.verdict, gate.verdict) for gate in self.gates]
+        return min(verdicts, key=list(Verdict).index)
 
     @property
     def passed(self) -> bool:
         """Whether all gates count as passed."""
-        return self.verdict == PASS
+        return self.verdict == Verdict.PASS
 
     @property
     def exit_code(self) -> int:
@@ -116,10 +112,10 @@ class CheckResult:
             lines = [f"{self.new.counted}, success {self.new.success_rate:.3f}"]
             if self.new.tasks is None:
                 lines[0] += f"; {WITHOUT_TASKS}"
-        lines += [f"{gate.verdict:<10} {self._sentence(gate)}" for gate in self.gates]
+        lines += [f"{gate.verdict:<10} {self._numbers(gate)}" for gate in self.gates]
         counts = Counter(gate.verdict for gate in self.gates)
         summary = ", ".join(
-            f"{counts[verdict]} {verdict}" for verdict in reversed(EXIT_CODES) if counts[verdict]
+            f"{counts[verdict]} {verdict}" for verdict in reversed(Verdict) if counts[verdict]
         )
         lines.append(f"{self.verdict.upper()}: {summary}")
         has_intervals = any(gate.low < gate.high for gate in self.gates)
@@ -128,13 +124,15 @@ class CheckResult:
             lines[-1] += f"; each end of an interval holds with a chance of {chance}"
             if len(self.gates) > 1:
                 lines[-1] += ", for all gates at once"
-        if self.verdict == UNDECIDED:
+        if self.verdict == Verdict.UNDECIDED:
             lines.append("To settle this, collect more runs or allow a wider margin.")
         if has_intervals:
             lines.append(
                 "These bounds are for one look at the runs. To look again as runs arrive, use "
                 "inference.SequentialComparison."
             )
+        not_passed = [gate for gate in self.gates if gate.verdict != Verdict.PASS]
+        lines += [in_words(gate, self.new) for gate in not_passed or self.gates]
         return visible("\n".join(lines))
 
     def to_json(self) -> str:
@@ -159,37 +157,28 @@ class CheckResult:
             allow_nan=False,
         )
 
-    def _sentence(self, result: GateResult) -> str:
-        """Word the numbers of a gate, or why there are none."""
-        if result.verdict == UNUSABLE:
-            return f"{result.gate}: {result.why}"
+    def _numbers(self, result: GateResult) -> str:
+        """Write a gate with its numbers, if there are any."""
+        if result.verdict == Verdict.UNUSABLE:
+            return str(result.gate)
         text = (
             f"{result.gate}: {result.reference:.4g} -> {result.value:.4g}, "
             f"change {result.change:+.3g}"
         )
         if result.low < result.high:
             text += f" {interval(result.low, result.high)}"
-        if result.verdict == UNDECIDED:
-            text += f"; {result.why or more_runs(result.runs_needed, self.new)}"
-            if self.rules.undecided != UNDECIDED:
-                text += f"; counts as {self.rules.undecided}"
+        if result.verdict == Verdict.UNDECIDED != self.rules.undecided:
+            text += f"; counts as {self.rules.undecided}"
         return text
 
 
 @dataclass(frozen=True)
 class _Question:
-    """A gate with its numbers: it holds where `room` of the estimate is 0 or more."""
+    """A gate with its numbers, whose bounds are not known yet."""
 
-    gate: Gate
-    value: float
-    reference: float
+    result: GateResult
     compared: Estimate  # the metric itself, or less that of the baseline times a factor
     sign: float  # 1 where more is better, else -1
-    margin: float
-    offset: float = 0.0  # the number that the metric itself is held against
-
-    def room(self, value: float) -> float:
-        return self.sign * (value - self.offset) + self.margin
 
 
 def check(
@@ -241,8 +230,12 @@ def check(
     >>> X, y = make_trajectories(400, random_state=0, return_X_y=True)
     >>> tasks = np.arange(200) % 40
     >>> base, new = (RunSet(X[rows], y[rows], tasks=tasks) for rows in np.split(np.arange(400), 2))
-    >>> check(new, base).verdict, check(new, base, Gate(margin=0.15)).verdict
-    ('undecided', 'pass')
+    >>> result = check(new, base, Gate(margin=0.15))
+    >>> print(result.verdict)
+    pass
+    >>> print(str(result).splitlines()[-1])  # doctest: +NORMALIZE_WHITESPACE
+    Success is not shown to have changed: 50.5% before, 53.0% now;
+    a drop of more than 15 points is ruled out
     """
     check_run_set("new", new)
     sets = [new]
@@ -264,8 +257,8 @@ def check(
     for place, gate in enumerate(rules.gates):
         try:
             questions[place] = _question(gate, measures, matched)
-        except ValueError as error:
-            results[place] = GateResult(gate, UNUSABLE, why=str(error))
+        except CannotMeasureError as error:
+            results[place] = GateResult(gate, Verdict.UNUSABLE, why=str(error))
     # turned so that more is better
     turned = [replace(q.compared, errors=q.sign * q.compared.errors) for q in questions.values()]
     levels = level_of_each(turned, 1 - rules.level)
@@ -279,61 +272,132 @@ def _question(gate: Gate, measures: list[Measures], matched: Matching) -> _Quest
     """Return a gate with its numbers, of the baseline (if there is any) and the new set."""
     new = measures[-1]
     key = new.key(gate.metric, gate.predictor, gate.form)
-    sign = 1.0
-    if is_lower_better(key.metric, new.runs):
-        sign = -1.0
+    sign = -1.0 if is_lower_better(key.metric, new.runs) else 1.0
     if gate.versus != BASELINE:
         measures = [new]
+    elif len(measures) < 2:
+        raise CannotMeasureError("the gate needs a baseline; give one, or set versus to a number")
     refuse_without_variation(key, *(each.runs for each in measures))
-    if gate.versus != BASELINE:
-        value = estimate(with_most(new[key], gate.most), matched.new, matched.n_units)
-        offset = float(gate.versus)
-        return _Question(gate, value.value, offset, value, sign, float(gate.margin), offset)
-    if len(measures) < 2:
-        raise ValueError("the gate needs a baseline; give one, or set versus to a number")
-    of_base, of_new = (with_most(each[key], gate.most) for each in measures)
-    base, value = paired_estimates(of_base, of_new, matched)
-    factor = 1.0
-    margin = 0.0
-    if gate.share is None:
-        margin = float(gate.margin)
-    elif value.means:
-        raise ValueError(f"a calibration error takes no share as margin, got {gate.margin!r}")
-    else:
-        factor -= sign * float(np.sign(base.value)) * gate.share
-    compared = difference(value, base, matched, factor)
-    return _Question(gate, value.value, base.value, compared, sign, margin)
+    measured = [with_most(each[key], gate.most) for each in measures]
+    *base, compared = estimates(measured, matched)
+    value = compared.value
+    reference = base[0].value if base else float(gate.versus)
+    allowed = gate.size
+    times = 1.0
+    if gate.share is not None:
+        if compared.bins:
+            raise CannotMeasureError(
+                f"a calibration error takes no share as margin, got {gate.margin!r}"
+            )
+        allowed *= abs(reference)
+        times -= sign * float(np.sign(reference)) * gate.share
+    if base:
+        compared = difference(compared, base[0], matched, times)
+    change = value - reference
+    result = GateResult(gate, Verdict.UNDECIDED, value, reference, change, allowed=allowed)
+    return _Question(result, compared, sign)
 
 
 def _decide(question: _Question, level: float, n_runs: int) -> GateResult:
     """Return the verdict on a gate by bounds of this level."""
-    gate = question.gate
+    result = question.result
     compared = question.compared
-    ends = compared.bounds(level)
-    least_room, most_room = sorted(map(question.room, ends))
-    verdict = UNDECIDED
+    low, high = (end - compared.value + result.change for end in compared.bounds(level))
+    room, *rooms = (question.sign * end + result.allowed for end in (result.change, low, high))
+    verdict = Verdict.UNDECIDED
     needed = np.nan
     why = ""
-    if least_room >= -ROUNDING:
-        verdict = PASS
-    elif most_room < 0:
-        verdict = FAIL
+    if min(rooms) >= -ROUNDING:
+        verdict = Verdict.PASS
+    elif max(rooms) < 0:
+        verdict = Verdict.FAIL
     elif compared.varies:
         # how far the metric lies, in its own direction, from where the gate would just hold
-        distance = question.sign * question.room(compared.value)
-        needed = runs_to_settle(compared, distance, n_runs, level)
+        needed = runs_to_settle(compared, question.sign * room, n_runs, level)
+        if np.isnan(needed):
+            why = UNKNOWN_RUNS
     else:  # no number of runs like these would settle it
         why = "equal numbers do not show how much they vary; collect more runs"
         if any(isinstance(part, Amount) for part in compared.parts):
             why += ", or set most, the most that a run can take"
-    change = question.value - question.reference
-    low, high = (end - compared.value + change for end in ends)
     least = -1.0
     most = 1.0
-    if gate.versus != BASELINE:
-        least = -question.offset
-        most -= question.offset
-    low, high = within_range(gate.metric, low, high, least, most)
-    return GateResult(
-        gate, verdict, question.value, question.reference, change, low, high, needed, why
-    )
+    if result.gate.versus != BASELINE:
+        least = -result.reference
+        most -= result.reference
+    low, high = within_range(result.gate.metric, low, high, least, most)
+    return replace(result, verdict=verdict, low=low, high=high, runs_needed=needed, why=why)
+
+
+# ------------------------------------------------------------------ words
+
+
+def in_words(result: GateResult, new: RunSet) -> str:
+    """Say what the runs show of a gate, to a reader who knows neither gates nor intervals."""
+    gate = result.gate
+    name = gate.name[:1].upper() + gate.name[1:]
+    if result.verdict == Verdict.UNUSABLE:
+        return f"{name} cannot be checked: {result.why}"
+    is_cost = is_lower_better(gate.metric, new)
+    if gate.versus == BASELINE:
+        return f"{name} {_versus_baseline(result, new, is_cost)}"
+    return f"{name} {_versus_number(result, new, is_cost)}"
+
+
+def _versus_number(result: GateResult, new: RunSet, is_cost: bool) -> str:
+    """Say on which side of a number a metric is."""
+    gate = result.gate
+    side = "at most" if is_cost else "at least"
+    other_side = "above" if is_cost else "below"
+    limit = float(gate.versus) + (gate.size if is_cost else -gate.size)
+    shown = {
+        Verdict.PASS: f"is shown to be {side}",
+        Verdict.FAIL: f"is shown to be {other_side}",
+        Verdict.UNDECIDED: "may be above or below",
+    }[result.verdict]
+    text = f"{shown} {_number(gate, limit)}: it is {_number(gate, result.value)} in these runs"
+    if result.verdict == Verdict.UNDECIDED:
+        text += f"; {result.why or more_runs(result.runs_needed, new) + ' would settle it'}"
+    return text
+
+
+def _versus_baseline(result: GateResult, new: RunSet, is_cost: bool) -> str:
+    """Say how a metric changed, and what of it is shown or ruled out."""
+    gate = result.gate
+    change = "is not shown to have changed"
+    if has_changed := not result.low <= 0 <= result.high:
+        change = f"{'rose' if result.change > 0 else 'fell'} beyond chance"
+    before = _number(gate, result.reference)
+    text = f"{change}: {before} before, {_number(gate, result.value)} now"
+    is_open = result.verdict == Verdict.UNDECIDED
+    if result.why:
+        return f"{text}; {result.why}"
+    if has_changed and not gate.size and not is_open:
+        return text
+    worse, better = ("a rise", "a drop") if is_cost else ("a drop", "a rise")
+    claim = worse
+    if gate.size > 0:
+        claim = f"{worse} of more than {_margin(gate)}"
+    elif gate.size < 0:
+        claim = f"{better} of at least {_margin(gate)}"
+    loss = result.change if is_cost else -result.change
+    is_shown = (loss <= result.allowed) == (gate.size < 0)
+    text += f"; {claim} is {'shown' if is_shown else 'ruled out'}"
+    if is_open:
+        text += f" only with {more_runs(result.runs_needed, new)} of each version"
+    return text
+
+
+def _number(gate: Gate, value: float) -> str:
+    """Write a value of the metric of a gate."""
+    return f"{value:.1%}" if is_rate(gate.metric) else f"{value:.4g}"
+
+
+def _margin(gate: Gate) -> str:
+    """Write how much a metric may change, without its sign."""
+    size = abs(gate.size)
+    if gate.share is not None:
+        return f"{100 * size:g}% of the baseline"
+    if is_rate(gate.metric):
+        return f"{100 * size:g} point{'s' * (size != 0.01)}"
+    return f"{size:g}"

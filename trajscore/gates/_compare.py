@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from trajscore.core.errors import visible
+from trajscore.core.errors import CannotMeasureError, visible
 from trajscore.core.policy import POWER
 from trajscore.core.ties import ROUNDING
 from trajscore.core.values import as_fraction, number_of, run_label
 from trajscore.evaluation.options import AS_GIVEN, RECALIBRATED
-from trajscore.gates._change import difference, paired_estimates, runs_to_settle
+from trajscore.gates._change import difference, estimates, runs_to_settle
 from trajscore.gates._measures import (
     LENGTH,
     MARGIN,
@@ -67,7 +67,9 @@ class Comparison:
             if abs(row.change) <= ROUNDING * max(abs(row.base), abs(row.new)):
                 continue
             if row.change_low <= 0 <= row.change_high:
-                needed = more_runs(row.runs_needed, self.new)
+                needed = UNKNOWN_RUNS
+                if n_more := more_runs(row.runs_needed, self.new):
+                    needed = f"{n_more} in each set would settle it"
                 undecided.append(f"  {key} {row.change:+.3g}: {needed}")
                 continue
             verb = "rose" if row.change > 0 else "fell"
@@ -173,8 +175,7 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comp
     check_run_set("new", new)
     matched = match(base, new)
     level = (1 + confidence_level) / 2
-    base_measures = Measures(base)
-    new_measures = Measures(new)
+    both = Measures(base), Measures(new)
     rows: dict[Key, dict[str, float]] = {}
     missing: dict[str, list[str]] = {}
     notes = []
@@ -185,15 +186,13 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comp
     for key in _keys(base, new):
         try:
             refuse_without_variation(key, base, new)
-            base_estimate, new_estimate = paired_estimates(
-                base_measures[key], new_measures[key], matched
-            )
-        except ValueError as error:
+            of_base, of_new = estimates([measures[key] for measures in both], matched)
+        except CannotMeasureError as error:
             missing.setdefault(str(error), []).append(str(key))
             continue
-        change = difference(new_estimate, base_estimate, matched)
+        change = difference(of_new, of_base, matched)
         row = {}
-        for name, number in (("base", base_estimate), ("new", new_estimate), ("change", change)):
+        for name, number in (("base", of_base), ("new", of_new), ("change", change)):
             row[name] = number.value
             row[f"{name}_low"], row[f"{name}_high"] = within_range(
                 key.metric, *number.bounds(level), least=-1.0 if name == "change" else 0.0
@@ -231,6 +230,9 @@ WITHOUT_TASKS = (
 )
 
 
+UNKNOWN_RUNS = "it is not known how many more runs would settle it"
+
+
 def pairing(base: RunSet, new: RunSet, matched: Matching) -> str:
     """Say what is compared with what; first, if the sets cannot be paired."""
     sets = f"base: {base.counted}; new: {new.counted}."
@@ -254,10 +256,10 @@ def interval(low: float, high: float, sign: str = "+") -> str:
 
 
 def more_runs(n_in_total: float, new: RunSet) -> str:
-    """Say how many runs each set needs beyond those that there are."""
+    """Say how many runs a set needs beyond those that there are; empty if that is not known."""
     if np.isnan(n_in_total):
-        return "it is not known how many more runs would settle it"
+        return ""
     if np.isinf(n_in_total):
-        return "more than a million runs in each set would settle it"
+        return "more than a million runs"
     n = up_to_one_digit(max(n_in_total - new.n_runs, 1))
-    return f"about {number_of(n, 'more run')} in each set would settle it"
+    return f"about {number_of(n, 'more run')}"

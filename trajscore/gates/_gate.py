@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
+from enum import StrEnum, auto
 from pathlib import Path
 from typing import Any
 
-from trajscore.core.values import as_count, as_path, check_choice, is_number, unknown_name
+from trajscore.core.values import (
+    as_count,
+    as_path,
+    check_choice,
+    is_number,
+    parse_number,
+    unknown_name,
+)
 from trajscore.evaluation.options import AS_GIVEN, RECALIBRATED
 from trajscore.gates._measures import OPTIONS, SUCCESS, is_fraction
 
-PASS = "pass"
-FAIL = "fail"
-UNDECIDED = "undecided"
-UNUSABLE = "unusable"
 BASELINE = "baseline"
+COUNTS_AS = ("undecided", "pass", "fail")
+"""What an undecided gate may count as."""
+
+
+class Verdict(StrEnum):
+    """What the bounds show of a gate; the worst first."""
+
+    UNUSABLE = auto()
+    FAIL = auto()
+    UNDECIDED = auto()
+    PASS = auto()
 
 
 @dataclass(frozen=True)
@@ -92,40 +106,44 @@ class Gate:
     @property
     def share(self) -> float | None:
         """The margin as a share of the baseline: 0.1 for "10%"; None where it is a number."""
-        with suppress(ValueError):
-            if isinstance(self.margin, str) and self.margin.endswith("%"):
-                share = float(self.margin.removesuffix("%")) / 100
-                if _is_finite(share):
-                    return share
+        if isinstance(self.margin, str) and self.margin.endswith("%"):
+            share = parse_number(self.margin)
+            if _is_finite(share):
+                return share
         return None
 
+    @property
+    def size(self) -> float:
+        """The margin as a number, or a share of the baseline."""
+        return float(self.margin) if self.share is None else self.share
+
+    @property
+    def name(self) -> str:
+        """The metric, and whose it is."""
+        if not self.predictor:
+            return self.metric
+        form = f", {self.form}" * (self.form != AS_GIVEN)
+        return f"{self.metric} of {self.predictor}{form}"
+
     def __str__(self) -> str:
-        name = self.metric
-        if self.predictor:
-            name += f" of {self.predictor}"
-            if self.form != AS_GIVEN:
-                name += f", {self.form}"
         other = "the baseline" if self.versus == BASELINE else f"{self.versus:g}"
-        size = float(str(self.margin).removesuffix("%"))
-        if size < 0:
-            return f"{name} better than {other} by {str(self.margin).lstrip('-')}"
-        text = f"{name} no worse than {other}"
-        if size > 0:
-            text += f" by more than {self.margin}"
-        return text
+        if self.size < 0:
+            return f"{self.name} better than {other} by {str(self.margin).lstrip('-')}"
+        by = f" by more than {self.margin}" * (self.size > 0)
+        return f"{self.name} no worse than {other}{by}"
 
 
 @dataclass(frozen=True)
 class Rules:
     """All that `check` asks for; what a file of gates holds."""
 
-    gates: tuple[Gate, ...] = field(default_factory=lambda: (Gate(),))
+    gates: tuple[Gate, ...]
     level: float = 0.05  # chance that any gate fails that holds, or passes that does not
-    undecided: str = UNDECIDED
+    undecided: str = Verdict.UNDECIDED
     least_runs: int = 1  # with fewer, `check` raises
 
     def __post_init__(self) -> None:
-        check_choice(self.undecided, "undecided", (UNDECIDED, PASS, FAIL))
+        check_choice(self.undecided, "undecided", COUNTS_AS)
         if not _is_finite(self.level) or not 0 < self.level < 0.5:
             raise ValueError(f"level must lie in (0, 0.5), got {self.level!r}")
         as_count(self.least_runs, "least_runs")
@@ -153,7 +171,7 @@ def read_gates(path: str | Path) -> Rules:
         _refuse_unknown(contents, ["level", "undecided", "least_runs", "gate"])
         checked = tuple(_build(gate, n) for n, gate in enumerate(gates, start=1))
         return Rules(checked, **contents)
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         raise ValueError(f"{file}: {error}") from error
 
 
@@ -170,8 +188,7 @@ def _build(contents: Any, number: int) -> Gate:
 def _refuse_unknown(contents: Mapping[str, Any], names: list[str]) -> None:
     for key in contents:
         if key not in names:
-            problem = unknown_name("key", key, names).split("; there")[0]
-            raise ValueError(f"{problem}; allowed are {', '.join(names)}")
+            raise ValueError(unknown_name("key", key, names))
 
 
 def _is_finite(value: Any) -> bool:

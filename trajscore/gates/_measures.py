@@ -9,20 +9,23 @@ from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.special import comb
 
 from trajscore.calibration.calibrators import calibrator_maker
+from trajscore.core.errors import CannotMeasureError
 from trajscore.core.outcomes import outcomes_vary
 from trajscore.core.score_families import USUAL_SCORES, get_family
 from trajscore.core.statistics import MeanOfRuns, Statistic
 from trajscore.core.ties import only_value
-from trajscore.core.values import unknown_name
+from trajscore.core.values import known_names, unknown_name
 from trajscore.core.weights import as_step_weights
 from trajscore.evaluation.options import FORMS, STEP_ERRORS, Note, Options
 from trajscore.evaluation.rows import make_rows, row_metrics
 from trajscore.evaluation.runs import leave_out_missing
 from trajscore.gates._run_set import RunSet
 from trajscore.metrics.run_metrics import DIAGNOSTICS
+from trajscore.report._disclosures import refuse_without_outcomes
 from trajscore.report.verdicts import note_text, without_variation
 
 OPTIONS = Options(USUAL_SCORES, as_step_weights())
@@ -79,7 +82,7 @@ class Measures:
             numbers = runs.spent[key.metric]
             rows = np.flatnonzero(~np.isnan(numbers))
             if not len(rows):
-                raise ValueError("no run has a number")
+                raise CannotMeasureError("no run has a number")
             return Measure(MeanOfRuns(numbers[rows], rows), is_amount=True)
         if not key.predictor:
             raise unknown_metric(key.metric, runs)
@@ -88,21 +91,23 @@ class Measures:
             return metrics[key.form, key.metric]
         names = [name for form, name in metrics if form == key.form]
         if not names:  # forecasts as given have some metric always
-            raise ValueError(" ".join(map(note_text, notes)))
-        raise ValueError(f"there is no {key}: there are {', '.join(names)}")
+            raise CannotMeasureError(" ".join(map(note_text, notes)))
+        raise CannotMeasureError(f"there is no {key}: there are {', '.join(names)}")
 
     def key(self, metric: str, predictor: str | None, form: str) -> Key:
         """Return the name of the number that a gate is about."""
         runs = self.runs
-        if metric in (SUCCESS, LENGTH, *runs.spent) or _PASS.fullmatch(metric):
+        if is_rate(metric) or metric in (LENGTH, *runs.spent):
             if predictor is not None:
-                raise ValueError(f"{metric} is of no predictor; leave out predictor")
+                raise CannotMeasureError(f"{metric} is of no predictor; leave out predictor")
             return Key(metric)
         if metric.removesuffix(MARGIN) not in options_of(metric).metrics:
             raise unknown_metric(metric, runs)
         if predictor is None and len(runs.predictors) != 1:
             names = ", ".join(runs.predictors) or "none"
-            raise ValueError(f"{metric} is of a predictor; say of which one: there are {names}")
+            raise CannotMeasureError(
+                f"{metric} is of a predictor; say of which one: there are {names}"
+            )
         return Key(metric, predictor or runs.predictors[0], form)
 
 
@@ -112,9 +117,11 @@ def with_most(measure: Measure, most: float | None) -> Measure:
         return measure
     statistic = measure.statistic
     if not (measure.is_amount and isinstance(statistic, MeanOfRuns)):
-        raise ValueError("most is for what a run takes, such as cost or length; leave most out")
+        raise CannotMeasureError(
+            "most is for what a run takes, such as cost or length; leave most out"
+        )
     if (largest := float(statistic.samples.max())) > most:
-        raise ValueError(
+        raise CannotMeasureError(
             f"a run took {largest:g}, and most is {most:g}; set most to a larger number"
         )
     return replace(measure, most=most)
@@ -136,10 +143,10 @@ def refuse_without_variation(key: Key, *sets: RunSet) -> None:
     traces = [runs.traces[name].cells for runs in sets if name in runs.predictors]
     values = [only_value(cells[~np.isnan(cells)]) for cells in traces]
     if values and not np.isnan(values).any():
-        raise ValueError(f"predictor {name!r} {without_variation(values[0])}")
+        raise CannotMeasureError(f"predictor {name!r} {without_variation(values[0])}")
 
 
-def unknown_metric(metric: str, runs: RunSet) -> ValueError:
+def unknown_metric(metric: str, runs: RunSet) -> CannotMeasureError:
     """Say that there is no such metric."""
     names = [SUCCESS, LENGTH, *runs.spent]
     if most_trials(runs) > 1:
@@ -148,8 +155,8 @@ def unknown_metric(metric: str, runs: RunSet) -> ValueError:
         names += OF_FORECASTS
     text = unknown_name("metric", metric, names)
     if metric in ("cost", "tokens"):
-        text = text.replace("; ", f"; add a column {metric!r}; ", 1)
-    return ValueError(text)
+        text = f"no metric named {metric!r}; add a column {metric!r}; {known_names(metric, names)}"
+    return CannotMeasureError(text)
 
 
 def is_lower_better(metric: str, runs: RunSet) -> bool:
@@ -158,9 +165,14 @@ def is_lower_better(metric: str, runs: RunSet) -> bool:
     return metric.removesuffix(MARGIN) in lower
 
 
+def is_rate(metric: str) -> bool:
+    """Whether a metric is the share of runs, or sets of runs, that succeed."""
+    return metric == SUCCESS or bool(_PASS.fullmatch(metric))
+
+
 def is_fraction(metric: str) -> bool:
     """Whether a metric lies in [0, 1]."""
-    return metric in (SUCCESS, *STEP_ERRORS, *DIAGNOSTICS) or bool(_PASS.fullmatch(metric))
+    return is_rate(metric) or metric in (*STEP_ERRORS, *DIAGNOSTICS)
 
 
 def within_range(
@@ -182,11 +194,12 @@ def most_trials(runs: RunSet) -> int:
 
 def _metrics_of(runs: RunSet, predictor: str, options: Options) -> tuple[Metrics, list[Note]]:
     """All metrics of a predictor in each form, and above the base rate; notes on missing forms."""
-    judged = runs.judged
     if predictor not in runs.predictors:
-        raise ValueError(unknown_name("predictor", predictor, runs.predictors))
+        raise CannotMeasureError(unknown_name("predictor", predictor, runs.predictors))
+    judged = runs.judged
+    refuse_without_outcomes(judged, needs_both=False)
     if not outcomes_vary(judged.labels):
-        raise ValueError(
+        raise CannotMeasureError(
             f"all {len(judged)} runs have the same outcome, so nothing can be said of the "
             f"forecasts of {predictor!r}"
         )
@@ -197,7 +210,7 @@ def _metrics_of(runs: RunSet, predictor: str, options: Options) -> tuple[Metrics
     rows = make_rows(alone, calibrator_maker("auto", options.weights), options, notes)
     constant = row_metrics(rows.base, options)
     # among all runs that count, of which some have no forecast that is judged
-    places = runs.places(alone.source_rows)
+    places = pd.Index(runs.source_rows).get_indexer(alone.source_rows)
     for row in rows.predictors:
         for name, statistic in row_metrics(row, options).items():
             metrics[row.form, name] = Measure(replace(statistic, rows=places))
@@ -211,17 +224,19 @@ def _metrics_of(runs: RunSet, predictor: str, options: Options) -> tuple[Metrics
 def _all_pass(runs: RunSet, k: int) -> MeanOfRuns:
     """Share of sets of k runs of a task that all succeed, for tasks with k runs."""
     if runs.tasks is None:
-        raise ValueError(
+        raise CannotMeasureError(
             f"pass^{k} needs the task of each run; name the column of tasks (--group), or give "
             f"RunSet its tasks"
         )
     labels = runs.labels
     if not np.isin(labels, (0, 1)).all():
-        raise ValueError(f"pass^{k} is of successes and failures, and some outcomes are graded")
+        raise CannotMeasureError(
+            f"pass^{k} is of successes and failures, and some outcomes are graded"
+        )
     _, code, n = np.unique(runs.tasks, return_inverse=True, return_counts=True)
     successes = np.bincount(code, labels)
     rows = np.flatnonzero(n[code] >= k)
     if not len(rows):
-        raise ValueError(f"pass^{k}: no task has {k} runs; the most is {n.max()}")
+        raise CannotMeasureError(f"pass^{k}: no task has {k} runs; the most is {n.max()}")
     chance = comb(successes, k) / comb(n, k, repetition=False).clip(1)
     return MeanOfRuns(chance[code[rows]], rows)

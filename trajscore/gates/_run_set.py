@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,24 +12,24 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_groups, check_labels
+from trajscore.core.checks import check_groups
 from trajscore.core.ids import are_default_ids, check_index
-from trajscore.core.outcomes import CENSORED, as_labels
-from trajscore.core.sample import Sample
-from trajscore.core.stops import EXCLUDED, recorded_stops
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.outcomes import CENSORED
+from trajscore.core.stops import recorded_stops
+from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_path, number_of, one_per_run
 from trajscore.evaluation.runs import (
-    EvaluatedRuns,
+    Exclusion,
     ExclusionKind,
     check_predictors,
-    outcome_problem,
     select_runs,
 )
 from trajscore.io.fields import USUAL_FIELDS, Fields
 from trajscore.loading.load import load
 from trajscore.loading.tables import Inputs, LoadRequest
 from trajscore.report._disclosures import exclusion_text, refuse_without_outcomes
+
+_UNOBSERVED = Exclusion(ExclusionKind.UNOBSERVED)
 
 
 class RunSet:
@@ -97,42 +96,38 @@ class RunSet:
             index = y.index if isinstance(y, pd.Series) else None
             n_runs = len(np.atleast_1d(y))
             X = {"": TrajectoryArray(np.zeros(n_runs), np.ones(n_runs, int), ids=index)}
-        self._sample: Sample = check_predictors(X, y, groups=None, q_z=None)
-        n_runs = len(self._sample)
-        all_tasks: NDArray[Any] | None = None
+        sample = check_predictors(X, y, groups=None, q_z=None)
+        n_runs = len(sample)
         if tasks is not None:
-            all_tasks = check_labels(tasks, n_runs, "tasks").astype(str)
-            self._sample = replace(self._sample, groups=check_groups(tasks, n_runs))
+            sample = replace(sample, groups=check_groups(tasks, n_runs, "tasks"))
         if spent is not None and not isinstance(spent, Mapping):
             raise ValueError(f"spent must be a dict of numbers by name, got {spent!r}")
         named = {str(name): values for name, values in (spent or {}).items()}
         for name, values in {"tasks": tasks, "stop_reason": stop_reason, **named}.items():
-            check_index(values, self._sample.X.ids, name)
-        stops = recorded_stops(self._sample.X.meta, stop_reason)
-        self._with_forecasts = select_runs(self._sample, stops, censored)
+            check_index(values, sample.X.ids, name)
+        stops = recorded_stops(sample.X.meta, stop_reason)
+        counted = select_runs(sample, stops, censored, keep_crashed=True)
+        refuse_without_outcomes(counted, needs_both=False)
+        # the runs on which forecasts are judged
+        self.judged = select_runs(sample, stops, censored)
         self.censored = censored
         self.notes = ""
         self.n_unread = 0
         # whether the runs came with ids, by which two sets can be paired
-        self.has_ids = not are_default_ids(self._sample.X.ids)
-        # ended by an infrastructure error, which says nothing of the agent
-        self._faults: BoolArray = np.zeros(n_runs, dtype=bool)
-        if (settled := self._with_forecasts.stops) is not None:
-            self._sample = replace(self._sample, y=settled.y)
-            self._faults |= settled.mechanism == EXCLUDED
-        codes, rows = self._sample.y, self._sample.id_order()
-        outcomes = as_labels(codes, censored=censored)
-        if problem := outcome_problem(codes[~self._faults], needs_both=False):
-            raise ValueError(problem)
-        self._rows: IntArray = rows[(outcomes.is_counted & ~self._faults)[rows]]  # that count
-        self.n_runs = len(self._rows)
-        self.predictors = [name for name in self._sample.traces if name]
+        self.has_ids = not are_default_ids(sample.X.ids)
+        self.exclusions = counted.exclusions
         # of the runs that count, in order; outcomes are -1 where they were not observed
-        self.ids: NDArray[Any] = self._sample.X.ids[self._rows]
-        self.y: NDArray[Any] = codes[self._rows]
-        self.lengths: FloatArray = self._sample.X.lengths[self._rows].astype(np.float64)
-        self.labels: FloatArray = outcomes.value[self._rows]
-        self.tasks = None if all_tasks is None else all_tasks[self._rows]
+        self.source_rows = counted.source_rows
+        self.traces = counted.traces
+        self.ids: NDArray[Any] = sample.X.ids[self.source_rows]
+        self.y = counted.y
+        self.lengths: FloatArray = sample.X.lengths[self.source_rows].astype(np.float64)
+        self.labels = counted.labels
+        self.tasks: NDArray[Any] | None = None
+        if tasks is not None:
+            self.tasks = np.asarray(tasks)[self.source_rows].astype(str)
+        self.n_runs = len(counted)
+        self.predictors = [name for name in self.traces if name]
         self.spent: dict[str, FloatArray] = {}
         for name, values in named.items():
             numbers = one_per_run(values, f"spent[{name!r}]", n_runs)
@@ -141,7 +136,7 @@ class RunSet:
                 raise ValueError(
                     f"row {row}: spent[{name!r}] is infinite; give NaN where it is not known"
                 )
-            self.spent[name] = numbers[self._rows]
+            self.spent[name] = numbers[self.source_rows]
 
     @classmethod
     def read(
@@ -189,32 +184,15 @@ class RunSet:
         return runs
 
     @property
-    def traces(self) -> dict[str, TrajectoryArray]:
-        """Traces of the runs that count."""
-        return {name: trace[self._rows] for name, trace in self._sample.traces.items()}
-
-    @cached_property
-    def judged(self) -> EvaluatedRuns:
-        """Return the runs on which forecasts are judged."""
-        refuse_without_outcomes(self._with_forecasts, needs_both=False)
-        return self._with_forecasts
-
-    def places(self, source_rows: IntArray) -> IntArray:
-        """Return the places, among the runs that count, of some of these by their rows in X."""
-        place = np.empty(len(self._sample), dtype=np.int64)
-        place[self._rows] = np.arange(self.n_runs)
-        return place[source_rows]
-
-    @property
     def n_left_out(self) -> int:
         """Number of runs that do not count."""
-        return self.n_unread + len(self._sample) - self.n_runs
+        return self.n_unread + self.exclusions.total()
 
     @property
     def n_unobserved(self) -> int:
         """Number of runs without an observed outcome, but for infrastructure errors."""
-        hidden = (self._sample.y == CENSORED) & ~self._faults
-        return int(hidden.sum())
+        n_dropped = self.exclusions[_UNOBSERVED]
+        return int((self.y == CENSORED).sum()) + n_dropped
 
     @property
     def success_rate(self) -> float:
@@ -229,16 +207,18 @@ class RunSet:
     @property
     def counted(self) -> str:
         """How many runs of how many tasks there are, and what those without an outcome count as."""
-        parts = [f"{self.n_unread} not readable, left out"] if self.n_unread else []
-        if n := int(self._faults.sum()):
-            parts.append(f"{n} ended by an infrastructure error, left out")
-        if n := self.n_unobserved:
-            as_what = "left out" if self.censored == "drop" else "counted as failures"
-            parts.append(f"{n} without an outcome, {as_what}")
+        n_lost = self.n_left_out - self.n_unread - self.exclusions[_UNOBSERVED]
+        as_what = "left out" if self.censored == "drop" else "counted as failures"
+        counts = {
+            "not readable, left out": self.n_unread,
+            "ended by an infrastructure error, left out": n_lost,
+            f"without an outcome, {as_what}": self.n_unobserved,
+        }
+        parts = [f"{n} {what}" for what, n in counts.items() if n]
         if self.predictors and self.censored != "drop":
             parts += [
                 f"forecasts of {n} not judged ({exclusion_text(exclusion)})"
-                for exclusion, n in self._with_forecasts.exclusions.items()
+                for exclusion, n in self.judged.exclusions.items()
                 if exclusion.kind != ExclusionKind.LOST
             ]
         if n := int((self.lengths == 0).sum()):

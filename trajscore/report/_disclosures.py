@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from trajscore.core.errors import CannotMeasureError
 from trajscore.evaluation.evaluation import Evaluation, Facts
 from trajscore.evaluation.options import BOOTSTRAP, INFLUENCE
 from trajscore.evaluation.runs import (
@@ -72,7 +73,7 @@ def refuse_without_outcomes(runs: EvaluatedRuns, *, needs_both: bool = True) -> 
     if problem := outcome_problem(runs.y, needs_both):
         reasons = exclusion_texts(runs.exclusions, of_scores=False)
         lost = (f"; left out: {number_of_runs(n)} ({why})" for why, n in reasons.items())
-        raise ValueError(problem + "".join(lost))
+        raise CannotMeasureError(problem + "".join(lost))
 
 
 def left_out(data: Evaluation, most: int = 1000) -> str:
