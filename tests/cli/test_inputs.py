@@ -57,7 +57,7 @@ def test_options_of_logs(logs, tmp_path):
     assert logs.read(tasks, name="log.jsonl").tasks == ["0", "0", "1", "1"]
     turns = [run | {"messages": [run["messages"][0] | {"judge": 0.25}]} for run in log]
     runs = logs.read(turns, "--confidence", "judge", name="log.jsonl")
-    assert [0.25] * 4 in runs.predictors.values()
+    assert runs.predictors == {"judge": [0.25] * 4}
 
 
 def test_the_parts_of_any_json_are_named(logs):

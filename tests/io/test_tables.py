@@ -124,6 +124,8 @@ def test_which_columns_are_predictors(tables):
         ({"p": 0.5, "x": vary}, "", ["p"]),
         ({"judge": 0.5, "x": vary, "Confidence": vary, "score": [1, 5, 3, 2]}, "",
          ["judge", "Confidence", "score"]),
+        ({"grade": 0.5, "judge_score": vary, "llm_judge": vary, "quality": [1, 5, 3, 2]}, "",
+         ["grade", "judge_score", "llm_judge", "quality"]),
         ({"x": 0.5, "z": 0.5}, "--score z --risk x", ["z", "x"]),
         ({"x": 0.5, "z": 5}, "--risk x --scale z=10", ["x", "z"]),
         ({"x": 0.5, "z": 0.5}, "--score z --confidence x", ["z", "x"]),
@@ -186,7 +188,7 @@ def test_ids_that_are_lists_or_of_several_runs(tables):
 
 def test_tasks_of_several_kinds_are_tasks_and_lists_are_none(tables):
     rows = [{"run": f"r{k}", "judge": 0.1 * k, "success": k % 2} for k in range(8)]
-    mixed = [row | {"task": ["x", 3][k // 2 % 2]} for k, row in enumerate(rows)]
+    mixed = [row | {"scenario": ["x", 3][k // 2 % 2]} for k, row in enumerate(rows)]
     assert tables.read(mixed, name="a.jsonl").tasks == ["x", "x", "3", "3"] * 2
     listed = [row | {"task": [k // 2]} for k, row in enumerate(rows)]
     assert tables.read(listed, name="b.jsonl").tasks is None
@@ -246,6 +248,8 @@ def test_times_give_the_order_and_nothing_else(tables):
     assert "--step rows" in tables.refuse(steps(step=["2026-01-01"] * 4))
     assert "--step" in tables.refuse(steps(step=None, time=[1.5, 0.3] * 2))  # maybe durations
     assert "31.03.2026" in tables.refuse(steps(step=None, timestamp=["31.03.2026"] * 4))
+    unstarted = steps(step=[1700000007, 1700000009, 1700000007, None], p=[0.1, 0.2, 0.3, None])
+    assert tables.read(unstarted.assign(run=list("aabc"))).lengths == [2, 1, 0]
     gap = steps(step=None, timestamp=pd.array([1005, None, 2000, 2001], dtype="Int64"))
     assert "row 1" in tables.refuse(gap, name="t.parquet")
 
@@ -281,6 +285,11 @@ def test_words_need_a_map(tables):
     assert runs.outcomes == [1, -1]
     said = tables.refuse(steps(solved=["good", "good", "meh", "meh"]), "--map", "good=1,mhe=0")
     assert "--map 'good=1,meh=?'" in said  # without the misspelt word
+    verdicts = steps(solved=None, result=["PASS", "PASS", "FAIL", "FAIL"])
+    assert "--map PASS=1,FAIL=0" in tables.refuse(verdicts)
+    assert tables.read(verdicts, "--map", "PASS=1,FAIL=0").outcomes == [1, 0]
+    for tool in ([5, 5, 7, 7], ["Oslo", "PASS", "FAIL", "FAIL"]):  # what it answered
+        assert "--outcome" in tables.refuse(verdicts.assign(result=tool))
     runs = tables.read(steps(solved=["Yes", "Yes", "no", "no"]))
     assert runs.outcomes == [1, 0]
     assert "'no' as 0, 'yes' as 1" in runs.said

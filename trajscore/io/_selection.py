@@ -204,9 +204,9 @@ class Selection:
             if step.confidence is not None:
                 stated_field = {"confidence": step.confidence}
             record = {**stated_field, **step.extra, **step.scores}
-            if name is not None:
-                tally.names_of_turns.update(map(str, record))
             path = self.fields.names(record, ("confidence",)).get("confidence")
+            if name is not None or path is None:
+                tally.names_of_turns.update(map(str, record))
             stated = None
             if path:
                 stated = dig(record, path)

@@ -32,12 +32,12 @@ USUAL: dict[str, tuple[str, ...]] = {
     "stop_reason": STOP_FIELDS,
     "error": ERROR_FIELDS,
     "confidence": (
-        "judge_probability", "confidence", "verbal_confidence", "stated_confidence", "score",
-        "prob", "probability", "forecast", "p",
+        "judge_probability", "confidence", "verbal_confidence", "stated_confidence",
+        "self_confidence", "score", "prob", "probability", "forecast", "p",
     ),
     "task": (
         "task_id", "task", "doc_id", "instance_id", "test_idx", "test_id", "case_id",
-        "test_case_id", "question_id", "example_id",
+        "test_case_id", "question_id", "example_id", "scenario", "scenario_id",
     ),
     "trial": ("trial",),
     "actor": ("actor", "role", "source"),
@@ -54,10 +54,17 @@ USUAL: dict[str, tuple[str, ...]] = {
 """The usual names of each part, the most specific first; "runId" is the same as "run_id"."""
 
 SCORES = (
-    *USUAL["confidence"], "value", "judge", "verbal", "token_probability", "entropy_confidence",
-    "action_token_probability", "action_entropy_confidence",
+    *USUAL["confidence"], "value", "judge", "judge_score", "llm_judge", "grade", "quality",
+    "verbal", "token_probability", "entropy_confidence", "action_token_probability",
+    "action_entropy_confidence",
 )  # fmt: skip
-"""The usual names of predictors in tables: of confidences, and those that this package writes."""
+"""The usual names of predictors: of confidences, of judgements, and those that we write.
+
+Columns of tables with these names are judged; of logs only confidences, and others are asked for.
+"""
+
+OUTCOMES_IN_WORDS = ("result",)
+"""Names of columns that are outcomes if they hold words such as PASS: numbers are of a tool."""
 
 NAMED_PARTS = (
     "steps", "actor", "text", "action", "tool_calls", "observation", "logprobs", "cost", "task",

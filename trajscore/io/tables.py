@@ -13,7 +13,7 @@ import pandas as pd
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import step_places
-from trajscore.core.meanings import bare_name
+from trajscore.core.meanings import bare_name, propose
 from trajscore.core.stops import names_among, stop_columns
 from trajscore.core.storage import check_size
 from trajscore.core.ties import OrdinaryRange
@@ -28,6 +28,7 @@ from trajscore.core.values import (
 )
 from trajscore.io.fields import (
     OF_ONE_RUN,
+    OUTCOMES_IN_WORDS,
     ROWS,
     SCORES,
     USUAL,
@@ -189,6 +190,8 @@ def _check_names(fields: Fields, frame: pd.DataFrame, there: Sequence[Any]) -> N
 def usual_column(frame: pd.DataFrame, part: str) -> Any:
     """Return the column with a usual name of a part; None without one."""
     names = stop_columns(frame) if part == "stop_reason" else usual_names(part, frame.columns)
+    if part == "outcome" and not names:
+        names = [name for name in names_among(OUTCOMES_IN_WORDS, frame) if _are_words(frame[name])]
     if len(names) > 1 and part in _ONE_OF:
         raise ArgumentError(
             f"columns {' and '.join(map(repr, names))} may each be the {PARTS[part]}; name one "
@@ -196,6 +199,13 @@ def usual_column(frame: pd.DataFrame, part: str) -> Any:
             part,
         )
     return next(iter(names), None)
+
+
+def _are_words(column: pd.Series) -> bool:
+    """Tell words that usually mean an outcome, such as PASS and FAIL, from all else."""
+    words = column.dropna()
+    is_text = pd.api.types.infer_dtype(words) == "string"
+    return is_text and "?" not in propose(words.unique()).values()
 
 
 def _missing_parts(parts: list[str], frame: pd.DataFrame, there: Sequence[Any]) -> ArgumentError:

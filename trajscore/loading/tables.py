@@ -104,18 +104,22 @@ def describe_notes(notes: Iterable[Note], options: Mapping[str, str]) -> str:
 def load_table(path: Path, request: LoadRequest) -> Inputs:
     """Load the predictors of a table, or its steps alone if it has no score and needs none."""
     fields = request.fields
+    meanings = check_map(request.outcome_map)
+    check_polarity(fields.outcome, meanings)
+    frame = read_table(path, request.max_size)
+    if frame.empty:
+        raise ValueError("the table has no rows; give at least one step of one run")
     try:
-        return _load_table(path, request, fields)
+        return _load_frame(frame, request, fields)
     except ArgumentError as error:
         if request.needs_scores or fields.scores or error.part != "scores":
             raise
-    return _load_table(path, request, replace(fields, scores=(NO_SCORE,)))
+    return _load_frame(frame, request, replace(fields, scores=(NO_SCORE,)))
 
 
-def _load_table(path: Path, request: LoadRequest, fields: Fields) -> Inputs:
+def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> Inputs:
     meanings = check_map(request.outcome_map)
-    check_polarity(fields.outcome, meanings)
-    frame, fields, in_table, notes = _read_steps(path, request, fields)
+    frame, fields, in_table, notes = _as_steps(frame, request, fields)
     ids = fields.ids or usual_names("id", frame.columns)[:1]
     has_ids = True
     if not request.needs_scores and _has_row_per_run(frame, fields.step, ids):
@@ -176,7 +180,8 @@ def _load_table(path: Path, request: LoadRequest, fields: Fields) -> Inputs:
             groups = groups.astype(str)
         notes.append(note_on_clusters(group, groups[is_counted]))
     notes = [*note_on_guesses(guessed, first_step, request.first_step), *column_notes, *notes]
-    costs = _costs(frame, joined_ids(frame, chosen.ids), X)
+    costs, cost_notes = _costs(frame, joined_ids(frame, chosen.ids), X)
+    notes += cost_notes
     return Inputs(
         X,
         y,
@@ -189,20 +194,17 @@ def _load_table(path: Path, request: LoadRequest, fields: Fields) -> Inputs:
     )
 
 
-def _read_steps(
-    path: Path, request: LoadRequest, fields: Fields
+def _as_steps(
+    frame: pd.DataFrame, request: LoadRequest, fields: Fields
 ) -> tuple[pd.DataFrame, Fields, list[Any], list[Note]]:
-    """Return a table with one row a step, its names, the columns of the file, and notes."""
-    frame = read_table(path, request.max_size)
-    if frame.empty:
-        raise ValueError("the table has no rows; give at least one step of one run")
+    """Return a table with one row a step, its names, the columns of the files, and notes."""
+    columns = list(frame.columns)
     frame, fields, wide_notes = as_long(frame, fields)
-    columns = {*frame.columns, "stop_reason"}
     frame, fields, join_notes = join_outcomes(
         frame, fields, request.outcomes, request.rule, request.max_size
     )
-    in_table = [name for name in frame.columns if name in columns]
-    return frame, fields, in_table, [*wide_notes, *join_notes]
+    of_outcomes = [name for name in ("stop_reason",) if name in frame and name not in columns]
+    return frame, fields, [*columns, *of_outcomes], [*wide_notes, *join_notes]
 
 
 def _has_row_per_run(frame: pd.DataFrame, step: str | None, ids: Sequence[str]) -> bool:
@@ -232,17 +234,28 @@ def check_by(by: Sequence[str], columns: Sequence[Any]) -> None:
             raise ArgumentError(f"{{argument}}: {unknown_name('column', name, columns)}", "by")
 
 
-def _costs(frame: pd.DataFrame, ids: pd.Series, X: TrajectoryArray) -> dict[str, NDArray[Any]]:
-    """What each run cost: of a column that says the same at each step that, else the sum."""
+def _costs(
+    frame: pd.DataFrame, ids: pd.Series, X: TrajectoryArray
+) -> tuple[dict[str, NDArray[Any]], list[str]]:
+    """Return what each run cost, and say how a column that does not vary within runs was read.
+
+    Where runs differ, such a column holds what a run cost; the same number in all runs is of steps.
+    """
     costs = {}
+    notes = []
     for part in COSTS:
         for name in usual_names(part, frame.columns)[:1]:
-            runs = parse_numbers(frame[name]).groupby(ids)
+            numbers = parse_numbers(frame[name])
+            runs = numbers.groupby(ids)
             totals = runs.sum(min_count=1)
-            if runs.nunique(dropna=False).max() == 1:
-                totals = runs.first()
+            if runs.nunique(dropna=False).max() == 1 < runs.size().max():
+                how = "in all runs, added up over the steps"
+                if numbers.min() < numbers.max():
+                    totals = runs.first()
+                    how = "a run, which counts once"
+                notes.append(f"{part}: column {name!r} has one number {how}")
             costs[part] = totals.reindex(X.ids).to_numpy(dtype=np.float64)
-    return costs
+    return costs, notes
 
 
 # ------------------------------------------------------------------ notes
