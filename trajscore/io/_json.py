@@ -16,6 +16,9 @@ from typing import Any, NoReturn, TextIO
 from trajscore.core.plain import parse_integer, unique_keys
 from trajscore.io.vocabulary import whole_text
 
+Item = tuple[str | None, int | None, Any]
+"""A field's name, a number in a list, and a value."""
+
 _CHUNK = 1 << 18
 # The longest thing that may be cut off without being a string: a surrogate pair, -Infinity.
 _LONGEST_LITERAL = 16
@@ -61,7 +64,7 @@ class JsonScanner:
         self._ended = False
         self._index: int | None = None  # of the run that is being read
 
-    def items(self, streamed: Collection[str]) -> Iterator[tuple[str | None, int | None, Any]]:
+    def items(self, streamed: Collection[str]) -> Iterator[Item]:
         """Yield ``(None, k, item)`` of a list; of an object, ``(key, None, value)``.
 
         Of a field that is `streamed`, its items, ``(key, k, item)``, unless it is empty.
@@ -79,13 +82,13 @@ class JsonScanner:
         if self._peek():
             self._fail("something follows the end of the JSON text")
 
-    def texts(self) -> Iterator[tuple[int, Any]]:
+    def texts(self) -> Iterator[Item]:
         """Yield each of several texts that follow one another, as a console prints them."""
         while self._peek():
             self._index = 0 if self._index is None else self._index + 1
-            yield self._index, self._value()
+            yield None, self._index, self._value()
 
-    def _object(self, streamed: Collection[str]) -> Iterator[tuple[str | None, int | None, Any]]:
+    def _object(self, streamed: Collection[str]) -> Iterator[Item]:
         keys = set()
         for _ in self._members("}"):
             if self._peek() != '"':

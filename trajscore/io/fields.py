@@ -85,9 +85,6 @@ WITHIN = (
 )  # fmt: skip
 """Objects within a record whose fields are searched too."""
 
-_WITHIN = frozenset(WITHIN)
-
-
 OF_ONE_RUN = {"model", "model_name", "trial", "attempt", "seed", "repetition", "rollout"}
 """Fields that have one value in a run, unless its id is that of several."""
 
@@ -248,19 +245,13 @@ _SEARCHED_WITHIN = ("outcome", "stop_reason", "confidence", "task")
 def _owners(record: Mapping[str, Any], depth: int = 2) -> Iterator[tuple[str, Any]]:
     """Yield a record, and the objects within it whose fields are searched too, by their paths."""
     yield "", record
-    if not depth or _WITHIN.isdisjoint(record):
-        return
-    for name in WITHIN:
+    for name in WITHIN if depth else ():
         if isinstance(inner := record.get(name), dict):
-            yield from (
-                (f"{name}.{path}", inner_record) for path, inner_record in _owners(inner, depth - 1)
-            )
+            yield from ((f"{name}.{path}", owner) for path, owner in _owners(inner, depth - 1))
 
 
 def _path_within(record: Mapping[str, Any], part: str) -> str | None:
     """Return the path of a part within an object of a record, such as ``metadata.success``."""
-    if _WITHIN.isdisjoint(record):
-        return None
     owners = sorted(_owners(record), key=lambda owner: owner[0].count("."))[1:]
     for path, inner in owners:
         for key in _names_by_part(tuple(inner))[part]:

@@ -151,7 +151,7 @@ def choose_columns(
     chosen = replace(fields, **names)
     outcome = bare_name(str(chosen.outcome), columns)
     for name in (*chosen.ids, outcome):
-        if _holds_objects(frame[name]):
+        if holds_objects(frame[name]):
             raise ValueError(
                 f"column {name!r} holds a list or an object; give one value a run, in pandas "
                 f"df.explode([{name!r}, ...]) with the other lists"
@@ -250,15 +250,15 @@ def _listed(names: Sequence[Any]) -> str:
     return ", ".join(map(str, names[:_MOST_NAMED])) + more
 
 
-def _holds_objects(column: pd.Series) -> bool:
-    is_object = column.dtype.kind == "O"
-    return bool(is_object and column.map(lambda value: isinstance(value, (list, dict))).any())
+def holds_objects(column: pd.Series) -> bool:
+    """Tell a column with lists or objects."""
+    return column.dtype == object and not column.map(pd.api.types.is_hashable).all()
 
 
 def _refuse_several_runs(frame: pd.DataFrame, ids: Sequence[str]) -> None:
     """Ask about runs that have several models or trials, where nobody named the id."""
     for name in frame.columns:
-        if name not in OF_ONE_RUN or name in ids or _holds_objects(frame[name]):
+        if name not in OF_ONE_RUN or name in ids or holds_objects(frame[name]):
             continue
         counts = frame.groupby(list(ids), sort=False)[name].nunique()
         if (counts > 1).any():
@@ -270,7 +270,7 @@ def unused_columns(frame: pd.DataFrame, chosen: Fields) -> tuple[list[Any], list
     outcome = bare_name(chosen.outcome or "", frame.columns)
     taken = {*chosen.ids, chosen.step, outcome, chosen.stop_reason, chosen.group, *chosen.scores}
     taken |= {name for part in USUAL for name in usual_names(part, frame.columns)}
-    taken |= {*stop_columns(frame), *OF_ONE_RUN}
+    taken |= OF_ONE_RUN
     unused = [name for name in frame.columns if name not in taken]
     return unused, list(frame[unused].select_dtypes("number").columns)
 

@@ -40,6 +40,7 @@ from trajscore.io.tables import (
     beyond_unit,
     choose_columns,
     guess_first_step,
+    holds_objects,
     notes_on_trials,
     read_table,
     unused_columns,
@@ -104,8 +105,6 @@ def describe_notes(notes: Iterable[Note], options: Mapping[str, str]) -> str:
 def load_table(path: Path, request: LoadRequest) -> Inputs:
     """Load the predictors of a table, or its steps alone if it has no score and needs none."""
     fields = request.fields
-    meanings = check_map(request.outcome_map)
-    check_polarity(fields.outcome, meanings)
     frame = read_table(path, request.max_size)
     if frame.empty:
         raise ValueError("the table has no rows; give at least one step of one run")
@@ -119,6 +118,7 @@ def load_table(path: Path, request: LoadRequest) -> Inputs:
 
 def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> Inputs:
     meanings = check_map(request.outcome_map)
+    check_polarity(fields.outcome, meanings)
     frame, fields, in_table, notes = _as_steps(frame, request, fields)
     ids = fields.ids or usual_names("id", frame.columns)[:1]
     has_ids = True
@@ -218,7 +218,7 @@ def task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
     """Return the column of tasks, if every run is of one, and there are several."""
     keys = [frame[name] for name in chosen.ids]
     for name in usual_names("task", frame.columns):
-        if frame[name].dtype == object and not frame[name].map(pd.api.types.is_hashable).all():
+        if holds_objects(frame[name]):
             continue
         codes = pd.Series(pd.factorize(frame[name])[0], index=frame.index)
         is_of_run = (codes == codes.groupby(keys).transform("first")).all()
