@@ -326,6 +326,6 @@ def test_stop_reasons(tables):
     rule = ("--stop", "max_steps=informative,stepz=excluded")
     runs = tables.read(table, "--stop-reason", "why", *rule)
     assert runs.stop_kind[1] == "informative"
-    assert "--stop: no run was stopped by 'stepz'" in runs.said
+    assert "--stop stepz=excluded: no run was stopped by" in runs.said
     assert "done, max_steps" in runs.said
     assert "--stop-reason" in tables.read(steps(), *rule).said

@@ -14,7 +14,6 @@ from json.decoder import JSONDecodeError
 from typing import Any, NoReturn, TextIO
 
 from trajscore.core.plain import parse_integer, unique_keys
-from trajscore.io.vocabulary import whole_text
 
 Item = tuple[str | None, int | None, Any]
 """A field's name, a number in a list, and a value."""
@@ -38,17 +37,7 @@ def _whole(value: Any, text: str, *span: int) -> Any:
     """Put "?" for half of a surrogate pair, which JSON allows and no encoding of text does."""
     may_have_halves = any(text.count(escape, *span) for escape in _ESCAPES)
     if may_have_halves:
-        return _without_halves(value)
-    return value
-
-
-def _without_halves(value: Any) -> Any:
-    if isinstance(value, str):
-        return whole_text(value)
-    if isinstance(value, list):
-        return list(map(_without_halves, value))
-    if isinstance(value, dict):
-        return {whole_text(key): _without_halves(inner) for key, inner in value.items()}
+        return json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
     return value
 
 

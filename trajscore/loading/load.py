@@ -120,7 +120,7 @@ def _load_log(
     tally = stream.findings.tally
     stated = _stated_name(tally)
     predictors = _predictors(log, lost, request, tally, stated, notes)
-    notes += map(ArgumentError, stream.findings.notes())
+    notes += stream.findings.notes()
     excluded = [run.reason for run in log.left_out if run.kind == EXCLUDED]
     notes += notes_on_rule(request.rule, [*(run.stop_reason for run in log), *excluded])
     if stated not in dict(fields.scales):
@@ -182,7 +182,7 @@ def _predictors(
         if judgements:
             name = judgements[0]
             text += f"; to judge field {name!r} of turns, pass {{argument:confidence={name}}}"
-        notes.append(ArgumentError(text))
+        notes.append(text)
         predictors = _confidences_of_risks(log, lost, request.embedder or "char", notes)
     elif not predictors:
         steps = StepConfidence().fit_transform([*log, *lost])
@@ -219,8 +219,8 @@ def _confidences(
         elif share:
             text = f"{frequency}; too few runs have it at every turn"
             if missing is not None and is_enough_filled:
-                text += " ({argument} uses the value before)"
-            too_rare.append(ArgumentError(text, "missing", "ffill"))
+                text += " ({argument:missing=ffill} uses the value before)"
+            too_rare.append(text)
     return predictors, notes + too_rare
 
 
@@ -233,8 +233,7 @@ def _note_on_scale(runs: io.Runs, stated: str) -> list[Note]:
         return []
     count = number_of(int(unread.sum()), "stated confidence")
     top = 100 if (percent > 0.1).any() else 10
-    text = f"{count} not read; pass {{argument}}, if {top} means certainty"
-    return [ArgumentError(text, "scales", f"{stated}={top}")]
+    return [f"{count} not read; pass {{argument:scales={stated}={top}}}, if {top} means certainty"]
 
 
 def _confidences_of_risks(

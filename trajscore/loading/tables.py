@@ -46,15 +46,15 @@ from trajscore.io.tables import (
     unused_columns,
     with_scales,
 )
-from trajscore.io.wide_tables import as_long
+from trajscore.io.wide_tables import as_long, has_row_per_run
 
 NO_SCORE = ""
 """The name of the predictor that has steps and no values, where a file holds no score."""
 
 COSTS = ("cost", "tokens")
 
-Note = str | ArgumentError
-"""A sentence, or one that names an argument, which a command line knows as an option."""
+Note = str
+"""A sentence; it names arguments as `ArgumentError` does, which a command line knows as options."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,7 @@ class Inputs:
 
 def describe_notes(notes: Iterable[Note], options: Mapping[str, str]) -> str:
     """Return a note a line, with options for the arguments that have one."""
-    errors = (ArgumentError(note) if isinstance(note, str) else note for note in notes)
-    return visible("\n".join(error.in_options(options) for error in errors))
+    return visible("\n".join(ArgumentError(note).in_options(options) for note in notes))
 
 
 def load_table(path: Path, request: LoadRequest) -> Inputs:
@@ -122,7 +121,8 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
     frame, fields, in_table, notes = _as_steps(frame, request, fields)
     ids = fields.ids or usual_names("id", frame.columns)[:1]
     has_ids = True
-    if not request.needs_scores and _has_row_per_run(frame, fields.step, ids):
+    has_steps = fields.step is not None or usual_names("step", frame.columns)
+    if not request.needs_scores and not has_steps and has_row_per_run(frame, ids):
         notes.append("no column has steps, so each row is a run of one step")
         has_ids = bool(ids)
         if not has_ids:
@@ -169,7 +169,7 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
     column_notes: list[Note] = []
     if "scores" in guessed:
         X, leaks = without_leaky_columns(X, y, is_counted)
-        column_notes += map(ArgumentError, leaks)
+        column_notes += leaks
         guessed["scores"] = X.channels or ()
     column_notes += note_on_unused(frame.drop(columns=per_run), chosen)
     column_notes += _notes_on_scales(frame, chosen, X.channels or ())
@@ -205,13 +205,6 @@ def _as_steps(
     )
     of_outcomes = [name for name in ("stop_reason",) if name in frame and name not in columns]
     return frame, fields, [*columns, *of_outcomes], [*wide_notes, *join_notes]
-
-
-def _has_row_per_run(frame: pd.DataFrame, step: str | None, ids: Sequence[str]) -> bool:
-    """Whether a table has no column of steps, and no run has two rows."""
-    if step is not None or usual_names("step", frame.columns) or not set(ids) <= set(frame):
-        return False
-    return not ids or not joined_ids(frame, ids).duplicated().any()
 
 
 def task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
@@ -290,12 +283,8 @@ def _notes_on_scales(frame: pd.DataFrame, chosen: Fields, scores: Sequence[str])
     """Name the scores without a scale that look like shares of one."""
     scaled = {*chosen.risks, *dict(chosen.scales)}
     return [
-        ArgumentError(
-            f"column {name!r} has values above 1, which are judged as they are; if one means "
-            f"certainty, such as 100, pass {{argument}}",
-            "scales",
-            f"{name}=100",
-        )
+        f"column {name!r} has values above 1, which are judged as they are; if one means "
+        f"certainty, such as 100, pass {{argument:scales={name}=100}}"
         for name in beyond_unit(frame, [name for name in scores if name not in scaled])
     ]
 
@@ -309,19 +298,18 @@ def note_on_unused(frame: pd.DataFrame, chosen: Fields) -> list[Note]:
     text = f"{number_of(len(unused), 'column')} not used ({names})"
     if not numbers:
         return [text]
-    return [ArgumentError(f"{text}; to judge one, pass {{argument}}", "scores", numbers[0])]
+    return [f"{text}; to judge one, pass {{argument:scores={numbers[0]}}}"]
 
 
 def _notes_on_stops(X: TrajectoryArray, ended: Stops | None, rule: Rule | None) -> list[Note]:
     """Say what stop reasons mean, and which of a rule are in no run."""
     if ended is not None:
         excluded = [name for kind, name in ended.stop_counts if kind == EXCLUDED]
-        notes = map(ArgumentError, notes_on_stops(ended.stop_counts, len(ended.y)))
+        notes = notes_on_stops(ended.stop_counts, len(ended.y))
         return [*notes, *notes_on_rule(rule, [*X.meta["stop_reason"], *excluded])]
     if rule is None:
         return []
-    text = "no column of stop reasons was found; name it with {argument:stop_reason}"
-    return [ArgumentError(f"{{argument}}: {text}", "rule")]
+    return ["no column of stop reasons was found; name it with {argument:stop_reason}"]
 
 
 def notes_on_rule(rule: Rule | None, reasons: Sequence[Any]) -> list[Note]:
@@ -331,8 +319,8 @@ def notes_on_rule(rule: Rule | None, reasons: Sequence[Any]) -> list[Note]:
     in_runs = normalize_reasons(reasons)
     names = ", ".join(name for name in dict.fromkeys(in_runs.tolist()) if name) or "none"
     return [
-        ArgumentError(f"{{argument}}: no run was stopped by {name!r}; there are: {names}", "rule")
-        for name in rule
+        f"{{argument:rule={name}={meaning}}}: no run was stopped by {name!r}; there are: {names}"
+        for name, meaning in rule.items()
         if normalize_reasons([name])[0] not in in_runs
     ]
 
