@@ -50,16 +50,12 @@ def test_a_folder_of_parquet_files_is_one_table(tables, tmp_path):
 
 
 def test_what_separates_columns(tables):
-    wrong = []
     for text, p in [
         *((CSV.replace(",", sep), [0.5, 0.25]) for sep in ";\t|"),
         ("\ufeff" + CSV, [0.5, 0.25]),
         (CSV.replace("a,", "a;b,"), [0.5, 0.25]),
     ]:
-        found = list(tables.read(text).predictors.values())
-        if found != [p]:
-            wrong.append((text, found))
-    assert wrong == []
+        assert list(tables.read(text).predictors.values()) == [p], text
 
 
 def test_ids_that_begin_with_zeros_are_text(tables):
@@ -73,7 +69,6 @@ def test_decimal_commas_are_refused(tables):
 
 
 def test_files_that_are_not_tables(tables, tmp_path):
-    not_read = []
     for name, data, named in [
         ("t.csv", "", "is empty"),
         ("t.csv", "run,p\na,0.5\nb,0.5,7,8\n", "cannot be read as a table"),
@@ -93,9 +88,8 @@ def test_files_that_are_not_tables(tables, tmp_path):
         path = tmp_path / name
         path.write_bytes(data.encode() if isinstance(data, str) else data)
         said = tables.refusal(path)
-        if named not in said or (name not in said and "no rows" not in named):
-            not_read.append((name, data, said))
-    assert not_read == []
+        assert named in said, (name, data)
+        assert name in said or "no rows" in named, (name, data)
     assert "none.csv does not exist" in tables.refusal(tmp_path / "none.csv")
     (tmp_path / "empty").mkdir()
     assert "empty" in tables.refusal(tmp_path / "empty")
@@ -119,7 +113,7 @@ def test_a_pipe_is_refused(tables, tmp_path):
 
 
 def test_which_columns_are_predictors(tables):
-    vary, wrong = [0.1, 0.2, 0.3, 0.4], []
+    vary = [0.1, 0.2, 0.3, 0.4]
     for columns, options, expected in [
         ({"p": 0.5, "x": vary}, "", ["p"]),
         ({"judge": 0.5, "x": vary, "Confidence": vary, "score": [1, 5, 3, 2]}, "",
@@ -133,9 +127,7 @@ def test_which_columns_are_predictors(tables):
     ]:  # fmt: skip
         table = steps(**{"p": None} | columns)
         found = list(tables.read(table, *options.split()).predictors)
-        if sorted(found) != sorted(expected):
-            wrong.append((columns, options, found))
-    assert wrong == []
+        assert sorted(found) == sorted(expected), (columns, options)
     said = tables.read(steps(x=vary, n=[1, 2, 3, 4], cost=vary, word="w")).said
     assert "3 columns not used (x, n, word); to judge one, pass --score x" in said
     said = tables.refuse(steps(p=None, x=vary, n=[1, 2, 3, 4]))
@@ -231,7 +223,7 @@ def test_words_among_numbers(tables):
 
 
 def test_times_give_the_order_and_nothing_else(tables):
-    p, wrong = [0.1, 0.2, 0.3, 0.4], []
+    p = [0.1, 0.2, 0.3, 0.4]
     for name, times, order in [
         ("timestamp", ["2026-01-01T00:00:05+00:00", "2026-01-01T00:00:01+00:00"], [1, 0]),
         ("created_at", [1767225605.5, 1767225601.25], [1, 0]),
@@ -240,9 +232,8 @@ def test_times_give_the_order_and_nothing_else(tables):
         ("ts", [17.5, 18], [0, 1]),
     ]:
         runs = tables.read(steps(**{"step": None, "p": p, name: times * 2}))
-        if runs.predictors["p"] != [p[k] for k in (*order, *(2 + k for k in order))]:
-            wrong.append((name, times, runs.predictors))
-    assert wrong == []
+        expected = [p[k] for k in (*order, *(2 + k for k in order))]
+        assert runs.predictors["p"] == expected, (name, times)
     runs = tables.read(steps(p=p, step=[9, 9, 9, 9]), "--step", "rows")
     assert runs.predictors["p"] == p
     assert "--step rows" in tables.refuse(steps(step=["2026-01-01"] * 4))

@@ -83,13 +83,13 @@ def join_outcomes(
             f"({examples(table)}); name the column of run ids that both have with {{argument:id}}",
             "outcomes",
         )
-    outcomes = [table.get(run, {}).get("outcome") for run in ids]
+    rows = [table.get(run, {}) for run in ids]
     column = f"{table.column} of the table of outcomes"
     if table.column not in frame:
         column = table.column
-    frame = frame.assign(**{column: outcomes})
+    frame = frame.assign(**{column: [row.get("outcome") for row in rows]})
     if any("stop_reason" in row for row in table.values()):
-        frame = frame.assign(stop_reason=[table.get(run, {}).get("stop_reason") for run in ids])
+        frame = frame.assign(stop_reason=[row.get("stop_reason") for row in rows])
     notes = tuple(unmatched(len(table.keys() - runs), n_missing))
     return frame, replace(names, outcome="not " * table.is_turned + column), notes
 

@@ -343,11 +343,14 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
                 "scales",
             )
     for name in fields.scores:
-        texts = frame[name].astype(str) if frame[name].dtype.kind in "OUT" else pd.Series(dtype=str)
-        if name not in changed and texts.str.endswith("%").any():
-            row = int(np.argmax(texts.str.endswith("%")))
+        cells = frame[name]
+        if name in changed or cells.dtype.kind not in "OUT":
+            continue
+        is_percent = cells.astype(str).str.endswith("%")
+        if is_percent.any():
+            row = int(np.argmax(is_percent))
             raise ArgumentError(
-                f"row {row}: column {name!r} has {texts.iloc[row]!r}, not a number; "
+                f"row {row}: column {name!r} has {str(cells.iloc[row])!r}, not a number; "
                 f"pass {{argument}}",
                 "scales",
                 f"{name}=100",
