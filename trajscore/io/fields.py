@@ -171,7 +171,6 @@ class Fields:
     observation: str | None = None
     logprobs: str | None = None
     cost: str | None = None
-    tokens: str | None = None
     steps: str | None = None
 
     def over(self, other: Fields) -> Fields:

@@ -78,11 +78,13 @@ def _read_csv(path: Path, usual: str, max_size: int | None) -> pd.DataFrame:
     with open_text(path, max_size, newline="") as file:
         first = file.readline()
     sep = usual if usual in first else next((sep for sep in ";\t|," if sep in first), usual)
-    with open_text(path, max_size, newline="") as file:
-        texts = _names_with_zeros(pd.read_csv(file, sep=sep, nrows=_HEAD, dtype=str))
-    with open_text(path, max_size, newline="") as file:
-        dtype = dict.fromkeys(texts, str)
-        return from_csv(pd.read_csv(file, sep=sep, dtype=dtype, low_memory=False))
+
+    def read(**how: Any) -> pd.DataFrame:
+        with open_text(path, max_size, newline="") as file:
+            return pd.read_csv(file, sep=sep, **how)
+
+    texts = _names_with_zeros(read(nrows=_HEAD, dtype=str))
+    return from_csv(read(dtype=dict.fromkeys(texts, str), low_memory=False))
 
 
 def _names_with_zeros(head: pd.DataFrame) -> list[str]:
@@ -144,11 +146,10 @@ def choose_columns(
     missing = [part for part, name in usual.items() if name is None and part != "stop_reason"]
     if missing:
         raise _missing_parts(missing, frame, there)
+    chosen = replace(fields, **usual)
     guessed: dict[str, tuple[str, ...]] = {
         part: (str(name),) for part, name in usual.items() if name is not None
     }
-    names: dict[str, Any] = {part: name for part, (name,) in guessed.items()}
-    chosen = replace(fields, **names)
     outcome = bare_name(str(chosen.outcome), columns)
     for name in (*chosen.ids, outcome):
         if holds_objects(frame[name]):
