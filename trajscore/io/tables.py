@@ -343,10 +343,8 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
                 f"{scale:g}; correct it, or give the value that means certainty with {{argument}}",
                 "scales",
             )
-    for name in fields.scores:
-        cells = frame[name]
-        if name in changed or cells.dtype.kind not in "OUT":
-            continue
+    unscaled = frame[[name for name in fields.scores if name not in changed]]
+    for name, cells in unscaled.select_dtypes(["object", "string", "category"]).items():
         is_percent = cells.astype(str).str.endswith("%")
         if is_percent.any():
             row = int(np.argmax(is_percent))
