@@ -49,7 +49,7 @@ def test_options_of_logs(logs, tmp_path):
     del cut[3]["success"]
     runs = logs.read(cut, "--stop", "lost=informative,x=excluded", name="log.jsonl")
     assert runs.stop_kind[3] == "informative"
-    assert "--stop: no run was stopped by 'x'" in runs.said
+    assert "--stop x=excluded: no run was stopped by 'x'" in runs.said
     team = [{**run, "messages": [{"role": "Surfer", "content": "Confidence: 60%"}]} for run in log]
     runs = logs.read(team, "--role", "Surfer=agent", name="log.jsonl")
     assert runs.predictors == {"verbal": [0.6] * 4}
@@ -57,7 +57,7 @@ def test_options_of_logs(logs, tmp_path):
     assert logs.read(tasks, name="log.jsonl").tasks == ["0", "0", "1", "1"]
     turns = [run | {"messages": [run["messages"][0] | {"judge": 0.25}]} for run in log]
     runs = logs.read(turns, "--confidence", "judge", name="log.jsonl")
-    assert [0.25] * 4 in runs.predictors.values()
+    assert runs.predictors == {"judge": [0.25] * 4}
 
 
 def test_the_parts_of_any_json_are_named(logs):

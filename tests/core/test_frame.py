@@ -167,6 +167,8 @@ def test_something_that_is_no_dataframe():
     for df, words in (([1, 2, 3], "list"), ("x.csv", r"read_csv\('x.csv'\)")):
         with pytest.raises(TypeError, match=words):
             read(df)
+    with pytest.raises(TypeError, match=r"no group; .* meta.* X.meta\[NAME\]"):
+        read(table(), group="task")
 
 
 BAD = [

@@ -41,7 +41,6 @@ def test_the_most_telling_name_counts_and_the_others_are_kept(lines):
 
 
 def test_where_an_outcome_may_stand(chats):
-    wrong = []
     for fields, named, outcome in [
         ({"isSuccess": True}, None, 1),
         ({"metadata": {"passed": 0}}, None, 0),
@@ -68,9 +67,7 @@ def test_where_an_outcome_may_stand(chats):
         ({"not failed": 1}, "not failed", 1),
     ]:
         (run,) = chats(fields, outcome=named)
-        if run.outcome != outcome:
-            wrong.append((fields, named, run.outcome))
-    assert wrong == []
+        assert run.outcome == outcome, (fields, named)
     for path in ("a.2", "a.-3", "a.b", "b.c"):
         with pytest.raises(ValueError, match="outcome"):
             chats({"a": [0, 1]}, outcome=path)
@@ -79,19 +76,16 @@ def test_where_an_outcome_may_stand(chats):
 def test_what_an_outcome_may_be(chats):
     values = [True, 0, -1, None, 0.5, "1", " Yes", "no", "x", 2, [1], {"value": 1}]
     outcomes = [1, 0, -1, -1, 0.5, 1, 1, 0, None, None, None, 1]
-    wrong = []
     for value, outcome in zip(values, outcomes, strict=True):
         if outcome is None:
             with pytest.raises(ValueError, match="outcome"):
                 chats({"outcome": value}, {"outcome": 1})
             continue
         run, *_ = chats({"outcome": value}, {"outcome": 1})
-        wrong += [(value, run.outcome)] if run.outcome != outcome else []
-    assert wrong == []
+        assert run.outcome == outcome, value
 
 
 def test_stop_reasons(chats):
-    wrong = []
     for fields, named, reason in [
         ({"exit_status": "cut"}, None, "cut"),
         ({"stop_reason": "done", "exit_status": "cut"}, None, "done"),
@@ -102,9 +96,7 @@ def test_stop_reasons(chats):
         ({}, None, None),
     ]:
         (run,) = chats(fields, stop_reason=named)
-        if run.stop_reason != reason:
-            wrong.append((fields, named, run.stop_reason))
-    assert wrong == []
+        assert run.stop_reason == reason, (fields, named)
 
 
 def test_ids_of_several_fields(chats, lines):

@@ -78,7 +78,6 @@ def test_several_outcomes_of_a_run(log):
 
 
 def test_confidences_of_turns(write):
-    wrong = []
     for fields, name, confidence in [
         ({"confidence": 0.5}, None, 0.5),
         ({"score": "70%"}, None, 0.7),
@@ -98,9 +97,7 @@ def test_confidences_of_turns(write):
         user = {"role": "user", "content": "y", "score": 0.5}
         (run,) = io.read_runs(write("a.json", [{"id": "a", "messages": [user, turn]}]),
                               confidence=name)  # fmt: skip
-        if [step.confidence for step in run.steps] != [None, confidence]:
-            wrong.append((fields, name, run.steps[1].confidence))
-    assert wrong == []
+        assert [step.confidence for step in run.steps] == [None, confidence], (fields, name)
     turn = {"role": "assistant", "content": "x", "judge": {"p": 0.25}, "risk": 0.5}
     path = write("a.json", [{"id": "a", "messages": [turn, {**turn, "judge": None}]}])
     (run,) = io.read_runs(path, confidence="judge.p")
@@ -184,7 +181,6 @@ def test_users_of_several_names_are_asked_about(write):
 
 def test_what_was_not_understood_is_counted(write):
     turn = {"role": "assistant", "content": "Hello"}
-    wrong = []
     for message, note in [
         ({"role": "assistant", "content": ""}, "1 turn without any content"),
         ({"role": "user", "content": {"value": "x"}}, "1 turn with content of an unknown form"),
@@ -196,9 +192,7 @@ def test_what_was_not_understood_is_counted(write):
         ({"role": "user", "content": {"text": "x"}}, None),
     ]:
         notes = io.read_runs(write("a.json", [{"messages": [message, turn]}])).notes
-        if [one[: len(note or "")] for one in notes] != [note] * (note is not None):
-            wrong.append((message, notes))
-    assert wrong == []
+        assert [one[: len(note or "")] for one in notes] == [note] * (note is not None), message
     twice = [{"messages": [{"role": "critic", "content": "x"}, {"role": "assistant",
               "content": ""}, turn]}] * 2  # fmt: skip
     notes = "; ".join(io.read_runs(write("b.json", twice)).notes)

@@ -50,16 +50,12 @@ def test_a_folder_of_parquet_files_is_one_table(tables, tmp_path):
 
 
 def test_what_separates_columns(tables):
-    wrong = []
     for text, p in [
         *((CSV.replace(",", sep), [0.5, 0.25]) for sep in ";\t|"),
         ("\ufeff" + CSV, [0.5, 0.25]),
         (CSV.replace("a,", "a;b,"), [0.5, 0.25]),
     ]:
-        found = list(tables.read(text).predictors.values())
-        if found != [p]:
-            wrong.append((text, found))
-    assert wrong == []
+        assert list(tables.read(text).predictors.values()) == [p], text
 
 
 def test_ids_that_begin_with_zeros_are_text(tables):
@@ -73,7 +69,6 @@ def test_decimal_commas_are_refused(tables):
 
 
 def test_files_that_are_not_tables(tables, tmp_path):
-    not_read = []
     for name, data, named in [
         ("t.csv", "", "is empty"),
         ("t.csv", "run,p\na,0.5\nb,0.5,7,8\n", "cannot be read as a table"),
@@ -93,9 +88,8 @@ def test_files_that_are_not_tables(tables, tmp_path):
         path = tmp_path / name
         path.write_bytes(data.encode() if isinstance(data, str) else data)
         said = tables.refusal(path)
-        if named not in said or (name not in said and "no rows" not in named):
-            not_read.append((name, data, said))
-    assert not_read == []
+        assert named in said, (name, data)
+        assert name in said or "no rows" in named, (name, data)
     assert "none.csv does not exist" in tables.refusal(tmp_path / "none.csv")
     (tmp_path / "empty").mkdir()
     assert "empty" in tables.refusal(tmp_path / "empty")
@@ -119,11 +113,13 @@ def test_a_pipe_is_refused(tables, tmp_path):
 
 
 def test_which_columns_are_predictors(tables):
-    vary, wrong = [0.1, 0.2, 0.3, 0.4], []
+    vary = [0.1, 0.2, 0.3, 0.4]
     for columns, options, expected in [
         ({"p": 0.5, "x": vary}, "", ["p"]),
         ({"judge": 0.5, "x": vary, "Confidence": vary, "score": [1, 5, 3, 2]}, "",
          ["judge", "Confidence", "score"]),
+        ({"grade": 0.5, "judge_score": vary, "llm_judge": vary, "quality": [1, 5, 3, 2]}, "",
+         ["grade", "judge_score", "llm_judge", "quality"]),
         ({"x": 0.5, "z": 0.5}, "--score z --risk x", ["z", "x"]),
         ({"x": 0.5, "z": 5}, "--risk x --scale z=10", ["x", "z"]),
         ({"x": 0.5, "z": 0.5}, "--score z --confidence x", ["z", "x"]),
@@ -131,9 +127,7 @@ def test_which_columns_are_predictors(tables):
     ]:  # fmt: skip
         table = steps(**{"p": None} | columns)
         found = list(tables.read(table, *options.split()).predictors)
-        if sorted(found) != sorted(expected):
-            wrong.append((columns, options, found))
-    assert wrong == []
+        assert sorted(found) == sorted(expected), (columns, options)
     said = tables.read(steps(x=vary, n=[1, 2, 3, 4], cost=vary, word="w")).said
     assert "3 columns not used (x, n, word); to judge one, pass --score x" in said
     said = tables.refuse(steps(p=None, x=vary, n=[1, 2, 3, 4]))
@@ -186,7 +180,7 @@ def test_ids_that_are_lists_or_of_several_runs(tables):
 
 def test_tasks_of_several_kinds_are_tasks_and_lists_are_none(tables):
     rows = [{"run": f"r{k}", "judge": 0.1 * k, "success": k % 2} for k in range(8)]
-    mixed = [row | {"task": ["x", 3][k // 2 % 2]} for k, row in enumerate(rows)]
+    mixed = [row | {"scenario": ["x", 3][k // 2 % 2]} for k, row in enumerate(rows)]
     assert tables.read(mixed, name="a.jsonl").tasks == ["x", "x", "3", "3"] * 2
     listed = [row | {"task": [k // 2]} for k, row in enumerate(rows)]
     assert tables.read(listed, name="b.jsonl").tasks is None
@@ -229,7 +223,7 @@ def test_words_among_numbers(tables):
 
 
 def test_times_give_the_order_and_nothing_else(tables):
-    p, wrong = [0.1, 0.2, 0.3, 0.4], []
+    p = [0.1, 0.2, 0.3, 0.4]
     for name, times, order in [
         ("timestamp", ["2026-01-01T00:00:05+00:00", "2026-01-01T00:00:01+00:00"], [1, 0]),
         ("created_at", [1767225605.5, 1767225601.25], [1, 0]),
@@ -238,14 +232,15 @@ def test_times_give_the_order_and_nothing_else(tables):
         ("ts", [17.5, 18], [0, 1]),
     ]:
         runs = tables.read(steps(**{"step": None, "p": p, name: times * 2}))
-        if runs.predictors["p"] != [p[k] for k in (*order, *(2 + k for k in order))]:
-            wrong.append((name, times, runs.predictors))
-    assert wrong == []
+        expected = [p[k] for k in (*order, *(2 + k for k in order))]
+        assert runs.predictors["p"] == expected, (name, times)
     runs = tables.read(steps(p=p, step=[9, 9, 9, 9]), "--step", "rows")
     assert runs.predictors["p"] == p
     assert "--step rows" in tables.refuse(steps(step=["2026-01-01"] * 4))
     assert "--step" in tables.refuse(steps(step=None, time=[1.5, 0.3] * 2))  # maybe durations
     assert "31.03.2026" in tables.refuse(steps(step=None, timestamp=["31.03.2026"] * 4))
+    unstarted = steps(step=[1700000007, 1700000009, 1700000007, None], p=[0.1, 0.2, 0.3, None])
+    assert tables.read(unstarted.assign(run=list("aabc"))).lengths == [2, 1, 0]
     gap = steps(step=None, timestamp=pd.array([1005, None, 2000, 2001], dtype="Int64"))
     assert "row 1" in tables.refuse(gap, name="t.parquet")
 
@@ -281,6 +276,11 @@ def test_words_need_a_map(tables):
     assert runs.outcomes == [1, -1]
     said = tables.refuse(steps(solved=["good", "good", "meh", "meh"]), "--map", "good=1,mhe=0")
     assert "--map 'good=1,meh=?'" in said  # without the misspelt word
+    verdicts = steps(solved=None, result=["PASS", "PASS", "FAIL", "FAIL"])
+    assert "--map PASS=1,FAIL=0" in tables.refuse(verdicts)
+    assert tables.read(verdicts, "--map", "PASS=1,FAIL=0").outcomes == [1, 0]
+    for tool in ([5, 5, 7, 7], ["Oslo", "PASS", "FAIL", "FAIL"]):  # what it answered
+        assert "--outcome" in tables.refuse(verdicts.assign(result=tool))
     runs = tables.read(steps(solved=["Yes", "Yes", "no", "no"]))
     assert runs.outcomes == [1, 0]
     assert "'no' as 0, 'yes' as 1" in runs.said
@@ -317,6 +317,6 @@ def test_stop_reasons(tables):
     rule = ("--stop", "max_steps=informative,stepz=excluded")
     runs = tables.read(table, "--stop-reason", "why", *rule)
     assert runs.stop_kind[1] == "informative"
-    assert "--stop: no run was stopped by 'stepz'" in runs.said
+    assert "--stop stepz=excluded: no run was stopped by" in runs.said
     assert "done, max_steps" in runs.said
     assert "--stop-reason" in tables.read(steps(), *rule).said

@@ -41,7 +41,6 @@ def test_runs_without_a_value_are_left_out_and_counted(tables):
 
 
 def test_names_of_the_predictors_in_columns(tables):
-    wrong = []
     for column, prefix, name in [
         ("Sure_{}", "Sure_*", "Sure"),
         ("step {}: sure", "step *: sure", "sure"),
@@ -55,9 +54,7 @@ def test_names_of_the_predictors_in_columns(tables):
     ]:
         table = runs_of(**{column.format(k): [0.1 * k, 0.2 * k] for k in (1, 2)})
         found = tables.read(table, "--wide", prefix)
-        if (list(found.predictors), found.lengths) != ([name], [2, 2]):
-            wrong.append((column, prefix, found.predictors))
-    assert wrong == []
+        assert (list(found.predictors), found.lengths) == ([name], [2, 2]), (column, prefix)
     twice = runs_of(a1_p=[1, 2], a2_p=[3, 4], b1_p=[5, 6], b2_p=[7, 8])
     runs = tables.read(twice, "--wide", "a*_p", "--wide", "b*_p")
     assert list(runs.predictors) == ["p", "confidence"]
@@ -96,16 +93,13 @@ def test_lists_of_different_lengths(tables):
 
 
 def test_columns_that_hold_no_lists_of_steps(tables):
-    wrong = []
     for column in [
         ["x", "[1]"], [["a"], ["b"]], [[True], [False]], [[], []], [[0.1, "x"], [0.2]],
         ["[0.1; 0.2]", "[0.3]"], ["0.1, 0.2]", "[0.3]"], [[0.5], 3], [{"a": 1}, [0.5]],
         [[{"p": 1}, 2], [3]], ["2026 03 01", "1.5"], [[None], [None]],
     ]:  # fmt: skip
         runs = tables.read(lists_of(x=column, p=[0.1, 0.2]), name="t.jsonl")
-        if runs.lengths != [1, 1] or runs.predictors != {"p": [0.1, 0.2]}:
-            wrong.append((column, runs.predictors))
-    assert wrong == []
+        assert (runs.lengths, runs.predictors) == ([1, 1], {"p": [0.1, 0.2]}), column
     for part in ("observation", "tool_calls", "logprobs"):
         rows = lists_of(**{part: [[0.5, 0.25], [0.5]]}, p=[[0.1, 0.2], [0.3]])
         assert tables.read(rows, name="t.jsonl").predictors == {"p": [0.1, 0.2, 0.3]}

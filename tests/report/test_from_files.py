@@ -99,13 +99,15 @@ def test_tokens_saved_of_a_log(tmp_path, run):
 
 
 def test_confidences_whose_scale_is_not_known_are_not_read(tmp_path, run):
-    messages = [{"role": "assistant", "content": f"Confidence: {k}"} for k in (1, 2, 3, 4, 5)]
+    turn = {"role": "assistant", "judge": 0.5}
+    messages = [{**turn, "content": f"Confidence: {k}"} for k in (1, 2, 3, 4, 5)]
     runs = [{"id": str(k), "messages": [messages[k % 5]], "success": k % 5 > 2} for k in range(40)]
     log = tmp_path / "log.json"
     log.write_text(json.dumps(runs))
     _, out, _ = run(log, "--calibrator", "none")
     assert "40 stated confidences not read" in out
     assert "pass --scale verbal=10" in out
+    assert "to judge field 'judge' of turns, pass --confidence judge" in out
     _, out, _ = run(log, "--scale", "verbal=5", "--calibrator", "none")
     assert "verbal: in 100% of the agent's turns" in out
     runs[0]["messages"] = [{"role": "assistant", "content": "Confidence: 40"}]
@@ -125,7 +127,7 @@ def test_a_confidence_needs_whole_runs_of_both_outcomes(tmp_path, run):
     log = tmp_path / "log.json"
     log.write_text(json.dumps(runs))
     _, out, _ = run(log, "--calibrator", "none")
-    assert "too few runs have it at every turn" in out
+    assert "no confidence covers enough turns" in out
     assert "in 75% of the agent's turns" in out
     _, out, _ = run(log, "--missing", "ffill", "--calibrator", "none")
     assert "verbal: in 75% of the agent's turns" in out

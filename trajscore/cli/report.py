@@ -295,7 +295,7 @@ def _choose_columns(files: Any, request: LoadRequest) -> tuple[Fields, int, list
         X, leaks = without_leaky_columns(X, y, np.ones(len(y), dtype=bool))
         guessed["scores"] = X.channels or ()
         chosen = replace(chosen, scores=guessed["scores"])
-        notes = [*map(ArgumentError, leaks), *notes]
+        notes = leaks + notes
     first_step = request.first_step
     if first_step is None:
         first_step = guess_first_step(head, chosen)

@@ -171,6 +171,7 @@ class TrajectoryArray(Ragged):
         missing: Missing = "raise",
         stop_reason: str | Sequence[str] | None = None,
         rule: Rule | None = None,
+        **others: Any,
     ) -> Any:
         """Build from a long table with one row a step, in any row order.
 
@@ -211,6 +212,8 @@ class TrajectoryArray(Ragged):
             ended without a success are not observed; a warning counts these, and unknown reasons.
         rule : mapping of reason to kind, str or callable, optional
             What reasons mean, as in `trajscore.io.read_runs`.
+        **others
+            None is taken: the error says where columns of groups go.
 
         Returns
         -------
@@ -237,6 +240,11 @@ class TrajectoryArray(Ragged):
         >>> X.to_list(), y
         ([array([0.7, 0.9]), array([0.2])], array([1, 0]))
         """
+        if others:
+            raise TypeError(
+                f"from_frame takes no {', '.join(others)}; name a column of groups in meta, and "
+                f"give X.meta[NAME] as groups"
+            )
         X, y, stops = runs_of_table(
             cls, df, id=id, step=step, value=value, outcome=outcome, outcome_map=outcome_map,
             horizon=horizon, meta=meta, first_step=first_step, missing=missing,

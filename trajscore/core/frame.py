@@ -171,7 +171,8 @@ class _Runs:
 def _fill_steps(steps: pd.Series, has_step: BoolArray, first_step: int) -> pd.Series:
     """Give a place to the single rows of runs without a step, which are taken out later."""
     others = steps[has_step]
-    if steps.dtype.kind != "M" and parse_numbers(others).notna().all():
+    is_numbered = steps.dtype.kind != "M" and as_times(others) is None
+    if is_numbered and parse_numbers(others).notna().all():
         return steps.where(has_step, first_step)
     return steps.where(has_step, others.iloc[0])
 

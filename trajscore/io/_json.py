@@ -14,7 +14,9 @@ from json.decoder import JSONDecodeError
 from typing import Any, NoReturn, TextIO
 
 from trajscore.core.plain import parse_integer, unique_keys
-from trajscore.io.vocabulary import whole_text
+
+Item = tuple[str | None, int | None, Any]
+"""A field's name, a number in a list, and a value."""
 
 _CHUNK = 1 << 18
 # The longest thing that may be cut off without being a string: a surrogate pair, -Infinity.
@@ -35,17 +37,7 @@ def _whole(value: Any, text: str, *span: int) -> Any:
     """Put "?" for half of a surrogate pair, which JSON allows and no encoding of text does."""
     may_have_halves = any(text.count(escape, *span) for escape in _ESCAPES)
     if may_have_halves:
-        return _without_halves(value)
-    return value
-
-
-def _without_halves(value: Any) -> Any:
-    if isinstance(value, str):
-        return whole_text(value)
-    if isinstance(value, list):
-        return list(map(_without_halves, value))
-    if isinstance(value, dict):
-        return {whole_text(key): _without_halves(inner) for key, inner in value.items()}
+        return json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
     return value
 
 
@@ -61,7 +53,7 @@ class JsonScanner:
         self._ended = False
         self._index: int | None = None  # of the run that is being read
 
-    def items(self, streamed: Collection[str]) -> Iterator[tuple[str | None, int | None, Any]]:
+    def items(self, streamed: Collection[str]) -> Iterator[Item]:
         """Yield ``(None, k, item)`` of a list; of an object, ``(key, None, value)``.
 
         Of a field that is `streamed`, its items, ``(key, k, item)``, unless it is empty.
@@ -79,13 +71,13 @@ class JsonScanner:
         if self._peek():
             self._fail("something follows the end of the JSON text")
 
-    def texts(self) -> Iterator[tuple[int, Any]]:
+    def texts(self) -> Iterator[Item]:
         """Yield each of several texts that follow one another, as a console prints them."""
         while self._peek():
             self._index = 0 if self._index is None else self._index + 1
-            yield self._index, self._value()
+            yield None, self._index, self._value()
 
-    def _object(self, streamed: Collection[str]) -> Iterator[tuple[str | None, int | None, Any]]:
+    def _object(self, streamed: Collection[str]) -> Iterator[Item]:
         keys = set()
         for _ in self._members("}"):
             if self._peek() != '"':

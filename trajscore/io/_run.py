@@ -261,9 +261,9 @@ def as_outcome(reward: Any) -> int:
 def as_grade(value: Any) -> float | None:
     """Turn a named outcome into 1, 0, -1 or a grade; None if it is not an outcome."""
     number = _as_number(value)
-    if number is None or math.isnan(number) or number == CENSORED:
-        if number is None:
-            return None
+    if number is None:
+        return None
+    if math.isnan(number) or number == CENSORED:
         return CENSORED
     if as_outcome(number) == SUCCESS:
         return SUCCESS

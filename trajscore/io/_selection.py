@@ -200,13 +200,12 @@ class Selection:
     def _set_confidence(self, step: Step, tally: Tally) -> None:
         name = self.fields.confidence
         if name is not None or step.confidence is None:
-            stated_field = {}
+            record = step.extra | step.scores
             if step.confidence is not None:
-                stated_field = {"confidence": step.confidence}
-            record = {**stated_field, **step.extra, **step.scores}
-            if name is not None:
-                tally.names_of_turns.update(map(str, record))
+                record = {"confidence": step.confidence} | record
             path = self.fields.names(record, ("confidence",)).get("confidence")
+            if name is not None or path is None:
+                tally.names_of_turns.update(map(str, record))
             stated = None
             if path:
                 stated = dig(record, path)
@@ -238,9 +237,7 @@ def _check_roles(roles: Any) -> dict[str, Actor]:
 
 def as_confidence(value: Any) -> float | None:
     """Read a confidence: a finite number, or per cent as text; None for all else."""
-    number = None
-    if not (value is None or isinstance(value, bool)):
-        number = parse_number(str(value))
+    number = None if isinstance(value, bool) else parse_number(str(value))
     if number is not None and math.isfinite(number):
         return number
     return None

@@ -32,12 +32,12 @@ USUAL: dict[str, tuple[str, ...]] = {
     "stop_reason": STOP_FIELDS,
     "error": ERROR_FIELDS,
     "confidence": (
-        "judge_probability", "confidence", "verbal_confidence", "stated_confidence", "score",
-        "prob", "probability", "forecast", "p",
+        "judge_probability", "confidence", "verbal_confidence", "stated_confidence",
+        "self_confidence", "score", "prob", "probability", "forecast", "p",
     ),
     "task": (
         "task_id", "task", "doc_id", "instance_id", "test_idx", "test_id", "case_id",
-        "test_case_id", "question_id", "example_id",
+        "test_case_id", "question_id", "example_id", "scenario", "scenario_id",
     ),
     "trial": ("trial",),
     "actor": ("actor", "role", "source"),
@@ -54,10 +54,17 @@ USUAL: dict[str, tuple[str, ...]] = {
 """The usual names of each part, the most specific first; "runId" is the same as "run_id"."""
 
 SCORES = (
-    *USUAL["confidence"], "value", "judge", "verbal", "token_probability", "entropy_confidence",
-    "action_token_probability", "action_entropy_confidence",
+    *USUAL["confidence"], "value", "judge", "judge_score", "llm_judge", "grade", "quality",
+    "verbal", "token_probability", "entropy_confidence", "action_token_probability",
+    "action_entropy_confidence",
 )  # fmt: skip
-"""The usual names of predictors in tables: of confidences, and those that this package writes."""
+"""The usual names of predictors: of confidences, of judgements, and those that we write.
+
+Columns of tables with these names are judged; of logs only confidences, and others are asked for.
+"""
+
+OUTCOMES_IN_WORDS = ("result",)
+"""Names of columns that are outcomes if they hold words such as PASS: numbers are of a tool."""
 
 NAMED_PARTS = (
     "steps", "actor", "text", "action", "tool_calls", "observation", "logprobs", "cost", "task",
@@ -77,9 +84,6 @@ WITHIN = (
     "grading", "additional_kwargs", "response_metadata", "report", "test_result",
 )  # fmt: skip
 """Objects within a record whose fields are searched too."""
-
-_WITHIN = frozenset(WITHIN)
-
 
 OF_ONE_RUN = {"model", "model_name", "trial", "attempt", "seed", "repetition", "rollout"}
 """Fields that have one value in a run, unless its id is that of several."""
@@ -167,7 +171,6 @@ class Fields:
     observation: str | None = None
     logprobs: str | None = None
     cost: str | None = None
-    tokens: str | None = None
     steps: str | None = None
 
     def over(self, other: Fields) -> Fields:
@@ -241,19 +244,13 @@ _SEARCHED_WITHIN = ("outcome", "stop_reason", "confidence", "task")
 def _owners(record: Mapping[str, Any], depth: int = 2) -> Iterator[tuple[str, Any]]:
     """Yield a record, and the objects within it whose fields are searched too, by their paths."""
     yield "", record
-    if not depth or _WITHIN.isdisjoint(record):
-        return
-    for name in WITHIN:
+    for name in WITHIN if depth else ():
         if isinstance(inner := record.get(name), dict):
-            yield from (
-                (f"{name}.{path}", inner_record) for path, inner_record in _owners(inner, depth - 1)
-            )
+            yield from ((f"{name}.{path}", owner) for path, owner in _owners(inner, depth - 1))
 
 
 def _path_within(record: Mapping[str, Any], part: str) -> str | None:
     """Return the path of a part within an object of a record, such as ``metadata.success``."""
-    if _WITHIN.isdisjoint(record):
-        return None
     owners = sorted(_owners(record), key=lambda owner: owner[0].count("."))[1:]
     for path, inner in owners:
         for key in _names_by_part(tuple(inner))[part]:

@@ -12,7 +12,7 @@ import json
 import re
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -23,7 +23,7 @@ import pandas as pd
 from trajscore.core.errors import optional
 from trajscore.core.storage import check_size
 from trajscore.core.values import as_path, check_file, is_iterable, run_label
-from trajscore.io._json import JsonScanner, read_value
+from trajscore.io._json import Item, JsonScanner, read_value
 from trajscore.io.fields import USUAL_FIELDS, Fields
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
@@ -37,8 +37,6 @@ _BETWEEN = re.compile(r"\}[ \t\r]*\n\s*\{")
 
 # Reading ahead would cost memory and save no time: adding up is slower than reading.
 NO_READAHEAD: Any = {"batch_readahead": 0, "fragment_readahead": 0, "use_threads": False}
-
-Item = tuple[str | None, int | None, Any]
 
 
 class Broken(str):
@@ -92,16 +90,24 @@ class LogFile:
 
     def items(self, streamed: Collection[str] = ()) -> Iterator[Item]:
         """Yield items as `JsonScanner.items`; lines are items of a list, bad ones are `Broken`."""
-        if _is_lines(self.path, self.max_size):
-            yield from ((None, k, value) for k, value in _lines(self.path, self.max_size))
-            return
-        several = _has_several(self.path, self.max_size)
-        with open_text(self.path, self.max_size) as file:
+        if has_ending(self.path, LINES_ENDINGS):
+            with self._open() as file:
+                is_one = file.readline(_HEAD).strip() in ("{", "[")
+            if not is_one:
+                with self._open() as file:
+                    yield from _lines(self.path, file)
+                return
+        with self._open() as file:  # of one text, commas separate the objects
+            are_several = bool(_BETWEEN.search(file.read(_LONG_HEAD)))
+        with self._open() as file:
             scanner = JsonScanner(file, str(self.path))
-            if several:
-                yield from ((None, k, value) for k, value in scanner.texts())
+            if are_several:
+                yield from scanner.texts()
             else:
                 yield from scanner.items(streamed)
+
+    def _open(self) -> AbstractContextManager[TextIO]:
+        return open_text(self.path, self.max_size)
 
     def whole(self) -> dict[str, Any]:
         """Read a file that holds one JSON object, such as one run."""
@@ -217,29 +223,11 @@ def refuse_database(path: Path) -> None:
             raise ValueError(f"{path} is an SQLite database; write it as JSON")
 
 
-def _is_lines(path: Path, max_size: int | None = None) -> bool:
-    """Tell JSON lines, by the ending, from other JSON that has this ending."""
-    if not has_ending(path, LINES_ENDINGS):
-        return False
-    with open_text(path, max_size) as file:
-        return file.readline(_HEAD).strip() not in ("{", "[")
-
-
-def _has_several(path: Path, max_size: int | None) -> bool:
-    """Tell several JSON texts from one, in which commas separate objects."""
-    with open_text(path, max_size) as file:
-        return bool(_BETWEEN.search(file.read(_LONG_HEAD)))
-
-
-def _lines(path: Path, max_size: int | None) -> Iterator[tuple[int, Any]]:
-    """Yield the values of a file of JSON lines with their line's number among the filled ones."""
-    with open_text(path, max_size) as file:
-        index = 0
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            yield index, _line(path, index, number, line)
-            index += 1
+def _lines(path: Path, file: TextIO) -> Iterator[Item]:
+    """Yield the values of JSON lines with their line's number among the filled ones."""
+    filled = ((number, line) for number, line in enumerate(file, start=1) if line.strip())
+    for index, (number, line) in enumerate(filled):
+        yield None, index, _line(path, index, number, line)
 
 
 def _line(path: Path, index: int, number: int, line: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -39,14 +39,15 @@ def read_outcomes(
     frame = source
     if not isinstance(source, pd.DataFrame):
         frame = read_table(as_path(source, "outcomes"), max_size)
-    ids = joined_ids(frame, _columns_of(frame, "id", names)).astype(str)
+    ids = joined_ids(frame, _columns_of(frame, "id", names.ids)).astype(str)
     if ids.duplicated().any():
         run = ids[ids.duplicated()].iloc[0]
         raise ArgumentError(
             f"{{argument}}: run {run_label(run)} has several rows in the table; keep one row a run",
             "outcomes",
         )
-    (outcome,) = _columns_of(frame, "outcome", names)
+    named = filter(None, [names.outcome and bare_name(names.outcome, frame.columns)])
+    (outcome,) = _columns_of(frame, "outcome", list(named))
     stops = [names.stop_reason] if names.stop_reason in frame.columns else stop_columns(frame)
     reasons = None
     if stops:
@@ -73,7 +74,7 @@ def join_outcomes(
     table = read_outcomes(source, names, rule, max_size)
     if table is None:
         return frame, names, ()
-    ids = joined_ids(frame, _columns_of(frame, "id", names)).astype(str)
+    ids = joined_ids(frame, _columns_of(frame, "id", names.ids)).astype(str)
     runs = set(ids)
     n_missing = len(runs - table.keys())
     if n_missing == len(runs):
@@ -82,13 +83,13 @@ def join_outcomes(
             f"({examples(table)}); name the column of run ids that both have with {{argument:id}}",
             "outcomes",
         )
-    outcomes = [table.get(run, {}).get("outcome") for run in ids]
+    rows = [table.get(run, {}) for run in ids]
     column = f"{table.column} of the table of outcomes"
     if table.column not in frame:
         column = table.column
-    frame = frame.assign(**{column: outcomes})
+    frame = frame.assign(**{column: [row.get("outcome") for row in rows]})
     if any("stop_reason" in row for row in table.values()):
-        frame = frame.assign(stop_reason=[table.get(run, {}).get("stop_reason") for run in ids])
+        frame = frame.assign(stop_reason=[row.get("stop_reason") for row in rows])
     notes = tuple(unmatched(len(table.keys() - runs), n_missing))
     return frame, replace(names, outcome="not " * table.is_turned + column), notes
 
@@ -106,20 +107,13 @@ def examples(ids: Iterable[Any]) -> str:
     return ", ".join(map(repr, list(ids)[:_MAX_EXAMPLES]))
 
 
-def _columns_of(frame: pd.DataFrame, part: str, names: Fields) -> list[Any]:
+def _columns_of(frame: pd.DataFrame, part: str, named: Sequence[str]) -> list[Any]:
     """Return the named columns of a part if the table has them, else the one with a usual name."""
-    named = names.ids
-    if part == "outcome":
-        named = ()
-        if names.outcome is not None:
-            named = (bare_name(names.outcome, frame.columns),)
     if named and {*named} <= {*frame.columns}:
         return list(named)
     column = usual_column(frame, part)
     if column is None or (named and part == "outcome"):
-        name = part
-        if named:
-            name = named[0]
+        name = next(iter(named), part)
         problem = unknown_name("column", name, list(map(str, frame.columns)))
         remedy = "name one with {argument}"
         if part == "id":

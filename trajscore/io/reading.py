@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
@@ -168,41 +167,33 @@ def read_as(name: str | None, path: Paths, /, **options: Any) -> Runs:
 
 def stream_runs(
     path: Paths,
-    format: str | Format | None = None,  # noqa: A002
-    options: Mapping[str, Any] | None = None,
+    format: str | Format | None,  # noqa: A002
+    options: Mapping[str, Any],
     *,
     one_by_one: bool = False,
 ) -> RunStream:
     """Return the runs of a log as a stream; one by one, it warns of those that are left out."""
     places = list_paths(path)
-    with refusals(places[0]):
-        return _stream(places, format, dict(options or {}), one_by_one)
-
-
-def _stream(
-    places: list[Path],
-    format: str | Format | None,  # noqa: A002
-    of_format: dict[str, Any],
-    one_by_one: bool,
-) -> RunStream:
-    selection = Selection.take(of_format)
-    if not isinstance(format, (str, Format, type(None))):
-        raise ValueError(f"format must be the name of a format, got {format!r}")
-    limit = selection.max_size
-    if format is None and of_format.get("fields"):
-        format = "jsonl"  # noqa: A001
-    log_format = find_format(format) if isinstance(format, str) else format
-    log_format = log_format or detect_format(places, limit)
-    if log_format.stops and not callable(selection.rule):
-        selection = replace(selection, rule={**log_format.stops, **(selection.rule or {})})
-    findings = Findings(selection)
-    reading = _Reading(log_format, log_format._check_options(of_format), findings)
-    paths = log_format._files(places)
+    of_format = dict(options)
     info: dict[str, dict[str, Any]] = {}
-    files = [
-        LogFile(file, info, len(paths), one_by_one, fields=selection.fields, max_size=limit)
-        for file in paths
-    ]
+    with refusals(places[0]):
+        selection = Selection.take(of_format)
+        if not isinstance(format, (str, Format, type(None))):
+            raise ValueError(f"format must be the name of a format, got {format!r}")
+        limit = selection.max_size
+        if format is None and of_format.get("fields"):
+            format = "jsonl"  # noqa: A001
+        log_format = find_format(format) if isinstance(format, str) else format
+        log_format = log_format or detect_format(places, limit)
+        if log_format.stops and not callable(selection.rule):
+            selection = replace(selection, rule={**log_format.stops, **(selection.rule or {})})
+        findings = Findings(selection)
+        reading = _Reading(log_format, log_format._check_options(of_format), findings)
+        paths = log_format._files(places)
+        files = [
+            LogFile(file, info, len(paths), one_by_one, fields=selection.fields, max_size=limit)
+            for file in paths
+        ]
     return RunStream(reading.runs(files), info, findings, warns=one_by_one)
 
 

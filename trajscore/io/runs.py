@@ -152,18 +152,13 @@ class Runs(list[Run]):
 
     def _leave_out_retried(self, tally: Tally) -> None:
         """Leave out runs that ended before their first turn, and were run again under their id."""
-        unstarted = [run for run in self if run.ended_before_start]
-        if not unstarted:
-            return
         begun = {run.id for run in self if not run.ended_before_start}
-        retried = [run for run in unstarted if run.id in begun]
-        for run in retried:
+        for run in [run for run in self if run.ended_before_start and run.id in begun]:
+            self.remove(run)
             tally.ids[run.id] -= 1
             tally.odd["unstarted"] -= 1
             where = (run.meta["file"], tally.unstarted[run.id], run.id)
             self.left_out.append(LeftOut(*where, f"{run.stop_reason}, run again", "excluded", run))
-        if retried:
-            self[:] = [run for run in self if not (run.ended_before_start and run.id in begun)]
 
     def __repr__(self) -> str:
         ended = Counter(run.outcome for run in self)
@@ -203,9 +198,7 @@ def outcomes(runs: Iterable[Run]) -> NDArray[Any]:
     >>> io.outcomes([io.Run("a", outcome=1), io.Run("b")])
     array([ 1, -1])
     """
-    findings = None
-    if isinstance(runs, Runs):
-        findings = runs._findings
+    findings = getattr(runs, "_findings", None)
     if findings is not None and (problem := findings.outcome_problem()):
         raise ArgumentError(problem)
     checked = _check_runs(runs)

@@ -13,7 +13,7 @@ import pandas as pd
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import step_places
-from trajscore.core.meanings import bare_name
+from trajscore.core.meanings import bare_name, propose
 from trajscore.core.stops import names_among, stop_columns
 from trajscore.core.storage import check_size
 from trajscore.core.ties import OrdinaryRange
@@ -28,6 +28,7 @@ from trajscore.core.values import (
 )
 from trajscore.io.fields import (
     OF_ONE_RUN,
+    OUTCOMES_IN_WORDS,
     ROWS,
     SCORES,
     USUAL,
@@ -77,11 +78,13 @@ def _read_csv(path: Path, usual: str, max_size: int | None) -> pd.DataFrame:
     with open_text(path, max_size, newline="") as file:
         first = file.readline()
     sep = usual if usual in first else next((sep for sep in ";\t|," if sep in first), usual)
-    with open_text(path, max_size, newline="") as file:
-        texts = _names_with_zeros(pd.read_csv(file, sep=sep, nrows=_HEAD, dtype=str))
-    with open_text(path, max_size, newline="") as file:
-        dtype = dict.fromkeys(texts, str)
-        return from_csv(pd.read_csv(file, sep=sep, dtype=dtype, low_memory=False))
+
+    def read(**how: Any) -> pd.DataFrame:
+        with open_text(path, max_size, newline="") as file:
+            return pd.read_csv(file, sep=sep, **how)
+
+    texts = _names_with_zeros(read(nrows=_HEAD, dtype=str))
+    return from_csv(read(dtype=dict.fromkeys(texts, str), low_memory=False))
 
 
 def _names_with_zeros(head: pd.DataFrame) -> list[str]:
@@ -143,14 +146,13 @@ def choose_columns(
     missing = [part for part, name in usual.items() if name is None and part != "stop_reason"]
     if missing:
         raise _missing_parts(missing, frame, there)
+    chosen = replace(fields, **usual)
     guessed: dict[str, tuple[str, ...]] = {
         part: (str(name),) for part, name in usual.items() if name is not None
     }
-    names: dict[str, Any] = {part: name for part, (name,) in guessed.items()}
-    chosen = replace(fields, **names)
     outcome = bare_name(str(chosen.outcome), columns)
     for name in (*chosen.ids, outcome):
-        if _holds_objects(frame[name]):
+        if holds_objects(frame[name]):
             raise ValueError(
                 f"column {name!r} holds a list or an object; give one value a run, in pandas "
                 f"df.explode([{name!r}, ...]) with the other lists"
@@ -189,6 +191,8 @@ def _check_names(fields: Fields, frame: pd.DataFrame, there: Sequence[Any]) -> N
 def usual_column(frame: pd.DataFrame, part: str) -> Any:
     """Return the column with a usual name of a part; None without one."""
     names = stop_columns(frame) if part == "stop_reason" else usual_names(part, frame.columns)
+    if part == "outcome" and not names:
+        names = [name for name in names_among(OUTCOMES_IN_WORDS, frame) if _are_words(frame[name])]
     if len(names) > 1 and part in _ONE_OF:
         raise ArgumentError(
             f"columns {' and '.join(map(repr, names))} may each be the {PARTS[part]}; name one "
@@ -196,6 +200,13 @@ def usual_column(frame: pd.DataFrame, part: str) -> Any:
             part,
         )
     return next(iter(names), None)
+
+
+def _are_words(column: pd.Series) -> bool:
+    """Tell words that usually mean an outcome, such as PASS and FAIL, from all else."""
+    words = column.dropna()
+    is_text = pd.api.types.infer_dtype(words) == "string"
+    return is_text and "?" not in propose(words.unique()).values()
 
 
 def _missing_parts(parts: list[str], frame: pd.DataFrame, there: Sequence[Any]) -> ArgumentError:
@@ -240,15 +251,15 @@ def _listed(names: Sequence[Any]) -> str:
     return ", ".join(map(str, names[:_MOST_NAMED])) + more
 
 
-def _holds_objects(column: pd.Series) -> bool:
-    is_object = column.dtype.kind == "O"
-    return bool(is_object and column.map(lambda value: isinstance(value, (list, dict))).any())
+def holds_objects(column: pd.Series) -> bool:
+    """Tell a column with lists or objects."""
+    return column.dtype == object and not column.map(pd.api.types.is_hashable).all()
 
 
 def _refuse_several_runs(frame: pd.DataFrame, ids: Sequence[str]) -> None:
     """Ask about runs that have several models or trials, where nobody named the id."""
     for name in frame.columns:
-        if name not in OF_ONE_RUN or name in ids or _holds_objects(frame[name]):
+        if name not in OF_ONE_RUN or name in ids or holds_objects(frame[name]):
             continue
         counts = frame.groupby(list(ids), sort=False)[name].nunique()
         if (counts > 1).any():
@@ -260,7 +271,7 @@ def unused_columns(frame: pd.DataFrame, chosen: Fields) -> tuple[list[Any], list
     outcome = bare_name(chosen.outcome or "", frame.columns)
     taken = {*chosen.ids, chosen.step, outcome, chosen.stop_reason, chosen.group, *chosen.scores}
     taken |= {name for part in USUAL for name in usual_names(part, frame.columns)}
-    taken |= {*stop_columns(frame), *OF_ONE_RUN}
+    taken |= OF_ONE_RUN
     unused = [name for name in frame.columns if name not in taken]
     return unused, list(frame[unused].select_dtypes("number").columns)
 
@@ -332,12 +343,13 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
                 f"{scale:g}; correct it, or give the value that means certainty with {{argument}}",
                 "scales",
             )
-    for name in fields.scores:
-        texts = frame[name].astype(str) if frame[name].dtype.kind in "OUT" else pd.Series(dtype=str)
-        if name not in changed and texts.str.endswith("%").any():
-            row = int(np.argmax(texts.str.endswith("%")))
+    unscaled = frame[[name for name in fields.scores if name not in changed]]
+    for name, cells in unscaled.select_dtypes(["object", "string", "category"]).items():
+        is_percent = cells.astype(str).str.endswith("%")
+        if is_percent.any():
+            row = int(np.argmax(is_percent))
             raise ArgumentError(
-                f"row {row}: column {name!r} has {texts.iloc[row]!r}, not a number; "
+                f"row {row}: column {name!r} has {str(cells.iloc[row])!r}, not a number; "
                 f"pass {{argument}}",
                 "scales",
                 f"{name}=100",

@@ -30,7 +30,6 @@ _LEFT_OUT = {"isSidechain", "isMeta", "isCompactSummary", "is_copied_context", "
 _OF_SILENCE = {"error", "errors", "reasoning", "thinking", "thought", "thoughts"}
 _OF_CALLS = {"input", "tokens", "finish_reason"}  # in which no text is expected
 _FIRST_WORDS = 20  # of a text that are looked at
-_LONGEST = 40  # characters of them
 
 
 class _Field(NamedTuple):
@@ -43,18 +42,17 @@ class _Field(NamedTuple):
 
 
 @lru_cache(1024)  # objects of one log have the same names
-def _fields(path: str, names: tuple[Any, ...]) -> list[_Field]:
-    return [_field(path, str(name)) for name in names]
-
-
-@lru_cache(1024)
-def _field(outer: str, name: str) -> _Field:
-    """Return a field by its way, without the places of items, and by its name."""
-    names = (*outer.split("."), *name.split("."))
-    path = ".".join(part for part in names if part and not part.isdigit())
-    words = words_of(name)
-    is_logprobs = names_logprobs(path.rpartition(".")[2])
-    return _Field(path, bool(words & _BESIDE), bool(words & (_BESIDE | _LABELS)), is_logprobs)
+def _fields(outer: str, names: tuple[Any, ...]) -> list[_Field]:
+    """Return the fields of an object by its way, and theirs without the places of items."""
+    fields = []
+    for name in map(str, names):
+        parts = (*outer.split("."), *name.split("."))
+        path = ".".join(part for part in parts if part and not part.isdigit())
+        words = words_of(name)
+        is_logprobs = names_logprobs(path.rpartition(".")[2])
+        is_label = bool(words & (_BESIDE | _LABELS))
+        fields.append(_Field(path, bool(words & _BESIDE), is_label, is_logprobs))
+    return fields
 
 
 def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:

@@ -270,8 +270,6 @@ def is_known(content: Any) -> bool:
 
 def only_text(content: Any) -> bool:
     """Tell whether the content of a message holds nothing but text."""
-    if content is None or isinstance(content, str):
-        return True
     more = (
         part
         for part in as_list(content)

@@ -23,18 +23,23 @@ _EDGES = "_-. ()[]#:"  # of the name of a predictor
 Long = tuple[pd.DataFrame, Fields, tuple[str, ...]]
 
 
+def has_row_per_run(frame: pd.DataFrame, ids: Sequence[str]) -> bool:
+    """Tell a table without columns of ids, or in which no run has two rows."""
+    if not {*ids} <= {*frame.columns}:
+        return False
+    return not ids or not frame[list(ids)].astype(str).duplicated().any()
+
+
 def as_long(frame: pd.DataFrame, fields: Fields) -> Long:
     """Return a table with one row a step, its names, and what was done, in sentences."""
     ids = list(fields.ids or usual_names("id", frame.columns)[:1])
-    has_row_a_run = {*ids} <= {*frame.columns} and not (
-        ids and frame[ids].astype(str).duplicated().any()
-    )
-    if fields.wide and not has_row_a_run:
+    is_wide = has_row_per_run(frame, ids)
+    if fields.wide and not is_wide:
         raise ArgumentError(
             "{argument} is for tables with one row a run, but run ids occur twice; leave it out",
             "wide",
         )
-    if not fields.wide and (fields.step is not None or not has_row_a_run):
+    if not fields.wide and (fields.step is not None or not is_wide):
         return frame, fields, ()
     names: tuple[str, ...] = ()
     where = ""

@@ -16,11 +16,12 @@ from trajscore import io
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import outcomes_vary
-from trajscore.core.stops import EXCLUDED
+from trajscore.core.stops import EXCLUDED, names_among
 from trajscore.core.values import number_of, parse_numbers, unknown_name
 from trajscore.core.within_runs import last_cells, whole_runs
 from trajscore.datasets import load_chess
-from trajscore.io.fields import usual_names
+from trajscore.io._selection import Tally
+from trajscore.io.fields import SCORES, usual_names
 from trajscore.io.reading import stream_runs
 from trajscore.io.registry import Format, detect_log, find_format
 from trajscore.io.runs import count_left_out
@@ -47,6 +48,7 @@ RISKS = {
 }
 """A log without a confidence is judged by minus each of these risks."""
 
+_VERBAL = "verbal"  # the channel of what turns state
 _SIGNALS = ("surprisal", "repetition", "agent_gap", "user_gap")
 
 
@@ -115,13 +117,14 @@ def _load_log(
     notes: list[Note] = []
     if log.left_out:
         notes.append(count_left_out(log.left_out, len(log)))
-    is_unread = stream.findings.tally.unread_logprobs
-    predictors = _predictors(log, lost, request, bool(is_unread), notes)
-    notes += map(ArgumentError, stream.findings.notes())
+    tally = stream.findings.tally
+    stated = _stated_name(tally)
+    predictors = _predictors(log, lost, request, tally, stated, notes)
+    notes += stream.findings.notes()
     excluded = [run.reason for run in log.left_out if run.kind == EXCLUDED]
     notes += notes_on_rule(request.rule, [*(run.stop_reason for run in log), *excluded])
-    if "verbal" not in dict(fields.scales):
-        notes += _note_on_scale(log)
+    if stated not in dict(fields.scales):
+        notes += _note_on_scale(log, stated)
     group, groups = _groups(runs, fields.group, len(log))
     if group is not None:
         notes.append(note_on_clusters(group, groups[: len(log)]))
@@ -144,21 +147,42 @@ def _lost_runs(runs: io.Runs) -> list[io.Run]:
     return [run for name, run in lost.items() if name not in readable]
 
 
+def _stated_name(tally: Tally) -> str:
+    """Return the name of stated confidences: of the field that holds them, if it has its own."""
+    names = {name for (part, name), n in tally.used.items() if part == "confidence" and n}
+    names.discard("confidence")
+    return names.pop() if len(names) == 1 else _VERBAL
+
+
 def _predictors(
-    log: io.Runs, lost: list[io.Run], request: LoadRequest, is_unread: bool, notes: list[Note]
+    log: io.Runs,
+    lost: list[io.Run],
+    request: LoadRequest,
+    tally: Tally,
+    stated: str,
+    notes: list[Note],
 ) -> dict[str, TrajectoryArray]:
     """Return the confidences of a log, else minus risks, else its steps alone; note which."""
     fields = request.fields
     scales = dict(fields.scales)
-    for name in scales.keys() - {"verbal"}:
-        problem = unknown_name("predictor with a scale", name, ["verbal"])
+    for name in scales.keys() - {stated}:
+        problem = unknown_name("predictor with a scale", name, [stated])
         raise ArgumentError(f"{{argument}}: {problem}", "scales")
-    predictors = _confidences(log, lost, request.missing, scales.get("verbal", "auto"), notes)
+    signals = StepConfidence(scale=scales.get(stated, "auto"))
+    predictors, coverage = _confidences(log, lost, request.missing, signals, stated)
+    notes += coverage
     if not predictors and (request.needs_scores or fields.scores):
         reason = "the log has no confidence (neither token log-probabilities nor stated ones)"
-        if is_unread:
+        if tally.unread_logprobs:
             reason = "no confidence of the log could be read"
-        notes.append(f"{reason}; judging it by minus TRACER's risk")
+        elif coverage:
+            reason = "no confidence covers enough turns"
+        text = f"{reason}; judging it by minus TRACER's risk"
+        judgements = () if coverage else names_among(SCORES, tally.names_of_turns)
+        if judgements:
+            name = judgements[0]
+            text += f"; to judge field {name!r} of turns, pass {{argument:confidence={name}}}"
+        notes.append(text)
         predictors = _confidences_of_risks(log, lost, request.embedder or "char", notes)
     elif not predictors:
         steps = StepConfidence().fit_transform([*log, *lost])
@@ -171,34 +195,36 @@ def _predictors(
 
 
 def _confidences(
-    runs: io.Runs, lost: list[io.Run], missing: str | None, scale: str | float, notes: list[Note]
-) -> dict[str, TrajectoryArray]:
-    """Return the confidences that enough runs have at every turn of the agent; note how many."""
-    signals = StepConfidence(scale=scale)
+    runs: io.Runs, lost: list[io.Run], missing: str | None, signals: StepConfidence, stated: str
+) -> tuple[dict[str, TrajectoryArray], list[Note]]:
+    """Return the confidences that enough runs have at every turn, and say how many turns do."""
     X = signals.fit_transform(runs)
     y = io.outcomes(runs)
     filled = X.ffill()
     shares = (~np.isnan(X.cells)).mean(axis=0)
     of_all = _followed_by(X, signals, lost)
     predictors = {}
+    notes: list[Note] = []
     too_rare: list[Note] = []
-    for name, share in zip(X.channels or (), shares, strict=True):
+    for channel, share in zip(X.channels or (), shares, strict=True):
+        name = channel
+        if channel == _VERBAL:
+            name = stated
         frequency = f"{name}: in {share:.0%} of the agent's turns"
-        is_enough = outcomes_vary(y[whole_runs(X[name])])
-        is_enough_filled = outcomes_vary(y[whole_runs(filled[name])])
+        is_enough = outcomes_vary(y[whole_runs(X[channel])])
+        is_enough_filled = outcomes_vary(y[whole_runs(filled[channel])])
         if is_enough or (is_enough_filled and missing == "ffill"):
-            predictors[name] = of_all[name]
+            predictors[name] = of_all[channel]
             notes.append(frequency)
         elif share:
             text = f"{frequency}; too few runs have it at every turn"
             if missing is not None and is_enough_filled:
-                text += " ({argument} uses the value before)"
-            too_rare.append(ArgumentError(text, "missing", "ffill"))
-    notes += too_rare
-    return predictors
+                text += " ({argument:missing=ffill} uses the value before)"
+            too_rare.append(text)
+    return predictors, notes + too_rare
 
 
-def _note_on_scale(runs: io.Runs) -> list[Note]:
+def _note_on_scale(runs: io.Runs, stated: str) -> list[Note]:
     """Say how many stated confidences are missing because their scale is not known."""
     steps = [step for run in runs for step in run.steps if step.actor == "agent"]
     percent = StatedConfidence(scale=100.0)(steps)
@@ -207,8 +233,7 @@ def _note_on_scale(runs: io.Runs) -> list[Note]:
         return []
     count = number_of(int(unread.sum()), "stated confidence")
     top = 100 if (percent > 0.1).any() else 10
-    text = f"{count} not read; pass {{argument}}, if {top} means certainty"
-    return [ArgumentError(text, "scales", f"verbal={top}")]
+    return [f"{count} not read; pass {{argument:scales={stated}={top}}}, if {top} means certainty"]
 
 
 def _confidences_of_risks(

@@ -40,20 +40,21 @@ from trajscore.io.tables import (
     beyond_unit,
     choose_columns,
     guess_first_step,
+    holds_objects,
     notes_on_trials,
     read_table,
     unused_columns,
     with_scales,
 )
-from trajscore.io.wide_tables import as_long
+from trajscore.io.wide_tables import as_long, has_row_per_run
 
 NO_SCORE = ""
 """The name of the predictor that has steps and no values, where a file holds no score."""
 
 COSTS = ("cost", "tokens")
 
-Note = str | ArgumentError
-"""A sentence, or one that names an argument, which a command line knows as an option."""
+Note = str
+"""A sentence; it names arguments as `ArgumentError` does, which a command line knows as options."""
 
 
 @dataclass(frozen=True)
@@ -97,28 +98,31 @@ class Inputs:
 
 def describe_notes(notes: Iterable[Note], options: Mapping[str, str]) -> str:
     """Return a note a line, with options for the arguments that have one."""
-    errors = (ArgumentError(note) if isinstance(note, str) else note for note in notes)
-    return visible("\n".join(error.in_options(options) for error in errors))
+    return visible("\n".join(ArgumentError(note).in_options(options) for note in notes))
 
 
 def load_table(path: Path, request: LoadRequest) -> Inputs:
     """Load the predictors of a table, or its steps alone if it has no score and needs none."""
     fields = request.fields
+    frame = read_table(path, request.max_size)
+    if frame.empty:
+        raise ValueError("the table has no rows; give at least one step of one run")
     try:
-        return _load_table(path, request, fields)
+        return _load_frame(frame, request, fields)
     except ArgumentError as error:
         if request.needs_scores or fields.scores or error.part != "scores":
             raise
-    return _load_table(path, request, replace(fields, scores=(NO_SCORE,)))
+    return _load_frame(frame, request, replace(fields, scores=(NO_SCORE,)))
 
 
-def _load_table(path: Path, request: LoadRequest, fields: Fields) -> Inputs:
+def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> Inputs:
     meanings = check_map(request.outcome_map)
     check_polarity(fields.outcome, meanings)
-    frame, fields, in_table, notes = _read_steps(path, request, fields)
+    frame, fields, in_table, notes = _as_steps(frame, request, fields)
     ids = fields.ids or usual_names("id", frame.columns)[:1]
     has_ids = True
-    if not request.needs_scores and _has_row_per_run(frame, fields.step, ids):
+    has_steps = fields.step is not None or usual_names("step", frame.columns)
+    if not request.needs_scores and not has_steps and has_row_per_run(frame, ids):
         notes.append("no column has steps, so each row is a run of one step")
         has_ids = bool(ids)
         if not has_ids:
@@ -165,7 +169,7 @@ def _load_table(path: Path, request: LoadRequest, fields: Fields) -> Inputs:
     column_notes: list[Note] = []
     if "scores" in guessed:
         X, leaks = without_leaky_columns(X, y, is_counted)
-        column_notes += map(ArgumentError, leaks)
+        column_notes += leaks
         guessed["scores"] = X.channels or ()
     column_notes += note_on_unused(frame.drop(columns=per_run), chosen)
     column_notes += _notes_on_scales(frame, chosen, X.channels or ())
@@ -176,7 +180,8 @@ def _load_table(path: Path, request: LoadRequest, fields: Fields) -> Inputs:
             groups = groups.astype(str)
         notes.append(note_on_clusters(group, groups[is_counted]))
     notes = [*note_on_guesses(guessed, first_step, request.first_step), *column_notes, *notes]
-    costs = _costs(frame, joined_ids(frame, chosen.ids), X)
+    costs, cost_notes = _costs(frame, joined_ids(frame, chosen.ids), X)
+    notes += cost_notes
     return Inputs(
         X,
         y,
@@ -189,34 +194,24 @@ def _load_table(path: Path, request: LoadRequest, fields: Fields) -> Inputs:
     )
 
 
-def _read_steps(
-    path: Path, request: LoadRequest, fields: Fields
+def _as_steps(
+    frame: pd.DataFrame, request: LoadRequest, fields: Fields
 ) -> tuple[pd.DataFrame, Fields, list[Any], list[Note]]:
-    """Return a table with one row a step, its names, the columns of the file, and notes."""
-    frame = read_table(path, request.max_size)
-    if frame.empty:
-        raise ValueError("the table has no rows; give at least one step of one run")
+    """Return a table with one row a step, its names, the columns of the files, and notes."""
+    columns = list(frame.columns)
     frame, fields, wide_notes = as_long(frame, fields)
-    columns = {*frame.columns, "stop_reason"}
     frame, fields, join_notes = join_outcomes(
         frame, fields, request.outcomes, request.rule, request.max_size
     )
-    in_table = [name for name in frame.columns if name in columns]
-    return frame, fields, in_table, [*wide_notes, *join_notes]
-
-
-def _has_row_per_run(frame: pd.DataFrame, step: str | None, ids: Sequence[str]) -> bool:
-    """Whether a table has no column of steps, and no run has two rows."""
-    if step is not None or usual_names("step", frame.columns) or not set(ids) <= set(frame):
-        return False
-    return not ids or not joined_ids(frame, ids).duplicated().any()
+    of_outcomes = [name for name in ("stop_reason",) if name in frame and name not in columns]
+    return frame, fields, [*columns, *of_outcomes], [*wide_notes, *join_notes]
 
 
 def task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
     """Return the column of tasks, if every run is of one, and there are several."""
     keys = [frame[name] for name in chosen.ids]
     for name in usual_names("task", frame.columns):
-        if frame[name].dtype == object and not frame[name].map(pd.api.types.is_hashable).all():
+        if holds_objects(frame[name]):
             continue
         codes = pd.Series(pd.factorize(frame[name])[0], index=frame.index)
         is_of_run = (codes == codes.groupby(keys).transform("first")).all()
@@ -232,17 +227,29 @@ def check_by(by: Sequence[str], columns: Sequence[Any]) -> None:
             raise ArgumentError(f"{{argument}}: {unknown_name('column', name, columns)}", "by")
 
 
-def _costs(frame: pd.DataFrame, ids: pd.Series, X: TrajectoryArray) -> dict[str, NDArray[Any]]:
-    """What each run cost: of a column that says the same at each step that, else the sum."""
+def _costs(
+    frame: pd.DataFrame, ids: pd.Series, X: TrajectoryArray
+) -> tuple[dict[str, NDArray[Any]], list[str]]:
+    """Return what each run cost, and say how a column that does not vary within runs was read.
+
+    Where runs differ, such a column holds what a run cost; the same number in all runs is of steps.
+    """
     costs = {}
+    notes = []
     for part in COSTS:
         for name in usual_names(part, frame.columns)[:1]:
-            runs = parse_numbers(frame[name]).groupby(ids)
+            numbers = parse_numbers(frame[name])
+            runs = numbers.groupby(ids)
             totals = runs.sum(min_count=1)
-            if runs.nunique(dropna=False).max() == 1:
-                totals = runs.first()
+            is_said_once = runs.nunique(dropna=False).max() == 1 < runs.size().max()
+            if is_said_once and numbers.notna().any():
+                how = "in all runs, added up over the steps"
+                if numbers.min() < numbers.max():
+                    totals = runs.first()
+                    how = "a run, which counts once"
+                notes.append(f"{part}: column {name!r} has one number {how}")
             costs[part] = totals.reindex(X.ids).to_numpy(dtype=np.float64)
-    return costs
+    return costs, notes
 
 
 # ------------------------------------------------------------------ notes
@@ -276,12 +283,8 @@ def _notes_on_scales(frame: pd.DataFrame, chosen: Fields, scores: Sequence[str])
     """Name the scores without a scale that look like shares of one."""
     scaled = {*chosen.risks, *dict(chosen.scales)}
     return [
-        ArgumentError(
-            f"column {name!r} has values above 1, which are judged as they are; if one means "
-            f"certainty, such as 100, pass {{argument}}",
-            "scales",
-            f"{name}=100",
-        )
+        f"column {name!r} has values above 1, which are judged as they are; if one means "
+        f"certainty, such as 100, pass {{argument:scales={name}=100}}"
         for name in beyond_unit(frame, [name for name in scores if name not in scaled])
     ]
 
@@ -295,19 +298,18 @@ def note_on_unused(frame: pd.DataFrame, chosen: Fields) -> list[Note]:
     text = f"{number_of(len(unused), 'column')} not used ({names})"
     if not numbers:
         return [text]
-    return [ArgumentError(f"{text}; to judge one, pass {{argument}}", "scores", numbers[0])]
+    return [f"{text}; to judge one, pass {{argument:scores={numbers[0]}}}"]
 
 
 def _notes_on_stops(X: TrajectoryArray, ended: Stops | None, rule: Rule | None) -> list[Note]:
     """Say what stop reasons mean, and which of a rule are in no run."""
     if ended is not None:
         excluded = [name for kind, name in ended.stop_counts if kind == EXCLUDED]
-        notes = map(ArgumentError, notes_on_stops(ended.stop_counts, len(ended.y)))
+        notes = notes_on_stops(ended.stop_counts, len(ended.y))
         return [*notes, *notes_on_rule(rule, [*X.meta["stop_reason"], *excluded])]
     if rule is None:
         return []
-    text = "no column of stop reasons was found; name it with {argument:stop_reason}"
-    return [ArgumentError(f"{{argument}}: {text}", "rule")]
+    return ["no column of stop reasons was found; name it with {argument:stop_reason}"]
 
 
 def notes_on_rule(rule: Rule | None, reasons: Sequence[Any]) -> list[Note]:
@@ -317,8 +319,8 @@ def notes_on_rule(rule: Rule | None, reasons: Sequence[Any]) -> list[Note]:
     in_runs = normalize_reasons(reasons)
     names = ", ".join(name for name in dict.fromkeys(in_runs.tolist()) if name) or "none"
     return [
-        ArgumentError(f"{{argument}}: no run was stopped by {name!r}; there are: {names}", "rule")
-        for name in rule
+        f"{{argument:rule={name}={meaning}}}: no run was stopped by {name!r}; there are: {names}"
+        for name, meaning in rule.items()
         if normalize_reasons([name])[0] not in in_runs
     ]
 
