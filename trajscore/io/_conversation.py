@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from trajscore.core.values import parse_number, run_label
-from trajscore.io._messages import as_chat
+from trajscore.io._messages import as_chat, as_id
 from trajscore.io._run import (
     Actor,
     MalformedRunError,
@@ -94,9 +94,7 @@ class Conversation:
 
     def call_of_id(self, key: str | None) -> tuple[Step | None, ToolCall | None]:
         """Return the turn and the call of an identifier, if there are any."""
-        if key is None:
-            return (None, None)
-        return self._calls.get(key, (None, None))
+        return self._calls.get(key or "", (None, None))
 
     def add(self, message: Any, index: int) -> Step | None:
         """Add a message, or a completion with its choices; return the turn, if it is one."""
@@ -120,18 +118,17 @@ class Conversation:
     def _unwrap(self, message: Mapping[str, Any], index: int) -> tuple[dict[str, Any], TokenScores]:
         """Return the message within a completion, and its log-probabilities."""
         fields = dict(message)
-        logprobs = find_logprobs(fields)
-        if choice := first_object(fields.get("choices")):
-            if "role" not in fields:
-                inner = choice.get("message")
-                if not isinstance(inner, dict):
-                    raise MalformedRunError(f"message {index}: its choice holds no message")
-                fields |= inner
-            if choice.get("finish_reason") is not None:
-                fields.setdefault("finish_reason", choice["finish_reason"])
-            logprobs = find_logprobs(fields) or find_logprobs(choice)
-        if logprobs is None and (raw := as_fields(fields.get("raw_data"))):
-            logprobs = find_logprobs(raw) or find_logprobs(first_object(raw.get("choices")))
+        choice = first_object(fields.get("choices"))
+        if choice and "role" not in fields:
+            inner = choice.get("message")
+            if not isinstance(inner, dict):
+                raise MalformedRunError(f"message {index}: its choice holds no message")
+            fields |= inner
+        if choice.get("finish_reason") is not None:
+            fields.setdefault("finish_reason", choice["finish_reason"])
+        raw = as_fields(fields.get("raw_data"))
+        answers = (fields, choice, raw, first_object(raw.get("choices")))
+        logprobs = next(filter(None, map(find_logprobs, answers)), None)
         if logprobs is None:
             return fields, TokenScores()
         return without_logprobs(fields), parse_logprobs(logprobs, self.place, index)
@@ -145,11 +142,9 @@ class Conversation:
             extra["parts"] = content
         if kind == "environment":
             extra["role"] = str(fields["role"])
-        usage = first(extra, USAGES)
-        if usage is not None:
-            counts = token_counts(usage)
-            if any(n is not None for n in counts.values()):
-                extra.setdefault("tokens", counts)
+        counts = token_counts(first(extra, USAGES))
+        if any(n is not None for n in counts.values()):
+            extra.setdefault("tokens", counts)
         calls = check_list(fields.get("tool_calls") or [], f"message {index}: its tool calls are")
         if fields.get("function_call"):  # the older form, one call without an identifier
             calls = [*calls, fields["function_call"]]
@@ -170,41 +165,22 @@ class Conversation:
             extra=extra,
         )
         self.steps.append(step)
-        for call in step.tool_calls:
-            if call.id is not None:
-                self._calls[call.id] = (step, call)
+        self._calls |= {call.id: (step, call) for call in step.tool_calls if call.id is not None}
         return step
 
     def _add_results(self, fields: Mapping[str, Any], index: int) -> None:
+        """Add a tool's result to the call that it answers, or else to the turn before it."""
         nested = fields.get("tool_messages")
         if isinstance(nested, list):
             for result in nested:
                 part = as_object(result, f"message {index}: a nested tool result is")
                 self._add_results(part, index)
             return
-        key = fields.get("tool_call_id", fields.get("id"))
+        text = text_of(fields.get("content"))
+        key = as_id(fields.get("tool_call_id", fields.get("id")))
+        name = fields.get("name")
         error = fields.get("error")
-        requestor = fields.get("requestor")
-        self.add_result(
-            text_of(fields.get("content")),
-            index=index,
-            key=None if key in (None, "") else str(key),
-            name=fields.get("name"),
-            error=None if error is None else bool(error),
-            actor=None if requestor is None else role_of(requestor),
-        )
-
-    def add_result(
-        self,
-        text: str,
-        *,
-        index: int,
-        key: str | None = None,
-        name: str | None = None,
-        error: bool | None = None,
-        actor: str | None = None,
-    ) -> None:
-        """Add a tool's result to the call that it answers, or else to the turn before it."""
+        error = None if error is None else bool(error)
         step, call = self._next_of_last_turn(name) if key is None else self.call_of_id(key)
         if call is not None:
             call.result = text if call.result is None else f"{call.result}\n{text}"
@@ -214,6 +190,7 @@ class Conversation:
             self.unmatched.append(
                 {"index": index, "id": key, "name": name, "content": text, "error": error}
             )
+            actor = role_of(fields.get("requestor"))
             actors = {actor} if actor in ("agent", "user") else {"agent", "environment"}
             step = next((turn for turn in reversed(self.steps) if turn.actor in actors), None)
         if step is not None:

@@ -344,6 +344,11 @@ def messages_of_parts(fields: dict[str, Any], parts: list[Any]) -> list[Any]:
     return [*others, {**message, "content": content}, *later]
 
 
+def as_id(name: Any) -> str | None:
+    """Return what identifies a call or a span as text; None where it is empty."""
+    return None if name in (None, "") else str(name)
+
+
 def id_of(part: Mapping[str, Any]) -> Any:
     return first(part, keys.CALL_ID, blank=True)
 

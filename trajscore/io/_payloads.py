@@ -12,7 +12,7 @@ from typing import Any
 
 from trajscore.io import vocabulary as keys
 from trajscore.io._conversation import role_of
-from trajscore.io._messages import as_chat, is_message, wrapper_of
+from trajscore.io._messages import as_chat, as_id, is_message, wrapper_of
 from trajscore.io._run import MalformedRunError
 from trajscore.io.logprobs import find_logprobs
 from trajscore.io.vocabulary import as_fields, as_list, first, first_object, parsed, unnested
@@ -202,8 +202,7 @@ def result_in(value: Any) -> tuple[Any, str | None]:
         None,
     )
     if message is not None:
-        key = message.get("tool_call_id")
-        return message.get("content"), None if key in (None, "") else str(key)
+        return message.get("content"), as_id(message.get("tool_call_id"))
     content = first(as_fields(value), ("content", "blocks"))
     if isinstance(content, list) and content and all(map(_is_part, content)):
         return content, None

@@ -19,6 +19,7 @@ from trajscore.io._conversation import (
     read_arguments,
     read_call,
 )
+from trajscore.io._messages import as_id
 from trajscore.io._payloads import messages_in, result_in
 from trajscore.io._run import MalformedRunError, Run, Step, ToolCall
 from trajscore.io._thread import Thread
@@ -49,8 +50,7 @@ class Span:
         if isinstance(self.name, (dict, list)):
             self.name = None
         for name in ("id", "parent", "call", "name"):
-            value = getattr(self, name)
-            setattr(self, name, None if value in (None, "") else str(value))
+            setattr(self, name, as_id(getattr(self, name)))
         if self.parent == self.id:
             self.parent = None
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Mapping
 from difflib import SequenceMatcher
+from itertools import takewhile
+from operator import eq
 from typing import Any
 
 from trajscore.io._conversation import Conversation, read_call, role_of
+from trajscore.io._messages import as_id
 from trajscore.io._payloads import messages_in
 from trajscore.io._run import Step, ToolCall
 from trajscore.io.vocabulary import as_list, text_of
@@ -54,11 +57,8 @@ class Thread:
     def _align(self, turns: list[dict[str, Any]]) -> list[tuple[int | None, int | None]]:
         """Return for each turn its place; or None, and before which place it belongs."""
         keys = list(map(_key, turns))
-        places: list[int | None] = [None] * len(keys)
-        same = 0
-        while same < min(len(keys), len(self.keys)) and keys[same] == self.keys[same]:
-            places[same] = same
-            same += 1
+        same = sum(takewhile(bool, map(eq, keys, self.keys)))
+        places: list[int | None] = [*range(same), *[None] * (len(keys) - same)]
         matcher = SequenceMatcher(None, keys[same:], self.keys[same:], autojunk=False)
         for block in matcher.get_matching_blocks() if same < len(keys) else ():
             for k in range(block.size):
@@ -120,13 +120,13 @@ class Thread:
         self, message: Mapping[str, Any], waiting: list[tuple[Step, ToolCall]]
     ) -> tuple[Step | None, ToolCall | None]:
         """Return the call that a result answers: by identifier, else the next one of the turn."""
-        key = message.get("tool_call_id")
+        key = as_id(message.get("tool_call_id"))
         name = message.get("name")
-        step, call = self.talk.call_of_id(None if key in (None, "") else str(key))
+        step, call = self.talk.call_of_id(key)
         if call is not None:
             return step, call
         for k, (_, next_call) in enumerate(waiting):
-            if name in (None, next_call.name) and (key in (None, "") or next_call.id is None):
+            if name in (None, next_call.name) and None in (key, next_call.id):
                 return waiting.pop(k)
         return None, None
 

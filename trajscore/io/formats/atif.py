@@ -10,7 +10,7 @@ from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_object, as_outcome, check_list, leftover
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, register
-from trajscore.io.vocabulary import as_fields, text_of
+from trajscore.io.vocabulary import as_fields
 
 _RESULT = "result.json"
 _STEP = frozenset(
@@ -121,7 +121,11 @@ def _add_results(talk: Conversation, observation: Any, index: int) -> None:
     results = as_fields(observation).get("results") or []
     for result in check_list(results, f"message {index}: the results of its observation are"):
         fields = as_object(result, f"message {index}: a result of its observation is")
-        key = fields.get("source_call_id")
-        talk.add_result(
-            text_of(fields.get("content")), index=index, key=None if key is None else str(key)
+        talk.add(
+            {
+                "role": "tool",
+                "tool_call_id": fields.get("source_call_id"),
+                "content": fields.get("content"),
+            },
+            index,
         )
