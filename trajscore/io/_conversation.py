@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, cast
 
 from trajscore.core.values import parse_number, run_label
@@ -27,6 +27,7 @@ from trajscore.io.vocabulary import (
     CALL_NAME,
     ROLES,
     USAGES,
+    Record,
     as_fields,
     first,
     first_object,
@@ -115,7 +116,7 @@ class Conversation:
             self.system.append(text)
             self._before_instructions.append(self.steps[-1] if self.steps else None)
 
-    def _unwrap(self, message: Mapping[str, Any], index: int) -> tuple[dict[str, Any], TokenScores]:
+    def _unwrap(self, message: Record, index: int) -> tuple[dict[str, Any], TokenScores]:
         """Return the message within a completion, and its log-probabilities."""
         fields = dict(message)
         choice = first_object(fields.get("choices"))
@@ -168,7 +169,7 @@ class Conversation:
         self._calls |= {call.id: (step, call) for call in step.tool_calls if call.id is not None}
         return step
 
-    def _add_results(self, fields: Mapping[str, Any], index: int) -> None:
+    def _add_results(self, fields: Record, index: int) -> None:
         """Add a tool's result to the call that it answers, or else to the turn before it."""
         nested = fields.get("tool_messages")
         if isinstance(nested, list):

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trajscore.io import vocabulary as keys
 from trajscore.io.logprobs import find_logprobs
-from trajscore.io.vocabulary import as_fields, as_list, first, parsed
+from trajscore.io.vocabulary import Record, as_fields, as_list, first, parsed
 
 _KINDS = ("type", "part_kind", "kind")
 _OF_CLIENTS = {  # fields that messages of OpenAI's chats do not have
@@ -44,7 +44,7 @@ def is_chat_list(value: Any) -> bool:
     return bool(as_list(value)) and is_message(value[0])
 
 
-def find_messages(record: Mapping[str, Any]) -> tuple[list[Any] | None, set[str]]:
+def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
     """Return the messages that a record lists, and the names of their fields."""
     for name in keys.MESSAGE_LISTS:
         value = None
@@ -150,7 +150,7 @@ def _is_of_chat(message: Any) -> bool:
     return is_text and _OF_CLIENTS.isdisjoint(message)
 
 
-def _is_beside_messages(message: Mapping[str, Any]) -> bool:
+def _is_beside_messages(message: Record) -> bool:
     """Tell an event of Google's ADK that is a piece of a message, or a change of the state."""
     is_adks = "author" in message and "actions" in message
     return is_adks and (message.get("partial") is True or message.get("content") is None)
@@ -167,7 +167,7 @@ def is_of_program(message: Any) -> bool:
 # ------------------------------------------------------------------ items, one thing each
 
 
-def _is_item(message: Mapping[str, Any]) -> bool:
+def _is_item(message: Record) -> bool:
     """Tell an item of OpenAI's Responses, or a call without a message around it."""
     kind = type_of(message)
     if kind == "message" and isinstance(message.get("content"), list):
@@ -179,7 +179,7 @@ def _is_item(message: Mapping[str, Any]) -> bool:
     return bool({"toolName", "tool.name"} & message.keys())
 
 
-def _of_item(item: Mapping[str, Any]) -> list[Any]:
+def _of_item(item: Record) -> list[Any]:
     kind = type_of(item)
     if kind == "message":
         return messages_of_parts(dict(item), item["content"])
@@ -196,22 +196,22 @@ def _of_item(item: Mapping[str, Any]) -> list[Any]:
     return [turn, result_of_part(item)]
 
 
-def _only_thought(turn: Mapping[str, Any]) -> bool:
+def _only_thought(turn: Record) -> bool:
     return "reasoning" in turn and not (turn.get("content") or turn.get("tool_calls"))
 
 
-def _is_of_thought(turn: Mapping[str, Any], message: Any) -> bool:
+def _is_of_thought(turn: Record, message: Any) -> bool:
     """Tell the message that follows a thought of the same agent of AutoGen."""
     source = turn.get("source")
     return _only_thought(turn) and source is not None and as_fields(message).get("source") == source
 
 
-def _goes_on(turn: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
+def _goes_on(turn: Record, item: Record) -> bool:
     """Tell whether an item belongs to the turn before it: words come before calls."""
     return not item.get("content") or not (turn.get("content") or turn.get("tool_calls"))
 
 
-def _joined(turn: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, Any]:
+def _joined(turn: Record, item: Record) -> dict[str, Any]:
     calls = [*as_list(turn.get("tool_calls")), *as_list(item.get("tool_calls"))]
     joined = {**turn, **item, "content": turn.get("content") or item.get("content") or ""}
     if calls:
@@ -222,7 +222,7 @@ def _joined(turn: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, Any]:
 # ------------------------------------------------------------------ messages and their wrappers
 
 
-def _unwrapped(message: Mapping[str, Any]) -> dict[str, Any]:
+def _unwrapped(message: Record) -> dict[str, Any]:
     """Return a message's own fields, with its role, without their wrapper."""
     fields = dict(message)
     if _is_serialised(fields):
@@ -247,7 +247,7 @@ def _unwrapped(message: Mapping[str, Any]) -> dict[str, Any]:
     return _with_additional_fields(fields)
 
 
-def _instructions_of(fields: Mapping[str, Any]) -> list[Any]:
+def _instructions_of(fields: Record) -> list[Any]:
     """Return the instructions that Pydantic AI keeps with each request."""
     text = fields.get("instructions")
     if isinstance(text, str) and text:
@@ -255,7 +255,7 @@ def _instructions_of(fields: Mapping[str, Any]) -> list[Any]:
     return []
 
 
-def _role_of_type(fields: Mapping[str, Any]) -> str | None:
+def _role_of_type(fields: Record) -> str | None:
     kind = type_of(fields)
     if kind in ("request", "response") and "parts" in fields:  # Pydantic AI's
         if kind == "request":
@@ -283,12 +283,12 @@ def _with_additional_fields(fields: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def _is_serialised(message: Mapping[str, Any]) -> bool:
+def _is_serialised(message: Record) -> bool:
     """Tell a message as LangChain's `dumps` writes it."""
     return message.get("lc") is not None and isinstance(message.get("kwargs"), dict)
 
 
-def _class_of(message: Mapping[str, Any]) -> str:
+def _class_of(message: Record) -> str:
     path = message.get("id")
     name = ""
     if isinstance(path, list) and path:
@@ -299,7 +299,7 @@ def _class_of(message: Mapping[str, Any]) -> str:
 # ------------------------------------------------------------------ parts of a message
 
 
-def wrapper_of(part: Mapping[str, Any]) -> str | None:
+def wrapper_of(part: Record) -> str | None:
     """Return the field in which Google or Bedrock puts a call or a result."""
     names = (*keys.WRAPPED_CALLS, *keys.WRAPPED_RESULTS)
     return next((name for name in names if isinstance(part.get(name), dict)), None)
@@ -349,7 +349,7 @@ def as_id(name: Any) -> str | None:
     return None if name in (None, "") else str(name)
 
 
-def id_of(part: Mapping[str, Any]) -> Any:
+def id_of(part: Record) -> Any:
     return first(part, keys.CALL_ID, blank=True)
 
 
@@ -365,7 +365,7 @@ def _text_of(part: Any) -> str:
     return str(part["text"])
 
 
-def _text_part(part: Mapping[str, Any], more: dict[str, Any]) -> Mapping[str, Any]:
+def _text_part(part: Record, more: dict[str, Any]) -> Record:
     """Return a part as OpenAI's chats have it; its log-probabilities go to the message."""
     if logprobs := as_list(find_logprobs(part)):
         more["logprobs"] = [*more.get("logprobs", ()), *logprobs]
@@ -379,7 +379,7 @@ def _text_part(part: Mapping[str, Any], more: dict[str, Any]) -> Mapping[str, An
     return part
 
 
-def result_of_part(part: Mapping[str, Any]) -> dict[str, Any]:
+def result_of_part(part: Record) -> dict[str, Any]:
     result = first(part, keys.RESULT, blank=True)
     if isinstance(result, dict) and set(result) == {"type", "value"}:  # Vercel's
         result = result["value"]
@@ -393,7 +393,7 @@ def result_of_part(part: Mapping[str, Any]) -> dict[str, Any]:
     return message
 
 
-def thought_of(part: Mapping[str, Any]) -> str:
+def thought_of(part: Record) -> str:
     text = first(part, ("text", "thinking", "content", "summary"), blank=True)
     if isinstance(text, list):
         text = "\n".join(str(piece.get("text", "")) for piece in text if isinstance(piece, dict))
@@ -402,7 +402,7 @@ def thought_of(part: Mapping[str, Any]) -> str:
     return ""
 
 
-def type_of(fields: Mapping[str, Any]) -> str:
+def type_of(fields: Record) -> str:
     for name in _KINDS:
         if name in fields:
             kind = fields[name]

@@ -7,7 +7,7 @@ text of these.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from trajscore.io import vocabulary as keys
@@ -15,7 +15,15 @@ from trajscore.io._conversation import role_of
 from trajscore.io._messages import as_chat, as_id, is_message, wrapper_of
 from trajscore.io._run import MalformedRunError
 from trajscore.io.logprobs import find_logprobs
-from trajscore.io.vocabulary import as_fields, as_list, first, first_object, parsed, unnested
+from trajscore.io.vocabulary import (
+    Record,
+    as_fields,
+    as_list,
+    first,
+    first_object,
+    parsed,
+    unnested,
+)
 
 _MAX_DEPTH = 6  # of wrappers
 _SPEAKER = re.compile(r"^(system|user|assistant|tool):[ \t]*", re.IGNORECASE | re.MULTILINE)
@@ -87,7 +95,7 @@ def _is_part(value: Any) -> bool:
     return value.keys() == {"text"} or value.get("type", value.get("block_type")) in _PART_TYPES
 
 
-def _from_object(fields: Mapping[str, Any], role: str | None, depth: int) -> list[Any]:
+def _from_object(fields: Record, role: str | None, depth: int) -> list[Any]:
     if "gen_ai.event.content" in fields:
         return _search(unnested(fields["gen_ai.event.content"]), role, depth - 1)
     if "choices" in fields:
@@ -121,7 +129,7 @@ def _role_in(name: str, role: str | None) -> str | None:
     return None
 
 
-def _from_choices(fields: Mapping[str, Any]) -> list[Any]:
+def _from_choices(fields: Record) -> list[Any]:
     """Return a completion, or its text where it holds no message."""
     choice = first_object(fields["choices"])
     if isinstance(choice.get("message"), dict):
@@ -141,7 +149,7 @@ def scored(message: Any, answer: Any) -> Any:
     return message
 
 
-def _with_role(fields: Mapping[str, Any], role: str | None) -> list[Any]:
+def _with_role(fields: Record, role: str | None) -> list[Any]:
     """Return a message with a role; without one, it gets the role of its side."""
     if fields.get("role") is not None or ("role" not in fields and "parts" not in fields):
         return [fields]
@@ -161,7 +169,7 @@ def _instruction(value: Any) -> list[Any]:
     return []
 
 
-def _bare_answer(fields: Mapping[str, Any]) -> list[Any]:
+def _bare_answer(fields: Record) -> list[Any]:
     """Return an answer without a message around it; an unknown object is its own text."""
     lists = (fields.get(name) for name in ("tool_calls", "toolCalls"))
     calls: list[Any] = next((calls for calls in lists if isinstance(calls, list)), [])
@@ -214,7 +222,7 @@ _MESSAGE = re.compile(r"""["']message\.""")  # in JSON, or as Python writes them
 _WRAPPERS = ("message", "message_content", "tool_call", "evaluation")  # of OpenInference
 
 
-def attributes_of(record: Mapping[str, Any]) -> dict[str, Any]:
+def attributes_of(record: Record) -> dict[str, Any]:
     """Return the attributes of a span by their dotted names."""
     attributes = record.get("attributes")
     if isinstance(attributes, list):  # OTLP
@@ -249,7 +257,7 @@ def _from_pairs(pairs: Any) -> dict[str, Any]:
     return {str(pair.get("key")): plain(pair.get("value")) for pair in fields}
 
 
-def _flat(nested: Mapping[str, Any], path: str = "", depth: int = 8) -> dict[str, Any]:
+def _flat(nested: Record, path: str = "", depth: int = 8) -> dict[str, Any]:
     """Return the fields of nested objects by dotted names, and the objects too."""
     fields: dict[str, Any] = {}
     for name, value in nested.items():
@@ -259,7 +267,7 @@ def _flat(nested: Mapping[str, Any], path: str = "", depth: int = 8) -> dict[str
     return fields
 
 
-def read_attribute(attributes: Mapping[str, Any], names: Iterable[str]) -> Any:
+def read_attribute(attributes: Record, names: Iterable[str]) -> Any:
     """Return the first of some attributes, also if it is spread over names with indices."""
     for name in names:
         if (value := attributes.get(name)) not in (None, ""):

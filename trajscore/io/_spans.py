@@ -6,7 +6,7 @@ finds the order, the conversation that each call repeats, the results of tools, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,7 @@ from trajscore.io._payloads import messages_in, result_in
 from trajscore.io._run import MalformedRunError, Run, Step, ToolCall
 from trajscore.io._thread import Thread
 from trajscore.io.fields import USUAL_FIELDS, scalar, usual_names
-from trajscore.io.vocabulary import NOT_TOOLS, Kind, is_own_score, text_of, unnested
+from trajscore.io.vocabulary import NOT_TOOLS, Kind, Record, is_own_score, text_of, unnested
 
 
 @dataclass(slots=True)
@@ -42,9 +42,9 @@ class Span:
     call: str | None = None  # id of the call that a tool answers
     error: bool | None = None
     cost: Any = None
-    tokens: Mapping[str, Any] = field(default_factory=dict)  # by side, "input" and "output"
+    tokens: Record = field(default_factory=dict)  # by side, "input" and "output"
     scores: dict[str, Any] = field(default_factory=dict)
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Record = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if isinstance(self.name, (dict, list)):

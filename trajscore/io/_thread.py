@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from difflib import SequenceMatcher
 from itertools import takewhile
 from operator import eq
@@ -13,7 +13,7 @@ from trajscore.io._conversation import Conversation, read_call, role_of
 from trajscore.io._messages import as_id
 from trajscore.io._payloads import messages_in
 from trajscore.io._run import Step, ToolCall
-from trajscore.io.vocabulary import as_list, text_of
+from trajscore.io.vocabulary import Record, as_list, text_of
 
 
 class Thread:
@@ -74,7 +74,7 @@ class Thread:
             befores.append(following)
         return list(zip(places, befores[::-1], strict=True))
 
-    def _place_of_calls(self, message: Mapping[str, Any]) -> int | None:
+    def _place_of_calls(self, message: Record) -> int | None:
         """Return the place of a turn whose calls are known, if they all are."""
         steps = [self.talk.call_of_id(call.id)[0] for call in _calls(message)]
         if not steps or None in steps:
@@ -117,7 +117,7 @@ class Thread:
                 call.error = True
 
     def _call_of_result(
-        self, message: Mapping[str, Any], waiting: list[tuple[Step, ToolCall]]
+        self, message: Record, waiting: list[tuple[Step, ToolCall]]
     ) -> tuple[Step | None, ToolCall | None]:
         """Return the call that a result answers: by identifier, else the next one of the turn."""
         key = as_id(message.get("tool_call_id"))
@@ -162,14 +162,14 @@ class Thread:
         return turns
 
 
-def _says_nothing(message: Mapping[str, Any]) -> bool:
+def _says_nothing(message: Record) -> bool:
     """Tell a message of the agent without any text or call, as some tracers repeat its calls."""
     has_more = message.get("tool_calls") or message.get("function_call")
     is_agents = role_of(message.get("role")) == "agent"
     return is_agents and not has_more and not message.get("content")
 
 
-def _key(message: Mapping[str, Any]) -> Hashable:
+def _key(message: Record) -> Hashable:
     """Return what identifies a turn: the ids of its calls, or its text and calls."""
     calls = _calls(message)
     if calls and all(call.id is not None for call in calls):
@@ -178,6 +178,6 @@ def _key(message: Mapping[str, Any]) -> Hashable:
     return role_of(message.get("role")), " ".join(text_of(message.get("content")).split()), called
 
 
-def _calls(message: Mapping[str, Any]) -> list[ToolCall]:
+def _calls(message: Record) -> list[ToolCall]:
     calls = message.get("tool_calls")
     return [read_call(call, 0) for call in as_list(calls) if isinstance(call, dict)]

@@ -29,7 +29,7 @@ from trajscore.io.files import (
     refuse_database,
 )
 from trajscore.io.unread import unknown_json
-from trajscore.io.vocabulary import first_object
+from trajscore.io.vocabulary import Record, first_object
 
 _ENDINGS = (*JSON_ENDINGS, *LINES_ENDINGS)
 # Lists of which the first item is enough to detect a format.
@@ -163,7 +163,7 @@ class Format:
         else:
             file.info.update(whole)
 
-    def _is_run(self, fields: Mapping[str, Any]) -> bool:
+    def _is_run(self, fields: Record) -> bool:
         """Tell a file that is a single run by the fields that list none."""
         return bool(fields) and not self.lists
 
@@ -184,7 +184,7 @@ class Format:
             files += self.folder(place) or find_files(place, (*_ENDINGS, *self.endings))
         return files
 
-    def _check_options(self, values: Mapping[str, Any]) -> Any:
+    def _check_options(self, values: Record) -> Any:
         """Return the options as `runs` and `run` take them."""
         names = [option.name for option in fields(self.options)]
         for name in values:

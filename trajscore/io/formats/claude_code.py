@@ -15,7 +15,7 @@ from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_object, as_objects
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, register
-from trajscore.io.vocabulary import as_fields, as_list, first, text_of
+from trajscore.io.vocabulary import Record, as_fields, as_list, first, text_of
 
 _TURNS = ("user", "assistant")
 _SESSION = ("sessionId", "session_id")
@@ -85,17 +85,15 @@ class ClaudeCode(Format):
         return talk.finish(run)
 
 
-def _is_of_subagent(lines: list[Mapping[str, Any]]) -> bool:
+def _is_of_subagent(lines: list[Record]) -> bool:
     return all(_is_aside(line, _SUBAGENT) for line in lines if line.get("type") in _TURNS)
 
 
-def _is_aside(line: Mapping[str, Any], kinds: tuple[str, ...]) -> bool:
+def _is_aside(line: Record, kinds: tuple[str, ...]) -> bool:
     return any(line.get(kind) for kind in kinds)
 
 
-def _not_taken_back(
-    lines: list[Mapping[str, Any]], left_out: Counter[str]
-) -> Iterator[Mapping[str, Any]]:
+def _not_taken_back(lines: list[Record], left_out: Counter[str]) -> Iterator[Record]:
     """Leave out repeated lines, and the turns after a request that the user wrote again."""
     asked = {_text(line, "parentUuid"): _text(line, "uuid") for line in lines if _is_request(line)}
     gone: set[Any] = set()
@@ -114,14 +112,14 @@ def _not_taken_back(
             left_out["repeated"] += 1
 
 
-def _text(fields: Mapping[str, Any], name: str) -> str | None:
+def _text(fields: Record, name: str) -> str | None:
     value = fields.get(name)
     if isinstance(value, str):
         return value
     return None
 
 
-def _is_request(line: Mapping[str, Any]) -> bool:
+def _is_request(line: Record) -> bool:
     """Tell a request of the user from results and messages that the program writes."""
     message = line.get("message")
     if line.get("type") != "user" or not isinstance(message, Mapping):
@@ -144,7 +142,7 @@ class _Session:
         self._n_user = 0  # lines of the user
         self._asked: Any = None  # the last of these
 
-    def add(self, line: Mapping[str, Any]) -> None:
+    def add(self, line: Record) -> None:
         """Add a line's message."""
         message = as_object(line.get("message"))
         text = text_of(message.get("content"))
@@ -176,7 +174,7 @@ class _Session:
         if content != []:
             self.messages.append({"role": "user", "content": content})
 
-    def _add_answer(self, message: Mapping[str, Any], text: str, line: Mapping[str, Any]) -> None:
+    def _add_answer(self, message: Record, text: str, line: Record) -> None:
         """Add a line of an answer, which goes on until the next line of the user."""
         stop, name, model = (message.get(key) for key in ("stop_reason", "id", "model"))
         self.run.stop_reason = stop if isinstance(stop, str) and stop != "tool_use" else None

@@ -9,7 +9,7 @@ from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_objects
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, register
-from trajscore.io.vocabulary import as_fields, text_of, token_counts
+from trajscore.io.vocabulary import Record, as_fields, text_of, token_counts
 
 _META = "session_meta"
 _LINES = (_META, "response_item", "event_msg", "turn_context", "compacted")
@@ -80,10 +80,10 @@ class Codex(Format):
 class _Line:
     """A line of a session: its contents, with or without an envelope, as messages."""
 
-    def __init__(self, fields: Mapping[str, Any]) -> None:
+    def __init__(self, fields: Record) -> None:
         inner = fields.get("payload", fields.get("item"))
         self.kind = str(fields.get("type"))
-        self.payload: Mapping[str, Any] = as_fields(inner) or fields
+        self.payload: Record = as_fields(inner) or fields
         self.kinds = {self.kind, str(self.payload.get("type"))}
         self.messages = _messages_of(self.kind, self.payload)
         self.starts = bool(self.kinds & _STARTED)
@@ -125,7 +125,7 @@ def _note(run: Run, line: _Line) -> None:
         run.stop_reason = "completed"
 
 
-def _tokens(payload: Mapping[str, Any]) -> dict[str, Any]:
+def _tokens(payload: Record) -> dict[str, Any]:
     """Return the tokens of the last call of the model."""
     last = as_fields(payload.get("info")).get("last_token_usage", payload.get("usage"))
     if isinstance(last, Mapping):
@@ -133,7 +133,7 @@ def _tokens(payload: Mapping[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def _messages_of(of_line: str, item: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _messages_of(of_line: str, item: Record) -> list[dict[str, Any]]:
     """Return the item of a line as messages; instructions are the system's."""
     kind = item.get("type")
     if of_line in _NO_ITEMS or of_line.startswith("turn."):

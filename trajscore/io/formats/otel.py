@@ -17,6 +17,7 @@ from trajscore.io.files import LogFile
 from trajscore.io.registry import Head, register
 from trajscore.io.vocabulary import (
     Kind,
+    Record,
     as_fields,
     as_list,
     first,
@@ -72,7 +73,7 @@ class OpenTelemetry(TraceFormat):
     def trace_of(self, record: Any) -> Any:
         return _ids(record)[0]
 
-    def session_of(self, record: Mapping[str, Any]) -> Any:
+    def session_of(self, record: Record) -> Any:
         return first(attributes_of(record), _SESSION)
 
     def records(self, file: LogFile) -> Iterator[tuple[Any, Any]]:
@@ -103,9 +104,9 @@ class OpenTelemetry(TraceFormat):
         for record in inner:
             yield from self._leaves(record)
 
-    def spans(self, records: list[Mapping[str, Any]], run: Run) -> Iterable[Span]:
+    def spans(self, records: list[Record], run: Run) -> Iterable[Span]:
         spans: dict[str, Span] = {}
-        events: list[tuple[str, str, Mapping[str, Any]]] = []
+        events: list[tuple[str, str, Record]] = []
         values: dict[str, list[Any]] = {}
         for index, record in enumerate(records):
             _, span_id, parent = _ids(record)
@@ -127,14 +128,14 @@ class OpenTelemetry(TraceFormat):
         return spans.values()
 
 
-def _is_span(record: Mapping[str, Any]) -> bool:
+def _is_span(record: Record) -> bool:
     has_some = any(str(name).partition(".")[0] == "attributes" for name in record)
     if has_some and _ids(record)[1] is not None:
         return True
     return any(str(name).startswith(_PREFIXES) for name in attributes_of(record))
 
 
-def _is_log(record: Mapping[str, Any]) -> bool:
+def _is_log(record: Record) -> bool:
     return not record.keys().isdisjoint(_LOG) and _ids(record)[1] is not None
 
 
@@ -154,7 +155,7 @@ def _ids(record: Any) -> tuple[Any, Any, Any]:
     )
 
 
-def _span(record: Mapping[str, Any], attributes: dict[str, Any], name: str, parent: Any) -> Span:
+def _span(record: Record, attributes: dict[str, Any], name: str, parent: Any) -> Span:
     kind = _kind(attributes)
     inputs = read_attribute(attributes, keys.TOOL_INPUT) if kind == "tool" else _asked(attributes)
     outputs = read_attribute(attributes, keys.TOOL_OUTPUT if kind == "tool" else keys.SPAN_OUTPUT)
@@ -184,14 +185,14 @@ def _span(record: Mapping[str, Any], attributes: dict[str, Any], name: str, pare
     )
 
 
-def _asked(attributes: Mapping[str, Any]) -> Any:
+def _asked(attributes: Record) -> Any:
     """Return the input of a span: the first with messages, or else the first there is."""
     values = (read_attribute(attributes, (name,)) for name in keys.SPAN_INPUT)
     there = [value for value in values if value is not None]
     return next((value for value in there if messages_in(value, None)), next(iter(there), None))
 
 
-def _kind(attributes: Mapping[str, Any]) -> Kind:
+def _kind(attributes: Record) -> Kind:
     """Return what a span stands for, by its kind or by the attributes that it has."""
     name = first(attributes, keys.SPAN_KIND)
     if name:
@@ -207,7 +208,7 @@ def _kind(attributes: Mapping[str, Any]) -> Kind:
     return "other"
 
 
-def _vercel_answer(attributes: Mapping[str, Any]) -> Any:
+def _vercel_answer(attributes: Record) -> Any:
     """Return the answer that the AI SDK spreads over attributes."""
     calls = unnested(attributes.get("ai.response.toolCalls"))
     text = first(attributes, ("ai.response.text", "ai.response.object"))
@@ -222,7 +223,7 @@ def _failed(status: Any) -> bool:
     return str(code).upper().endswith("ERROR") or code == 2
 
 
-def _cost(attributes: Mapping[str, Any]) -> float | None:
+def _cost(attributes: Record) -> float | None:
     for names in keys.COSTS:
         parts: list[Any] = [attributes.get(name) for name in names]
         if all(isinstance(part, (int, float)) and not isinstance(part, bool) for part in parts):
@@ -249,20 +250,20 @@ def _add_attributes(
         values.setdefault(name, []).append(value)
 
 
-def _evaluations(attributes: Mapping[str, Any], family: str) -> dict[str, Any]:
+def _evaluations(attributes: Record, family: str) -> dict[str, Any]:
     """Return the judgements of OpenInference by name: their scores, or else their labels."""
     rows = read_attribute(attributes, (family,))
     rows = list(map(as_fields, as_list(rows)))
     return {str(row.get("name")): first(row, ("score", "label")) for row in rows if "name" in row}
 
 
-def _event(record: Mapping[str, Any], attributes: dict[str, Any]) -> tuple[str, Mapping[str, Any]]:
+def _event(record: Record, attributes: dict[str, Any]) -> tuple[str, Record]:
     """Return the name of an event and its fields."""
     name = first(record, ("event_name", "eventName", "name")) or attributes.get("event.name")
     return str(name), {**attributes, **as_fields(plain(record.get("body")))}
 
 
-def _add_event(run: Run, span: Span | None, name: str, fields: Mapping[str, Any]) -> None:
+def _add_event(run: Run, span: Span | None, name: str, fields: Record) -> None:
     """Add the message or the judgement of an event."""
     if name == "gen_ai.evaluation.result":
         value = first(fields, ("gen_ai.evaluation.score.value", "gen_ai.evaluation.score.label"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from trajscore.io._messages import is_chat_list
 from trajscore.io._run import Run, as_object, check_list, leftover
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, register
-from trajscore.io.vocabulary import as_fields, as_list
+from trajscore.io.vocabulary import Record, as_fields, as_list
 
 _RUN = ("info", "trajectory", "messages", "history", "instance_id", "trajectory_format")
 _REPORTS = ("results.json", "report.json", "results/results.json")
@@ -74,7 +73,7 @@ def _add_prompts(talk: Conversation, history: Any) -> None:
             talk.add(message, index)
 
 
-def _add_step(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
+def _add_step(talk: Conversation, step: Record, index: int) -> None:
     action = step.get("action")
     observation = step.get("observation")
     names = []
@@ -95,7 +94,7 @@ def _add_step(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
         talk.add({"role": "tool", "tool_call_id": key, "content": observation}, index)
 
 
-def _stop(info: Mapping[str, Any]) -> str | None:
+def _stop(info: Record) -> str | None:
     """Return why the run ended; a limit after which the work was submitted is that limit."""
     status = info.get("exit_status")
     if not isinstance(status, str):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from trajscore.io.files import LogFile, Paths, Place
 from trajscore.io.reading import read_as
 from trajscore.io.registry import Format, Head, register
 from trajscore.io.runs import Runs
-from trajscore.io.vocabulary import as_fields
+from trajscore.io.vocabulary import Record, as_fields
 
 _RUN = frozenset({"id", "task_id", "trial", "messages", "termination_reason"})
 _META = ("agent_cost", "user_cost", "duration", "seed")
@@ -129,7 +129,7 @@ def _is_run(value: Any) -> bool:
     return isinstance(value, dict) and "messages" in value
 
 
-def _meta(raw: Mapping[str, Any], info: Mapping[str, Any]) -> dict[str, Any]:
+def _meta(raw: Record, info: Record) -> dict[str, Any]:
     fields = {name: raw[name] for name in _META if raw.get(name) is not None}
     budget = as_fields(info.get("info")).get("max_steps")
     if budget is not None:
