@@ -8,13 +8,12 @@ convention, and ShareGPT's pairs.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trajscore.io import vocabulary as keys
 from trajscore.io.logprobs import find_logprobs
-from trajscore.io.vocabulary import Record, as_fields, as_list, first, parsed
+from trajscore.io.vocabulary import Record, as_fields, as_list, first, parsed, text_of
 
 _KINDS = ("type", "part_kind", "kind")
 _OF_CLIENTS = {  # fields that messages of OpenAI's chats do not have
@@ -47,9 +46,7 @@ def is_chat_list(value: Any) -> bool:
 def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
     """Return the messages that a record lists, and the names of their fields."""
     for name in keys.MESSAGE_LISTS:
-        value = None
-        if name in record:
-            value = parsed(record[name])
+        value = parsed(record.get(name))
         usual = name == keys.MESSAGE_LISTS[0]
         if isinstance(value, list) and (usual or not value or is_message(value[0])):
             return value, {name}
@@ -136,7 +133,11 @@ def chat_messages(message: Any) -> list[Any]:
     parts = fields.get("parts")
     content = fields.get("content")
     if isinstance(parts, list):
-        return [*_instructions_of(fields), *messages_of_parts(fields, parts)]
+        messages = messages_of_parts(fields, parts)
+        text = fields.get("instructions")  # which Pydantic AI keeps with each request
+        if isinstance(text, str) and text:
+            return [{"role": "system", "content": text}, *messages]
+        return messages
     if isinstance(content, list):
         return messages_of_parts(fields, content)
     return [fields]
@@ -184,8 +185,10 @@ def _of_item(item: Record) -> list[Any]:
     if kind == "message":
         return messages_of_parts(dict(item), item["content"])
     if kind in ("reasoning", "thoughtevent"):
-        source = {name: item[name] for name in ("source",) if name in item}
-        return [{"role": "assistant", "content": "", "reasoning": thought_of(item), **source}]
+        turn = {"role": "assistant", "content": "", "reasoning": thought_of(item)}
+        if "source" in item:
+            turn["source"] = item["source"]
+        return [turn]
     if kind.endswith("_output") or kind in keys.RESULT_TYPES:
         return [result_of_part(item)]
     call = {**item, "name": first(item, keys.CALL_NAME) or kind.removesuffix("_call")}
@@ -247,14 +250,6 @@ def _unwrapped(message: Record) -> dict[str, Any]:
     return _with_additional_fields(fields)
 
 
-def _instructions_of(fields: Record) -> list[Any]:
-    """Return the instructions that Pydantic AI keeps with each request."""
-    text = fields.get("instructions")
-    if isinstance(text, str) and text:
-        return [{"role": "system", "content": text}]
-    return []
-
-
 def _role_of_type(fields: Record) -> str | None:
     kind = type_of(fields)
     if kind in ("request", "response") and "parts" in fields:  # Pydantic AI's
@@ -289,11 +284,8 @@ def _is_serialised(message: Record) -> bool:
 
 
 def _class_of(message: Record) -> str:
-    path = message.get("id")
-    name = ""
-    if isinstance(path, list) and path:
-        name = path[-1]
-    return re.sub("chunk$", "", str(name).lower())
+    name = "".join(map(str, as_list(message.get("id"))[-1:]))
+    return name.lower().removesuffix("chunk")
 
 
 # ------------------------------------------------------------------ parts of a message
@@ -340,7 +332,7 @@ def messages_of_parts(fields: dict[str, Any], parts: list[Any]) -> list[Any]:
     later = [answer for answer in answers if answer["tool_call_id"] in call_ids]
     others = [*(answer for answer in answers if answer not in later), *prompts]
     is_one_text = "parts" in fields and all(map(is_text, texts))
-    content = "".join(map(_text_of, texts)) if is_one_text else texts or ""
+    content = "".join(map(text_of, texts)) if is_one_text else texts or ""
     return [*others, {**message, "content": content}, *later]
 
 
@@ -357,12 +349,6 @@ def is_text(part: Any) -> bool:
     if not isinstance(part, dict):
         return isinstance(part, str)
     return part.keys() <= {"type", "text"} and isinstance(part.get("text"), str)
-
-
-def _text_of(part: Any) -> str:
-    if isinstance(part, str):
-        return part
-    return str(part["text"])
 
 
 def _text_part(part: Record, more: dict[str, Any]) -> Record:
@@ -403,10 +389,7 @@ def thought_of(part: Record) -> str:
 
 
 def type_of(fields: Record) -> str:
-    for name in _KINDS:
-        if name in fields:
-            kind = fields[name]
-            if isinstance(kind, str):
-                return kind.lower()
-            return ""
+    kind = next((fields[name] for name in _KINDS if name in fields), None)
+    if isinstance(kind, str):
+        return kind.lower()
     return ""

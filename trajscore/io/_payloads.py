@@ -171,8 +171,7 @@ def _instruction(value: Any) -> list[Any]:
 
 def _bare_answer(fields: Record) -> list[Any]:
     """Return an answer without a message around it; an unknown object is its own text."""
-    lists = (fields.get(name) for name in ("tool_calls", "toolCalls"))
-    calls: list[Any] = next((calls for calls in lists if isinstance(calls, list)), [])
+    calls = as_list(fields.get("tool_calls")) or as_list(fields.get("toolCalls"))
     text: Any = next(
         (fields[k] for k in keys.TEXTS if isinstance(fields.get(k), (str, list))), None
     )

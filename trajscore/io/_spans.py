@@ -21,7 +21,7 @@ from trajscore.io._conversation import (
 )
 from trajscore.io._messages import as_id
 from trajscore.io._payloads import messages_in, result_in
-from trajscore.io._run import MalformedRunError, Run, Step, ToolCall
+from trajscore.io._run import MalformedRunError, Run, Step, ToolCall, leftover
 from trajscore.io._thread import Thread
 from trajscore.io.fields import USUAL_FIELDS, scalar, usual_names
 from trajscore.io.vocabulary import NOT_TOOLS, Kind, Record, is_own_score, text_of, unnested
@@ -182,9 +182,8 @@ class _Tree:
 
         A call that failed, was judged, or whose tokens were counted is a turn without an answer.
         """
-        has_more = span.error or span.scores or span.tokens.get("output")
-        is_known = span.outputs is not None or bool(has_more) or not self._has_text
-        return is_known or self.repeats(span)
+        has_more = span.error or span.scores or span.tokens.get("output") or self.repeats(span)
+        return span.outputs is not None or bool(has_more) or not self._has_text
 
     def _around(self, span: Span) -> Iterator[Span]:
         """Yield the spans around a span, the innermost first."""
@@ -229,9 +228,8 @@ def _add_answer(thread: Thread, span: Span, index: int, turns: dict[str, Step]) 
             turn.span = span.id
             if turn.cost is None:
                 turn.cost = as_number(span.cost, "cost", index)
-            turn.extra |= {k: v for k, v in span.extra.items() if v is not None}
-            tokens = {k: v for k, v in span.tokens.items() if v is not None}
-            if tokens:
+            turn.extra |= leftover(span.extra, ())
+            if tokens := leftover(span.tokens, ()):
                 turn.extra["tokens"] = tokens
 
 

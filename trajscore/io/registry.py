@@ -29,7 +29,7 @@ from trajscore.io.files import (
     refuse_database,
 )
 from trajscore.io.unread import unknown_json
-from trajscore.io.vocabulary import Record, first_object
+from trajscore.io.vocabulary import Record, as_list, first_object
 
 _ENDINGS = (*JSON_ENDINGS, *LINES_ENDINGS)
 # Lists of which the first item is enough to detect a format.
@@ -169,10 +169,8 @@ class Format:
 
     def folder(self, path: Path) -> list[Path]:
         """Return the files of a folder that has this format's layout; an empty list otherwise."""
-        matches = {
-            file for pattern in self._layout for file in path.glob(pattern) if file.is_file()
-        }
-        files = sorted(matches)
+        found = {file for pattern in self._layout for file in path.glob(pattern)}
+        files = sorted(filter(Path.is_file, found))
         if files and format_of_file(files[0]) is self:
             return files
         return []
@@ -292,10 +290,7 @@ def detect_log(path: Path, max_size: int | None = None) -> Format | None:
 
 def _is_plain(value: Any) -> bool:
     """Tell what a cell of a table may be: a value, or a list of numbers."""
-    items = []
-    if isinstance(value, list):
-        items = value
-    is_numbers = all(isinstance(item, (int, float, type(None))) for item in items)
+    is_numbers = all(isinstance(item, (int, float, type(None))) for item in as_list(value))
     return not isinstance(value, dict) and is_numbers
 
 

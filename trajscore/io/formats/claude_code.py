@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trajscore.io._conversation import Conversation
+from trajscore.io._messages import as_id
 from trajscore.io._run import Run, as_object, as_objects
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, register
@@ -58,7 +59,11 @@ class ClaudeCode(Format):
             is_part = line.get("type") in (*_TURNS, "result", "system") or "message" in line
             if name is not None and is_part:
                 sessions.setdefault(str(name), []).append(line)
-        whole = [lines for lines in sessions.values() if not _is_of_subagent(lines)]
+        whole = [
+            lines
+            for lines in sessions.values()
+            if not all(_is_aside(line, _SUBAGENT) for line in lines if line.get("type") in _TURNS)
+        ]
         yield from ((file.place(index), lines) for index, lines in enumerate(whole))
         file.is_head = not whole  # a subagent's file, or one that only has a title
 
@@ -85,23 +90,19 @@ class ClaudeCode(Format):
         return talk.finish(run)
 
 
-def _is_of_subagent(lines: list[Record]) -> bool:
-    return all(_is_aside(line, _SUBAGENT) for line in lines if line.get("type") in _TURNS)
-
-
 def _is_aside(line: Record, kinds: tuple[str, ...]) -> bool:
-    return any(line.get(kind) for kind in kinds)
+    return any(map(line.get, kinds))
 
 
 def _not_taken_back(lines: list[Record], left_out: Counter[str]) -> Iterator[Record]:
     """Leave out repeated lines, and the turns after a request that the user wrote again."""
-    asked = {_text(line, "parentUuid"): _text(line, "uuid") for line in lines if _is_request(line)}
+    links = [(as_id(line.get("uuid")), as_id(line.get("parentUuid"))) for line in lines]
+    requests = list(map(_is_request, lines))
+    asked = {above: name for (name, above), asks in zip(links, requests, strict=True) if asks}
     gone: set[Any] = set()
     seen: set[Any] = set()
-    for line in lines:
-        name = _text(line, "uuid")
-        above = _text(line, "parentUuid")
-        anew = above is not None and _is_request(line) and asked[above] != name
+    for line, (name, above), asks in zip(lines, links, requests, strict=True):
+        anew = above is not None and asks and asked[above] != name
         if name is not None and (anew or above in gone):
             gone.add(name)
             left_out["taken back"] += 1
@@ -112,21 +113,16 @@ def _not_taken_back(lines: list[Record], left_out: Counter[str]) -> Iterator[Rec
             left_out["repeated"] += 1
 
 
-def _text(fields: Record, name: str) -> str | None:
-    value = fields.get(name)
-    if isinstance(value, str):
-        return value
-    return None
-
-
 def _is_request(line: Record) -> bool:
     """Tell a request of the user from results and messages that the program writes."""
     message = line.get("message")
-    if line.get("type") != "user" or not isinstance(message, Mapping):
-        return False
-    parts = map(as_fields, as_list(message.get("content")))
-    results = any(part.get("type") == "tool_result" for part in parts)
-    return not results and not _is_aside(line, (*_SUBAGENT, *_ASIDE))
+    parts = as_list(as_fields(message).get("content"))
+    is_users = line.get("type") == "user" and isinstance(message, Mapping)
+    return is_users and not (any(map(_is_result, parts)) or _is_aside(line, _SUBAGENT + _ASIDE))
+
+
+def _is_result(part: Any) -> bool:
+    return as_fields(part).get("type") == "tool_result"
 
 
 class _Session:
@@ -167,7 +163,7 @@ class _Session:
             content = [
                 block
                 for block in content
-                if as_fields(block).get("type") != "tool_result"
+                if not _is_result(block)
                 or not any(self._replace(earlier, block) for earlier in parts)
             ]
             parts.append(content)
@@ -201,9 +197,10 @@ class _Session:
         self._turn = turn
         turn["cost"] = line.get("costUSD")
         if usage := as_fields(message.get("usage")):
+            counts = {side: map(usage.get, names) for side, names in _TOKENS.items()}
             turn["tokens"] = {
-                side: sum(_number(usage.get(name)) for name in names)
-                for side, names in _TOKENS.items()
+                side: sum(n for n in numbers if isinstance(n, (int, float)))
+                for side, numbers in counts.items()
             }
 
     def _replace(self, blocks: list[Any], block: Any) -> bool:
@@ -235,9 +232,3 @@ def _repeats(block: Any, earlier: Any) -> bool:
     text, start = (first(fields, ("text", "thinking")) for fields in (later, former))
     has_grown = isinstance(text, str) and isinstance(start, str) and text.startswith(start)
     return has_grown or block == earlier
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, (int, float)):
-        return value
-    return 0

@@ -20,10 +20,6 @@ _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _BULK = {"messages", "events", "attachments", "input", "output", "choices", "timelines"}
 
 
-def _library() -> Any:
-    return optional("inspect_ai.log", "reading logs of Inspect AI needs inspect-ai", "inspect")
-
-
 @register
 class Inspect(Format):
     name = "inspect"
@@ -41,11 +37,12 @@ class Inspect(Format):
     def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
         if is_zipfile(file.path):
             check_archive(file.path, file.max_size)
-        library = _library()
+        need = "reading logs of Inspect AI needs inspect-ai"
+        library = optional("inspect_ai.log", need, "inspect")
         try:
             head = library.read_eval_log(str(file.path), header_only=True)
             file.info.update(status=head.status, eval=head.eval.model_dump(exclude_none=True))
-            for index, sample in enumerate(_samples(str(file.path), head)):
+            for index, sample in enumerate(_samples(library, str(file.path), head)):
                 yield file.place(index), sample
         except Exception as error:  # whatever the library raises
             raise ValueError(
@@ -60,12 +57,9 @@ class Inspect(Format):
             for name, score in raw.get("scores", {}).items()
             if not is_own_score(name)
         }
-        only = ""
-        if len(scores) == 1:
-            only = next(iter(scores), "")
         score = None  # only the user knows what it means
-        if not sounds_bad(only):
-            score = scores.get(only)
+        if len(scores) == 1 and not any(map(sounds_bad, scores)):
+            (score,) = scores.values()
         if not isinstance(score, (int, float)):
             score = None
         run = Run(
@@ -87,11 +81,11 @@ class Inspect(Format):
         return talk.finish(run)
 
 
-def _samples(file: str, head: Any) -> Iterable[Any]:
+def _samples(library: Any, file: str, head: Any) -> Iterable[Any]:
     if head.eval.dataset.sample_ids is None:
         # logs without a list of samples, as older ones are, can only be read as a whole
-        return _library().read_eval_log(file, resolve_attachments=True).samples or []
-    samples: Iterable[Any] = _library().read_eval_log_samples(
+        return library.read_eval_log(file, resolve_attachments=True).samples or []
+    samples: Iterable[Any] = library.read_eval_log_samples(
         file, all_samples_required=False, resolve_attachments=True
     )
     return samples
@@ -115,8 +109,8 @@ def _spans(events: list[dict[str, Any]]) -> list[Span]:
         kind = event["event"]
         if kind == "span_begin":
             is_inner = event.get("parent_id") in of_scorers
-            is_scorer = is_inner or event.get("type") in ("scorer", "scorers")
-            of_scorers |= {event["id"]} if is_scorer else set()
+            if is_inner or event.get("type") in ("scorer", "scorers"):
+                of_scorers.add(event["id"])
         elif kind == "step" and event.get("type") == "scorer":
             n_scorers += 1 if event["action"] == "begin" else -1
         elif kind == "score" and event.get("intermediate"):

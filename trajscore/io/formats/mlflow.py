@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Mapping
 from typing import Any
 
@@ -86,7 +85,7 @@ def _hex(name: Any) -> str:
     if text.endswith("="):
         try:
             return base64.b64decode(text, validate=True).hex()
-        except (ValueError, binascii.Error):
+        except ValueError:
             return text
     return text.removeprefix("0x")
 

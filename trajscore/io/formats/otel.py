@@ -10,7 +10,7 @@ from typing import Any
 
 from trajscore.io import vocabulary as keys
 from trajscore.io._payloads import attributes_of, messages_in, plain, read_attribute, with_parts
-from trajscore.io._run import Run
+from trajscore.io._run import Run, leftover
 from trajscore.io._spans import Span, add_score
 from trajscore.io._traces import TraceFormat
 from trajscore.io.files import LogFile
@@ -213,7 +213,7 @@ def _vercel_answer(attributes: Record) -> Any:
     calls = unnested(attributes.get("ai.response.toolCalls"))
     text = first(attributes, ("ai.response.text", "ai.response.object"))
     answer = {"text": text, "toolCalls": calls}
-    return {name: value for name, value in answer.items() if value is not None} or None
+    return leftover(answer, ()) or None
 
 
 def _failed(status: Any) -> bool:

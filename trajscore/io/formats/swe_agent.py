@@ -22,7 +22,7 @@ _FIELDS = {
     "unresolved_ids": FAILURE,
     "empty_patch_ids": FAILURE,
 }
-_SUBMITTED = re.compile(r"submitted \((.+)\)")  # by the limit that ended the run
+_SUBMITTED = re.compile(r"^submitted \((.+)\)\Z")  # by the limit that ended the run
 
 
 @register
@@ -88,10 +88,7 @@ def _add_step(talk: Conversation, step: Record, index: int) -> None:
     more = ("execution_time", "state", "extra_info")
     talk.add(message | {name: step[name] for name in more if step.get(name)}, index)
     if observation is not None:
-        key = None
-        if calls:
-            key = f"step {index}"
-        talk.add({"role": "tool", "tool_call_id": key, "content": observation}, index)
+        talk.add({"role": "tool", "content": observation}, index)
 
 
 def _stop(info: Record) -> str | None:
@@ -99,20 +96,15 @@ def _stop(info: Record) -> str | None:
     status = info.get("exit_status")
     if not isinstance(status, str):
         return None
-    limit = _SUBMITTED.fullmatch(status)
-    if limit:
-        return limit[1]
-    return status
+    return _SUBMITTED.sub(r"\1", status)
 
 
 def _outcome(name: str, file: Path) -> float:
     """Find the issue in the report of an evaluation, beside the run or in the folder above."""
     for folder in file.parents[:2]:
         for path in (folder / report for report in _REPORTS):
-            report = {}
-            if path.exists():
-                report = LogFile(path).whole()
+            report = LogFile(path).whole() if path.exists() else {}
             for field, outcome in _FIELDS.items():
-                if isinstance(report.get(field), list) and name in report[field]:
+                if name in as_list(report.get(field)):
                     return outcome
     return CENSORED

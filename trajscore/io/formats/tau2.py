@@ -12,7 +12,7 @@ from trajscore.io.files import LogFile, Paths, Place
 from trajscore.io.reading import read_as
 from trajscore.io.registry import Format, Head, register
 from trajscore.io.runs import Runs
-from trajscore.io.vocabulary import Record, as_fields
+from trajscore.io.vocabulary import as_fields
 
 _RUN = frozenset({"id", "task_id", "trial", "messages", "termination_reason"})
 _META = ("agent_cost", "user_cost", "duration", "seed")
@@ -110,6 +110,11 @@ class Tau2(Format):
             )
         place.stop_reason = reason.rpartition(".")[2].lower()
         reward = as_fields(raw.get("reward_info")).get("reward")
+        meta = leftover(
+            {name: raw.get(name) for name in _META}
+            | {"max_steps": as_fields(place.info.get("info")).get("max_steps")},
+            (),
+        )
         talk = Conversation(place)
         messages = check_list(raw.get("messages"), "its messages are")
         talk.add_all(list(map(_with_confidence, messages)))
@@ -119,22 +124,14 @@ class Tau2(Format):
             stop_reason=place.stop_reason,
             task=task,
             trial=raw.get("trial"),
-            meta={"reward": reward, **_meta(raw, place.info)},
+            meta={"reward": reward, **meta},
             extra=leftover(raw, _RUN | frozenset(_META)),
         )
         return talk.finish(run)
 
 
 def _is_run(value: Any) -> bool:
-    return isinstance(value, dict) and "messages" in value
-
-
-def _meta(raw: Record, info: Record) -> dict[str, Any]:
-    fields = {name: raw[name] for name in _META if raw.get(name) is not None}
-    budget = as_fields(info.get("info")).get("max_steps")
-    if budget is not None:
-        fields["max_steps"] = budget
-    return fields
+    return "messages" in as_fields(value)
 
 
 def _with_confidence(message: Any) -> Any:
