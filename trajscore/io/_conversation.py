@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from trajscore.core.values import parse_number, run_label
-from trajscore.io._messages import as_chat, as_id
+from trajscore.io._messages import Message, as_chat, as_id
 from trajscore.io._run import (
     Actor,
     MalformedRunError,
@@ -104,19 +104,17 @@ class Conversation:
             raise MalformedRunError(f"message {index} has no role")
         kind = role_of(fields["role"])
         if kind == "system":
-            self._add_instruction(text_of(fields.get("content")))
+            text = text_of(fields.get("content"))
+            if text not in self.system[-1:]:  # some libraries repeat it with each request
+                self.system.append(text)
+                self._before_instructions.append(self.steps[-1] if self.steps else None)
         elif kind == "tool":
             self._add_results(fields, index)
         else:
             return self._add_turn(fields, scores, kind, index)
         return None
 
-    def _add_instruction(self, text: str) -> None:
-        if text not in self.system[-1:]:  # some libraries repeat it with each request
-            self.system.append(text)
-            self._before_instructions.append(self.steps[-1] if self.steps else None)
-
-    def _unwrap(self, message: Record, index: int) -> tuple[dict[str, Any], TokenScores]:
+    def _unwrap(self, message: Record, index: int) -> tuple[Message, TokenScores]:
         """Return the message within a completion, and its log-probabilities."""
         fields = dict(message)
         choice = first_object(fields.get("choices"))
@@ -134,7 +132,7 @@ class Conversation:
             return fields, TokenScores()
         return without_logprobs(fields), parse_logprobs(logprobs, self.place, index)
 
-    def _add_turn(self, fields: dict[str, Any], scores: TokenScores, kind: str, index: int) -> Step:
+    def _add_turn(self, fields: Message, scores: TokenScores, kind: str, index: int) -> Step:
         content = fields.get("content")
         if content in (None, "") and isinstance(fields.get("refusal"), str):
             content = fields["refusal"]

@@ -15,6 +15,9 @@ from trajscore.io import vocabulary as keys
 from trajscore.io.logprobs import find_logprobs
 from trajscore.io.vocabulary import Record, as_fields, as_list, first, parsed, text_of
 
+Message = dict[str, Any]
+"""A message in the form of OpenAI's chats."""
+
 _KINDS = ("type", "part_kind", "kind")
 _OF_CLIENTS = {  # fields that messages of OpenAI's chats do not have
     "parts", "additional_kwargs", "response_metadata", "status", "kwargs", "data", "author",
@@ -96,7 +99,7 @@ def _text_message(value: Any, role: str) -> list[Any]:
 
 def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
     """Yield messages as chats have them, with their indices; items of one turn are joined."""
-    turn: dict[str, Any] | None = None  # made of items, which may go on
+    turn: Message | None = None  # made of items, which may go on
     start = 0
     for index, message in enumerate(messages):
         if turn is None and _is_of_chat(message):  # as most are
@@ -185,10 +188,10 @@ def _of_item(item: Record) -> list[Any]:
     if kind == "message":
         return messages_of_parts(dict(item), item["content"])
     if kind in ("reasoning", "thoughtevent"):
-        turn = {"role": "assistant", "content": "", "reasoning": thought_of(item)}
+        thought = {"role": "assistant", "content": "", "reasoning": thought_of(item)}
         if "source" in item:
-            turn["source"] = item["source"]
-        return [turn]
+            thought["source"] = item["source"]
+        return [thought]
     if kind.endswith("_output") or kind in keys.RESULT_TYPES:
         return [result_of_part(item)]
     call = {**item, "name": first(item, keys.CALL_NAME) or kind.removesuffix("_call")}
@@ -214,7 +217,7 @@ def _goes_on(turn: Record, item: Record) -> bool:
     return not item.get("content") or not (turn.get("content") or turn.get("tool_calls"))
 
 
-def _joined(turn: Record, item: Record) -> dict[str, Any]:
+def _joined(turn: Record, item: Record) -> Message:
     calls = [*as_list(turn.get("tool_calls")), *as_list(item.get("tool_calls"))]
     joined = {**turn, **item, "content": turn.get("content") or item.get("content") or ""}
     if calls:
@@ -225,7 +228,7 @@ def _joined(turn: Record, item: Record) -> dict[str, Any]:
 # ------------------------------------------------------------------ messages and their wrappers
 
 
-def _unwrapped(message: Record) -> dict[str, Any]:
+def _unwrapped(message: Record) -> Message:
     """Return a message's own fields, with its role, without their wrapper."""
     fields = dict(message)
     if _is_serialised(fields):
@@ -264,7 +267,7 @@ def _role_of_type(fields: Record) -> str | None:
     return None
 
 
-def _with_additional_fields(fields: dict[str, Any]) -> dict[str, Any]:
+def _with_additional_fields(fields: Message) -> Message:
     """Add what LangChain keeps beside the message: calls, the finish reason."""
     additional = as_fields(fields.get("additional_kwargs"))
     if not fields.get("tool_calls"):
@@ -297,7 +300,7 @@ def wrapper_of(part: Record) -> str | None:
     return next((name for name in names if isinstance(part.get(name), dict)), None)
 
 
-def messages_of_parts(fields: dict[str, Any], parts: list[Any]) -> list[Any]:
+def messages_of_parts(fields: Message, parts: list[Any]) -> list[Any]:
     """Return the parts of a message as messages: results, then prompts, then the turn."""
     calls: list[Any] = []
     results: list[Any] = []
@@ -365,7 +368,7 @@ def _text_part(part: Record, more: dict[str, Any]) -> Record:
     return part
 
 
-def result_of_part(part: Record) -> dict[str, Any]:
+def result_of_part(part: Record) -> Message:
     result = first(part, keys.RESULT, blank=True)
     if isinstance(result, dict) and set(result) == {"type", "value"}:  # Vercel's
         result = result["value"]

@@ -12,7 +12,7 @@ from typing import Any
 
 from trajscore.io import vocabulary as keys
 from trajscore.io._conversation import role_of
-from trajscore.io._messages import as_chat, as_id, is_message, wrapper_of
+from trajscore.io._messages import Message, as_chat, as_id, is_message, wrapper_of
 from trajscore.io._run import MalformedRunError
 from trajscore.io.logprobs import find_logprobs
 from trajscore.io.vocabulary import (
@@ -30,7 +30,7 @@ _SPEAKER = re.compile(r"^(system|user|assistant|tool):[ \t]*", re.IGNORECASE | r
 _PART_TYPES = ("text", "output_text", "input_text", "tool_use", "image", "thinking")
 
 
-def messages_in(value: Any, role: str | None) -> list[dict[str, Any]]:
+def messages_in(value: Any, role: str | None) -> list[Message]:
     """Return the messages that a value holds; bare text needs a role to be one."""
     messages = (message for _, message in as_chat(_search(unnested(value), role, _MAX_DEPTH)))
     return [
@@ -120,13 +120,9 @@ def _from_object(fields: Record, role: str | None, depth: int) -> list[Any]:
 
 def _role_in(name: str, role: str | None) -> str | None:
     """Return the role of bare text in a field: that of its side, the user's, or none."""
-    if name in keys.OF_USER:
-        if role is None:
-            return None
+    if name in keys.OF_USER and role is not None:
         return "user"
-    if name in keys.OF_EITHER:
-        return role
-    return None
+    return role if name in keys.OF_EITHER else None
 
 
 def _from_choices(fields: Record) -> list[Any]:
@@ -179,14 +175,14 @@ def _bare_answer(fields: Record) -> list[Any]:
         if not fields:
             return []
         text = dict(fields)
-    message: dict[str, Any] = {"role": "assistant", "content": text, "tool_calls": calls}
+    message: Message = {"role": "assistant", "content": text, "tool_calls": calls}
     reason = fields.get("finish_reason", fields.get("finishReason"))
     if reason is not None:
         message["finish_reason"] = reason
     return [scored(message, fields)]
 
 
-def with_parts(message: dict[str, Any]) -> dict[str, Any]:
+def with_parts(message: Message) -> Message:
     """Return a message; with its parts, where its text is the JSON of them."""
     parts = unnested(message.get("content"))
     are_parts = isinstance(parts, list) and parts and all(map(_is_part, parts))
@@ -213,7 +209,7 @@ def result_in(value: Any) -> tuple[Any, str | None]:
     content = first(as_fields(value), ("content", "blocks"))
     if isinstance(content, list) and content and all(map(_is_part, content)):
         return content, None
-    return text if isinstance(text, str) and not isinstance(value, str) else value, None
+    return value if isinstance(value, str) else text, None
 
 
 _HEAD = 40  # characters by which a text is told from messages of OpenInference

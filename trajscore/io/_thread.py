@@ -10,7 +10,7 @@ from operator import eq
 from typing import Any
 
 from trajscore.io._conversation import Conversation, read_call, role_of
-from trajscore.io._messages import as_id
+from trajscore.io._messages import Message, as_id
 from trajscore.io._payloads import messages_in
 from trajscore.io._run import Step, ToolCall
 from trajscore.io.vocabulary import Record, as_list, text_of
@@ -29,7 +29,7 @@ class Thread:
         self.claimed: set[int] = set()  # turns that a call of a model answered, by id()
         self.ran: set[int] = set()  # calls that a tool's span stands for, by id()
 
-    def weave(self, messages: list[dict[str, Any]], index: int) -> list[Step]:
+    def weave(self, messages: list[Message], index: int) -> list[Step]:
         """Add the new messages of a list; return the turns that it holds."""
         messages = [message for message in messages if not _says_nothing(message)]
         turns = [m for m in messages if role_of(m.get("role")) not in ("system", "tool")]
@@ -54,7 +54,7 @@ class Thread:
             waiting = [(woven[-1], call) for call in calls]
         return woven
 
-    def _align(self, turns: list[dict[str, Any]]) -> list[tuple[int | None, int | None]]:
+    def _align(self, turns: list[Message]) -> list[tuple[int | None, int | None]]:
         """Return for each turn its place; or None, and before which place it belongs."""
         keys = list(map(_key, turns))
         same = sum(takewhile(bool, map(eq, keys, self.keys)))
@@ -81,7 +81,7 @@ class Thread:
             return None
         return next((k for k, step in enumerate(self.talk.steps) if step is steps[0]), None)
 
-    def insert(self, message: dict[str, Any], index: int, place: int | None = None) -> Step:
+    def insert(self, message: Message, index: int, place: int | None = None) -> Step:
         """Add a turn before a place, or at the end."""
         step = self.talk.add(message, index)
         assert step is not None
@@ -93,7 +93,7 @@ class Thread:
 
     def _add_other(
         self,
-        message: dict[str, Any],
+        message: Message,
         index: int,
         waiting: list[tuple[Step, ToolCall]],
         last: Step | None = None,
@@ -144,7 +144,7 @@ class Thread:
                 turn.extra.setdefault("input", inputs)
         return turns
 
-    def _add_answer(self, messages: list[dict[str, Any]], index: int, start: int) -> list[Step]:
+    def _add_answer(self, messages: list[Message], index: int, start: int) -> list[Step]:
         """Add the answer of a model, unless a turn from a place on is the same and unclaimed."""
         turns = []
         for message in messages:
@@ -164,9 +164,8 @@ class Thread:
 
 def _says_nothing(message: Record) -> bool:
     """Tell a message of the agent without any text or call, as some tracers repeat its calls."""
-    has_more = message.get("tool_calls") or message.get("function_call")
     is_agents = role_of(message.get("role")) == "agent"
-    return is_agents and not has_more and not message.get("content")
+    return is_agents and not any(map(message.get, ("content", "tool_calls", "function_call")))
 
 
 def _key(message: Record) -> Hashable:

@@ -89,16 +89,13 @@ def parse_logprobs(raw: Any, place: Place, index: int) -> TokenScores:
         )
     where = f"{place}, message {index}"
     entries = list(map(_fields_of, raw))
-    texts = [_text_of(entry) for entry in entries]
+    texts: list[Any] = list(map(_text_of, entries))
     top = tuple(_alternatives(first(entry, _ALTERNATIVES), where) for entry in entries)
     logprobs = tuple(_logprob_of(entry, where) for entry in entries)
     if not any_recorded(logprobs):
         return TokenScores()
-    tokens = tuple(text for text in texts if text is not None)
-    whole = None
-    if len(tokens) == len(texts):
-        whole = tokens
-    return TokenScores(whole, logprobs, top if any(top) else None)
+    tokens = None if None in texts else tuple(texts)
+    return TokenScores(tokens, logprobs, top if any(top) else None)
 
 
 def any_recorded(logprobs: Iterable[float]) -> bool:

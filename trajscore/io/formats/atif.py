@@ -59,8 +59,7 @@ class ATIF(Format):
         talk = Conversation(place)
         for index, step in enumerate(steps):
             if not step.get("is_copied_context"):
-                _add_turn(talk, step, index)
-                _add_results(talk, step.get("observation"), index)
+                _add(talk, step, index)
         run = Run(
             id=name,
             outcome=as_outcome(reward),
@@ -100,7 +99,7 @@ def _with_rest(path: Path, raw: dict[str, Any]) -> dict[str, Any]:
 # ------------------------------------------------------------------ steps
 
 
-def _add_turn(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
+def _add(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
     metrics = dict(as_fields(step.get("metrics")))
     extra = as_fields(step.get("extra"))
     message = {
@@ -115,10 +114,7 @@ def _add_turn(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
         turn.extra |= leftover(step, _STEP) | dict(extra)
         if metrics:
             turn.extra["metrics"] = metrics
-
-
-def _add_results(talk: Conversation, observation: Any, index: int) -> None:
-    results = as_fields(observation).get("results") or []
+    results = as_fields(step.get("observation")).get("results") or []
     for result in check_list(results, f"message {index}: the results of its observation are"):
         fields = as_object(result, f"message {index}: a result of its observation is")
         talk.add(

@@ -11,7 +11,7 @@ from trajscore.io._run import MalformedRunError, Run, as_object, leftover
 from trajscore.io.fields import dig, usual_names
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, register
-from trajscore.io.vocabulary import USAGES, as_fields, as_list, first, first_object, token_counts
+from trajscore.io.vocabulary import USAGES, Record, as_fields, first, first_object, token_counts
 
 _LISTS = ("runs", "data", "results")
 
@@ -25,13 +25,12 @@ def is_chat(head: Head) -> bool:
         return True
     if is_message(fields):
         return "parts" in fields or {str(name) for name in usual_names("id", fields)} <= {"id"}
-    lists = (as_list(fields.get(name)) for name in _LISTS)
-    runs = (item for items in lists for item in items[:1])
+    runs = (first_object(fields.get(name)) for name in _LISTS)
     return is_chat_list(head.item) or any(map(_is_run, (fields, *runs)))
 
 
-def _is_run(value: Any) -> bool:
-    return isinstance(value, dict) and find_messages(value)[0] is not None
+def _is_run(fields: Record) -> bool:
+    return find_messages(fields)[0] is not None
 
 
 @register
@@ -68,14 +67,13 @@ class OpenAI(Format):
         if is_message(raw) and messages is None:
             messages = [raw]
             raw = {"id": raw.get("id")}
-        names = place.fields.names(raw, ("id", "task", "trial"))
         place.name(place.fields.id_of(raw))
         if messages is None:
             raise MalformedRunError("it has no list of 'messages'")
-        task, trial = (dig(raw, names.get(part, "")) for part in ("task", "trial"))
-        if place.fields.id is not None:
-            names.pop("id", None)
-        extra = leftover(raw, {*used, "choices", *names.values()})
+        task, trial = place.fields.values(raw, ("task", "trial")).values()
+        parts = ("task", "trial") if place.fields.ids else ("id", "task", "trial")
+        used |= {"choices", *place.fields.names(raw, parts).values()}
+        extra = leftover(raw, used)
         run = Run(id=str(place.run), task=task, trial=trial, extra=extra)
         # an id within a request, which is not kept
         run.extra |= {name: dig(raw, name) for name in place.fields.ids if "." in name}

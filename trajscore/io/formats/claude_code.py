@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trajscore.io._conversation import Conversation
-from trajscore.io._messages import as_id
+from trajscore.io._messages import Message, as_id
 from trajscore.io._run import Run, as_object, as_objects
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, register
@@ -131,9 +131,9 @@ class _Session:
     def __init__(self, run: Run, left_out: Counter[str]) -> None:
         self.run = run
         self.left_out = left_out
-        self.messages: list[dict[str, Any]] = []
-        self._turn: dict[str, Any] = {}  # of the last answer
-        self._turns: dict[str, dict[str, Any]] = {}  # by a line, and by what identifies an answer
+        self.messages: list[Message] = []
+        self._turn: Message = {}  # of the last answer
+        self._turns: dict[str, Message] = {}  # by a line, and by what identifies an answer
         self._results: dict[int, list[list[Any]]] = {}  # of the calls of a turn, by its id()
         self._n_user = 0  # lines of the user
         self._asked: Any = None  # the last of these
@@ -211,7 +211,7 @@ class _Session:
             self.left_out["repeated"] += 1
         return place is not None
 
-    def _drop_repeated_request(self, turn: dict[str, Any]) -> None:
+    def _drop_repeated_request(self, turn: Message) -> None:
         """Take out what stands before an answer for the second time."""
         before = next(k for k, message in enumerate(self.messages) if message is turn)
         while before and self.messages[-1] == self.messages[before - 1]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trajscore.io._conversation import Conversation
+from trajscore.io._messages import Message
 from trajscore.io._run import Run, as_objects
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, register
@@ -53,7 +54,7 @@ class Codex(Format):
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         run = Run("")
-        items: list[dict[str, Any]] = []
+        items: list[Message] = []
         usage: list[tuple[int, dict[str, Any]]] = []
         lines = list(map(_Line, as_objects(raw)))
         for line in _without_rolled_back(lines):
@@ -61,7 +62,10 @@ class Codex(Format):
                 run.stop_reason = None
             _note(run, line)
             if line.kind == "event_msg" or line.kind.startswith("turn."):
-                usage.append((len(items), _tokens(line.payload)))
+                info = as_fields(line.payload.get("info"))  # of the last call of the model
+                last = info.get("last_token_usage", line.payload.get("usage"))
+                if isinstance(last, Mapping):
+                    usage.append((len(items), token_counts(last)))
             items += line.messages
         if n_back := sum(len(line.messages) for line in lines) - len(items):
             run.extra["n_left_out"] = {"taken back": n_back}
@@ -72,7 +76,7 @@ class Codex(Format):
             before = [
                 step for step in talk.steps if step.actor == "agent" and step.index in range(index)
             ]
-            if before and tokens:
+            if before:
                 before[-1].extra.setdefault("tokens", tokens)
         return talk.finish(run)
 
@@ -125,15 +129,7 @@ def _note(run: Run, line: _Line) -> None:
         run.stop_reason = "completed"
 
 
-def _tokens(payload: Record) -> dict[str, Any]:
-    """Return the tokens of the last call of the model."""
-    last = as_fields(payload.get("info")).get("last_token_usage", payload.get("usage"))
-    if isinstance(last, Mapping):
-        return token_counts(last)
-    return {}
-
-
-def _messages_of(of_line: str, item: Record) -> list[dict[str, Any]]:
+def _messages_of(of_line: str, item: Record) -> list[Message]:
     """Return the item of a line as messages; instructions are the system's."""
     kind = item.get("type")
     if of_line in _NO_ITEMS or of_line.startswith("turn."):

@@ -14,7 +14,7 @@ from trajscore.io._run import Run, as_outcome, leftover
 from trajscore.io._spans import Span, add_spans
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, register
-from trajscore.io.vocabulary import as_fields, is_own_score, text_of, token_counts
+from trajscore.io.vocabulary import Record, as_fields, is_own_score, text_of, token_counts
 
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _BULK = {"messages", "events", "attachments", "input", "output", "choices", "timelines"}
@@ -100,7 +100,7 @@ def _value(value: Any) -> Any:
     return value
 
 
-def _spans(events: list[dict[str, Any]]) -> list[Span]:
+def _spans(events: list[Record]) -> list[Span]:
     """Return the calls of models and tools but a scorer's; a rating is of the last model's."""
     spans: list[Span] = []
     of_scorers: set[Any] = set()
@@ -127,7 +127,7 @@ def _spans(events: list[dict[str, Any]]) -> list[Span]:
     return spans
 
 
-def _call_of_model(event: dict[str, Any], index: int) -> list[Span]:
+def _call_of_model(event: Record, index: int) -> list[Span]:
     choices = event["output"].get("choices")
     if not choices or "error" in event:
         return []  # a call that failed gave no turn
@@ -138,7 +138,7 @@ def _call_of_model(event: dict[str, Any], index: int) -> list[Span]:
     return [Span(index, "model", inputs=event.get("input"), outputs=[fields], tokens=tokens)]
 
 
-def _call_of_tool(event: dict[str, Any], index: int) -> Span:
+def _call_of_tool(event: Record, index: int) -> Span:
     text = text_of(event.get("result"))
     error = as_fields(event.get("error"))
     return Span(

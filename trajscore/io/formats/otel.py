@@ -155,7 +155,7 @@ def _ids(record: Any) -> tuple[Any, Any, Any]:
     )
 
 
-def _span(record: Record, attributes: dict[str, Any], name: str, parent: Any) -> Span:
+def _span(record: Record, attributes: Record, name: str, parent: Any) -> Span:
     kind = _kind(attributes)
     inputs = read_attribute(attributes, keys.TOOL_INPUT) if kind == "tool" else _asked(attributes)
     outputs = read_attribute(attributes, keys.TOOL_OUTPUT if kind == "tool" else keys.SPAN_OUTPUT)
@@ -231,9 +231,7 @@ def _cost(attributes: Record) -> float | None:
     return None
 
 
-def _add_attributes(
-    run: Run, span: Span, attributes: dict[str, Any], values: dict[str, list[Any]]
-) -> None:
+def _add_attributes(run: Run, span: Span, attributes: Record, values: dict[str, list[Any]]) -> None:
     """Add judgements to the run, and the user's own attributes to the span."""
     for name in ("trace.evaluations", "session.evaluations"):
         run.scores |= _evaluations(attributes, name)
@@ -252,12 +250,11 @@ def _add_attributes(
 
 def _evaluations(attributes: Record, family: str) -> dict[str, Any]:
     """Return the judgements of OpenInference by name: their scores, or else their labels."""
-    rows = read_attribute(attributes, (family,))
-    rows = list(map(as_fields, as_list(rows)))
+    rows = list(map(as_fields, as_list(read_attribute(attributes, (family,)))))
     return {str(row.get("name")): first(row, ("score", "label")) for row in rows if "name" in row}
 
 
-def _event(record: Record, attributes: dict[str, Any]) -> tuple[str, Record]:
+def _event(record: Record, attributes: Record) -> tuple[str, Record]:
     """Return the name of an event and its fields."""
     name = first(record, ("event_name", "eventName", "name")) or attributes.get("event.name")
     return str(name), {**attributes, **as_fields(plain(record.get("body")))}

@@ -11,7 +11,7 @@ from typing import Any
 
 from trajscore.core.errors import optional
 from trajscore.io._conversation import Conversation
-from trajscore.io._run import Run
+from trajscore.io._run import Run, leftover
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, register
 
@@ -59,11 +59,9 @@ class Scout(Format):
             task=transcript.task_id,
             trial=transcript.task_repeat,
             meta={name: getattr(transcript, name) for name in _META},
+            scores=leftover({"success": transcript.success, "score": transcript.score}, ()),
             extra={"metadata": dict(transcript.metadata)},
         )
-        for name in ("success", "score"):
-            if getattr(transcript, name) is not None:
-                run.scores[name] = getattr(transcript, name)
         talk = Conversation(place)
         talk.add_all([message.model_dump(exclude_none=True) for message in transcript.messages])
         return talk.finish(run)

@@ -53,7 +53,10 @@ class SWEAgent(Format):
                 _add_step(talk, as_object(step), index)
         else:
             talk.add_all(steps)
-        run = Run(name, outcome=_outcome(name, place.file), stop_reason=_stop(info), task=name)
+        run = Run(name, outcome=_outcome(name, place.file), task=name)
+        status = info.get("exit_status")
+        if isinstance(status, str):  # a limit after which the work was submitted is that limit
+            run.stop_reason = _SUBMITTED.sub(r"\1", status)
         stats = as_fields(info.get("model_stats"))
         run.meta = {
             "cost": stats.get("instance_cost"),
@@ -89,14 +92,6 @@ def _add_step(talk: Conversation, step: Record, index: int) -> None:
     talk.add(message | {name: step[name] for name in more if step.get(name)}, index)
     if observation is not None:
         talk.add({"role": "tool", "content": observation}, index)
-
-
-def _stop(info: Record) -> str | None:
-    """Return why the run ended; a limit after which the work was submitted is that limit."""
-    status = info.get("exit_status")
-    if not isinstance(status, str):
-        return None
-    return _SUBMITTED.sub(r"\1", status)
 
 
 def _outcome(name: str, file: Path) -> float:
