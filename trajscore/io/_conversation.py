@@ -56,11 +56,10 @@ def read_call(call: Any, index: int) -> ToolCall:
     if isinstance(inner, dict):
         source = inner
     name = first(source, CALL_NAME) or inner
-    identifier = first(call, CALL_ID)
     return ToolCall(
         name="" if not name or isinstance(name, (dict, list)) else str(name),
         arguments=read_arguments(first(source, ARGUMENTS, blank=True)),
-        id=None if identifier is None else str(identifier),
+        id=as_id(first(call, CALL_ID)),
         extra=leftover(call, _CALL),
     )
 
@@ -155,9 +154,7 @@ class Conversation:
             actor=cast("Actor", kind),
             text=text_of(content),
             tool_calls=[read_call(call, index) for call in calls],
-            tokens=scores.tokens,
-            logprobs=scores.logprobs,
-            top_logprobs=scores.top_logprobs,
+            **scores._asdict(),
             confidence=as_number(value, "confidence", index),
             cost=as_number(fields.get("cost"), "cost", index),
             index=index,

@@ -24,7 +24,15 @@ from trajscore.io._payloads import messages_in, result_in
 from trajscore.io._run import MalformedRunError, Run, Step, ToolCall, leftover
 from trajscore.io._thread import Thread
 from trajscore.io.fields import USUAL_FIELDS, scalar, usual_names
-from trajscore.io.vocabulary import NOT_TOOLS, Kind, Record, is_own_score, text_of, unnested
+from trajscore.io.vocabulary import (
+    NOT_TOOLS,
+    Kind,
+    Record,
+    as_fields,
+    is_own_score,
+    text_of,
+    unnested,
+)
 
 
 @dataclass(slots=True)
@@ -284,9 +292,7 @@ def _call_of_span(
     named = [pair for pair in left if pair[1].name in names]
     if not named and arguments and "." in str(name):  # of a function around the tool
         named = [pair for pair in left if pair[1].arguments == arguments]
-    inner = arguments
-    if isinstance(arguments, dict):
-        inner = arguments.get("input", arguments)
+    inner = as_fields(arguments).get("input", arguments)
     same = [pair for pair in named if pair[1].arguments in (arguments, inner)]
     # with the same arguments and result, as far as they are known
     likely = [pair for pair in (*same, *named[::-1]) if pair[1].result in (None, text)]

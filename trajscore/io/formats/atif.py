@@ -48,10 +48,9 @@ class ATIF(Format):
         reason = as_fields(result.get("exception_info")).get("exception_type")
         place.stop_reason = None if reason is None else str(reason)
         rewards = as_fields(as_fields(result.get("verifier_result")).get("rewards"))
-        only = None
+        reward = rewards.get("reward")
         if len(rewards) == 1:
-            only = next(iter(rewards.values()))
-        reward = rewards.get("reward", only)
+            (reward,) = rewards.values()
         steps = [
             as_object(step, f"message {k} is")
             for k, step in enumerate(check_list(raw.get("steps"), "its steps are"))

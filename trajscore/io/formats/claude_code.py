@@ -71,8 +71,8 @@ class ClaudeCode(Format):
         lines = as_objects(raw)
         names = [line[key] for key in _SESSION for line in lines if line.get(key)]
         run = Run(place.name(*names))
-        left_out: Counter[str] = Counter()
-        session = _Session(run, left_out)
+        session = _Session(run)
+        left_out = session.left_out
         for line in _not_taken_back(lines, left_out):
             run.meta |= {name: line[name] for name in _META if line.get(name)}
             if line.get("type") == "result":
@@ -128,9 +128,9 @@ def _is_result(part: Any) -> bool:
 class _Session:
     """The messages of a session; a block that is repeated replaces the earlier one."""
 
-    def __init__(self, run: Run, left_out: Counter[str]) -> None:
+    def __init__(self, run: Run) -> None:
         self.run = run
-        self.left_out = left_out
+        self.left_out: Counter[str] = Counter()
         self.messages: list[Message] = []
         self._turn: Message = {}  # of the last answer
         self._turns: dict[str, Message] = {}  # by a line, and by what identifies an answer

@@ -43,9 +43,7 @@ class _Options:
     fields: Any = None
 
     def __post_init__(self) -> None:
-        names = {}
-        if self.fields is not None:
-            names = self.fields
+        names = {} if self.fields is None else self.fields
         if not isinstance(names, Mapping):
             raise ValueError(f"fields must be a dict of names by part, got {names!r}")
         for part in names:
@@ -66,7 +64,10 @@ class JSONLines(Format):
             return False
         steps = as_list(head.fields.get(str(steps_field(head.fields))))
         first_step = steps[0] if steps else head.fields
-        return not isinstance(first_step, Mapping) or _is_step_of_schema(first_step)
+        if not isinstance(first_step, Mapping) or is_message(first_step):
+            return True
+        parts = ("text", "confidence", "tool_calls", "logprobs")
+        return any(usual_names(part, first_step) for part in parts)
 
     def runs(self, file: LogFile, options: _Options) -> Iterator[Item]:
         fields = file.fields.over(options.fields)
@@ -83,12 +84,6 @@ class JSONLines(Format):
         if isinstance(raw, _Lines):
             return _run_of_lines(raw, place, fields)
         return _run_of_record(raw, place, fields)
-
-
-def _is_step_of_schema(step: Record) -> bool:
-    """Tell a step whose text, calls or confidence have a usual name."""
-    parts = ("text", "confidence", "tool_calls", "logprobs")
-    return is_message(step) or any(usual_names(part, step) for part in parts)
 
 
 class _Lines(list[Any]):

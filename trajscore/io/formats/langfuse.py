@@ -55,7 +55,10 @@ class Langfuse(TraceFormat):
             else:
                 apart.append((trace, record))
         for place, records in self.grouped(file, iter(apart)):
-            if not isinstance(records, list) or any(map(_has_observations, records)):
+            is_run = not isinstance(records, list) or any(
+                _is_trace(record) or _is_observation(record) for record in records
+            )
+            if is_run:
                 yield place, records
 
     def spans(self, records: list[Record], run: Run) -> list[Span]:
@@ -69,11 +72,13 @@ class Langfuse(TraceFormat):
             else:
                 trace = _trace_fields(record)
                 if _is_trace(record):
-                    observations += _objects(record["observations"])
-                    scores += _objects(trace.get("scores"))
+                    observations += record["observations"]
+                    if trace.get("scores") is not None:
+                        listed = check_list(trace["scores"], "its observations or scores are")
+                        scores += map(as_object, listed)
                 run.extra |= leftover(trace, _TRACE)
                 run.extra |= {k: unnested(trace[k]) for k in _MAY_BE_TEXT if trace.get(k)}
-        spans = [_span(observation) for observation in observations]
+        spans = list(map(_span, observations))
         owners = {span.id: span for span in spans}
         for score in scores:
             owner = owners.get(str(_get(score, "observationId")), run)
@@ -104,19 +109,9 @@ def _is_score(record: Record) -> bool:
     return named and ("value" in record or _get(record, "stringValue") is not None)
 
 
-def _has_observations(record: Any) -> bool:
-    return not isinstance(record, Mapping) or _is_trace(record) or _is_observation(record)
-
-
 def _trace_fields(record: Record) -> Record:
     """Return the fields of a trace, which stand beside its observations or around them."""
     return {**record, **as_fields(record.get("trace"))}
-
-
-def _objects(values: Any) -> list[Record]:
-    if values is None:
-        values = []
-    return list(map(as_object, check_list(values, "its observations or scores are")))
 
 
 def _span(observation: Record) -> Span:
