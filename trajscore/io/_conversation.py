@@ -37,6 +37,9 @@ from trajscore.io.vocabulary import (
     token_counts,
 )
 
+Called = tuple[Step, ToolCall]
+"""A call, behind the turn that made it."""
+
 _MESSAGE = frozenset(
     {"role", "content", "tool_calls", "function_call", "cost", "confidence", "logprobs", "choices"}
 )
@@ -82,7 +85,7 @@ class Conversation:
         self.steps: list[Step] = []
         self.system: list[str] = []
         self.unmatched: list[dict[str, Any]] = []
-        self._calls: dict[str, tuple[Step, ToolCall]] = {}
+        self._calls: dict[str, Called] = {}
         # the turn before each instruction, and a turn with the one before a result of its calls
         self._before_instructions: list[Step | None] = []
         self._before_results: list[tuple[Step, Step]] = []
@@ -92,9 +95,9 @@ class Conversation:
         for index, message in as_chat(check_list(messages, "its messages are")):
             self.add(message, index)
 
-    def call_of_id(self, key: str | None) -> tuple[Step | None, ToolCall | None]:
-        """Return the turn and the call of an identifier, if there are any."""
-        return self._calls.get(key or "", (None, None))
+    def call_of_id(self, key: str | None) -> Called | None:
+        """Return the call of an identifier, if there is one."""
+        return self._calls.get(key or "")
 
     def add(self, message: Any, index: int) -> Step | None:
         """Add a message, or a completion with its choices; return the turn, if it is one."""
@@ -177,8 +180,10 @@ class Conversation:
         name = fields.get("name")
         error = fields.get("error")
         error = None if error is None else bool(error)
-        step, call = self._next_of_last_turn(name) if key is None else self.call_of_id(key)
-        if call is not None:
+        step: Step | None
+        called = self._next_of_last_turn(name) if key is None else self.call_of_id(key)
+        if called is not None:
+            step, call = called
             call.result = text if call.result is None else f"{call.result}\n{text}"
             if call.error is None:
                 call.error = error
@@ -199,13 +204,13 @@ class Conversation:
         step.observation = "\n".join(c.result for c in step.tool_calls if c.result is not None)
         self._before_results.append((step, last or self.steps[-1]))
 
-    def _next_of_last_turn(self, name: str | None) -> tuple[Step | None, ToolCall | None]:
+    def _next_of_last_turn(self, name: str | None) -> Called | None:
         # without an identifier, results come in the order of the calls
         for last in self.steps[-1:]:
             for call in last.tool_calls:
                 if call.result is None and name in (None, call.name):
                     return last, call
-        return None, None
+        return None
 
     def finish(self, run: Run) -> Run:
         """Put the steps, the system messages and unmatched results into the run."""

@@ -13,6 +13,7 @@ from typing import Any
 from trajscore.core.errors import ArgumentError
 from trajscore.core.times import moment, zone_problem
 from trajscore.io._conversation import (
+    Called,
     Conversation,
     add_tokens,
     as_number,
@@ -21,7 +22,7 @@ from trajscore.io._conversation import (
 )
 from trajscore.io._messages import as_id
 from trajscore.io._payloads import messages_in, result_in
-from trajscore.io._run import MalformedRunError, Run, Step, ToolCall, leftover
+from trajscore.io._run import MalformedRunError, Run, Step, leftover
 from trajscore.io._thread import Thread
 from trajscore.io.fields import USUAL_FIELDS, scalar, usual_names
 from trajscore.io.vocabulary import (
@@ -251,18 +252,18 @@ def _add_tool(
     if span.outputs is not None:
         text = text_of(result)
     arguments = read_arguments(unnested(span.inputs))
-    step, call = _call_of_span(thread, key, span.name, arguments, text)
-    if step is None or call is None:
-        step = next((turn for turn in reversed(thread.talk.steps) if turn.actor == "agent"), None)
+    called = _call_of_span(thread, key, span.name, arguments, text)
+    if called is None:
+        last = next((turn for turn in reversed(thread.talk.steps) if turn.actor == "agent"), None)
         fields = {"name": span.name or "", "arguments": arguments, "id": key}
-        if step is None or alone:
+        if last is None or alone:
             turn = {"role": "assistant", "content": "", "tool_calls": [fields]}
-            step = thread.insert(turn, index)
-            step.span = span.id
-            call = step.tool_calls[0]
+            last = thread.insert(turn, index)
+            last.span = span.id
         else:
-            call = read_call(fields, index)
-            step.tool_calls.append(call)
+            last.tool_calls.append(read_call(fields, index))
+        called = last, last.tool_calls[-1]
+    step, call = called
     turns[span.id] = step
     thread.ran.add(id(call))
     if call.result is None and text is not None:
@@ -276,11 +277,11 @@ def _add_tool(
 
 def _call_of_span(
     thread: Thread, key: str | None, name: str | None, arguments: Any, text: str | None
-) -> tuple[Step | None, ToolCall | None]:
+) -> Called | None:
     """Return the turn and the call that a tool's span belongs to: by identifier, or by name."""
-    step, call = thread.talk.call_of_id(key)
-    if call is not None:
-        return step, call
+    called = thread.talk.call_of_id(key)
+    if called is not None:
+        return called
     # a span may have other words before the name of the call
     names = {name, *str(name).split()[-1:], str(name).rpartition(".")[2]} if name else set()
     left = [
@@ -296,7 +297,7 @@ def _call_of_span(
     same = [pair for pair in named if pair[1].arguments in (arguments, inner)]
     # with the same arguments and result, as far as they are known
     likely = [pair for pair in (*same, *named[::-1]) if pair[1].result in (None, text)]
-    return next(iter(likely or same), (None, None))
+    return next(iter(likely or same), None)
 
 
 def _add_scores_and_stop(tree: _Tree, turns: dict[str, Step], run: Run) -> None:

@@ -9,7 +9,7 @@ from itertools import takewhile
 from operator import eq
 from typing import Any
 
-from trajscore.io._conversation import Conversation, read_call, role_of
+from trajscore.io._conversation import Called, Conversation, read_call, role_of
 from trajscore.io._messages import Message, as_id
 from trajscore.io._payloads import messages_in
 from trajscore.io._run import Step, ToolCall
@@ -36,7 +36,7 @@ class Thread:
         places = iter(self._align(turns))
         woven: list[Step] = []
         moved = 0  # by how much places have shifted
-        waiting: list[tuple[Step, ToolCall]] = []  # calls of the last turn, for results in order
+        waiting: list[Called] = []  # calls of the last turn, for results in order
         for message in messages:
             if role_of(message.get("role")) in ("system", "tool"):
                 self._add_other(message, index, waiting, woven[-1] if woven else None)
@@ -76,8 +76,9 @@ class Thread:
 
     def _place_of_calls(self, message: Record) -> int | None:
         """Return the place of a turn whose calls are known, if they all are."""
-        steps = [self.talk.call_of_id(call.id)[0] for call in _calls(message)]
-        if not steps or None in steps:
+        known = [self.talk.call_of_id(call.id) for call in _calls(message)]
+        steps = [step for step, _ in filter(None, known)]
+        if not steps or None in known:
             return None
         return next((k for k, step in enumerate(self.talk.steps) if step is steps[0]), None)
 
@@ -95,7 +96,7 @@ class Thread:
         self,
         message: Message,
         index: int,
-        waiting: list[tuple[Step, ToolCall]],
+        waiting: list[Called],
         last: Step | None = None,
     ) -> None:
         """Add an instruction or a result, unless the conversation has it."""
@@ -104,31 +105,30 @@ class Thread:
             if text not in self.talk.system:
                 self.talk.add(message, index)
             return
-        step, call = self._call_of_result(message, waiting)
-        if step is None or call is None:
+        called = self._call_of_result(message, waiting)
+        if called is None:
             results = [call.result for step in self.talk.steps for call in step.tool_calls]
             others = [(other["name"], other["content"]) for other in self.talk.unmatched]
             if text not in results and (message.get("name"), text) not in others:
                 self.talk.add(message, index)
             return
+        step, call = called
         if call.result is None or (text and id(call) in self.ran):  # precedes that of the span
             self.talk.set_result(step, call, text, last)
             if message.get("error"):
                 call.error = True
 
-    def _call_of_result(
-        self, message: Record, waiting: list[tuple[Step, ToolCall]]
-    ) -> tuple[Step | None, ToolCall | None]:
+    def _call_of_result(self, message: Record, waiting: list[Called]) -> Called | None:
         """Return the call that a result answers: by identifier, else the next one of the turn."""
         key = as_id(message.get("tool_call_id"))
         name = message.get("name")
-        step, call = self.talk.call_of_id(key)
-        if call is not None:
-            return step, call
+        called = self.talk.call_of_id(key)
+        if called is not None:
+            return called
         for k, (_, next_call) in enumerate(waiting):
             if name in (None, next_call.name) and None in (key, next_call.id):
                 return waiting.pop(k)
-        return None, None
+        return None
 
     def add_call(self, inputs: Any, outputs: Any, index: int) -> list[Step]:
         """Add one call of a model; return the turns of its answer, at least an empty one."""
