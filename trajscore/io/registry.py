@@ -31,6 +31,9 @@ from trajscore.io.files import (
 from trajscore.io.unread import unknown_json
 from trajscore.io.vocabulary import Record, as_list, first_object
 
+RawRuns = Iterator[tuple[Place, Any]]
+"""What `Format.run` reads of each run, with its place."""
+
 _ENDINGS = (*JSON_ENDINGS, *LINES_ENDINGS)
 # Lists of which the first item is enough to detect a format.
 STREAMED = frozenset({"simulations", "samples", "steps", "messages", "traj", "ticks"})
@@ -150,7 +153,7 @@ class Format:
         """Return the error to raise for a run that cannot be read, such as "it has no steps"."""
         return MalformedRunError(problem)
 
-    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    def runs(self, file: LogFile, options: Any) -> RawRuns:
         """Yield the place of each run, and what `run` reads: an item, a line, or the whole file."""
         whole: dict[str, Any] = {}
         for key, index, value in file.items(self.lists):

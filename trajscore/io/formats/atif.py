@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_object, as_outcome, check_list, leftover
 from trajscore.io.files import LogFile, Place
-from trajscore.io.registry import Format, Head, register
+from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import as_fields
 
 _RESULT = "result.json"
@@ -36,7 +36,7 @@ class ATIF(Format):
         names = head.fields.keys()
         return "steps" in names and bool({"agent", "trajectory_id", "session_id"} & names)
 
-    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    def runs(self, file: LogFile, options: Any) -> RawRuns:
         file.is_head = file.path.name.startswith(_NO_RUNS)
         if not file.is_head:
             yield file.place(0), _with_rest(file.path, file.whole())

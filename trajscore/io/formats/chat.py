@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from trajscore.io._conversation import Conversation, add_tokens
@@ -10,7 +9,7 @@ from trajscore.io._messages import find_messages, is_chat_list, is_message, is_o
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
 from trajscore.io.fields import dig, usual_names
 from trajscore.io.files import LogFile, Place, stem
-from trajscore.io.registry import Format, Head, register
+from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import USAGES, Record, as_fields, first, first_object, token_counts
 
 _LISTS = ("runs", "data", "results")
@@ -43,7 +42,7 @@ class OpenAI(Format):
     def recognise(self, head: Head) -> bool:
         return is_chat(head)
 
-    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    def runs(self, file: LogFile, options: Any) -> RawRuns:
         fields: dict[str, Any] = {}
         messages: list[Any] = []  # of one conversation
         for key, index, item in file.items(_LISTS):

@@ -15,7 +15,7 @@ from trajscore.io._conversation import Conversation
 from trajscore.io._messages import Message, as_id
 from trajscore.io._run import Run, as_object, as_objects
 from trajscore.io.files import LogFile, Place
-from trajscore.io.registry import Format, Head, register
+from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import Record, as_fields, as_list, first, text_of
 
 _TURNS = ("user", "assistant")
@@ -47,7 +47,7 @@ class ClaudeCode(Format):
             return fields["type"] in (*_TURNS, "system", "result") or "sessionId" in fields
         return bool({"leafUuid", "snapshot"} & fields.keys())
 
-    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    def runs(self, file: LogFile, options: Any) -> RawRuns:
         sessions: dict[str, list[Any]] = {}
         for _, index, line in file.items():
             if not isinstance(line, Mapping):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from trajscore.io._conversation import Conversation
 from trajscore.io._messages import Message
 from trajscore.io._run import Run, as_objects
 from trajscore.io.files import LogFile, Place, stem
-from trajscore.io.registry import Format, Head, register
+from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import Record, as_fields, text_of, token_counts
 
 _META = "session_meta"
@@ -40,7 +40,7 @@ class Codex(Format):
             return isinstance(fields.get("payload"), Mapping)
         return fields.get("type") == "thread.started" and "thread_id" in fields
 
-    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    def runs(self, file: LogFile, options: Any) -> RawRuns:
         lines = []
         for _, index, value in file.items():
             if isinstance(value, Mapping):

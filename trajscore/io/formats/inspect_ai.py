@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from zipfile import is_zipfile
 
@@ -13,7 +13,7 @@ from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_outcome, leftover
 from trajscore.io._spans import Span, add_spans
 from trajscore.io.files import LogFile, Place
-from trajscore.io.registry import Format, Head, register
+from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import Record, as_fields, is_own_score, text_of, token_counts
 
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
@@ -34,7 +34,7 @@ class Inspect(Format):
             and bool({"version", "samples"} & head.fields.keys())
         )
 
-    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    def runs(self, file: LogFile, options: Any) -> RawRuns:
         if is_zipfile(file.path):
             check_archive(file.path, file.max_size)
         need = "reading logs of Inspect AI needs inspect-ai"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from trajscore.io import vocabulary as keys
@@ -11,8 +11,8 @@ from trajscore.io._run import Run, as_object, check_list, leftover
 from trajscore.io._spans import Span, add_score
 from trajscore.io._traces import TraceFormat
 from trajscore.io.fields import scalar
-from trajscore.io.files import LogFile, Place
-from trajscore.io.registry import Head, register
+from trajscore.io.files import LogFile
+from trajscore.io.registry import Head, RawRuns, register
 from trajscore.io.vocabulary import Record, as_fields, first, span_kind, token_counts, unnested
 
 _TRACE = frozenset({"id", "trace", "observations", "scores", "corrections"})
@@ -45,7 +45,7 @@ class Langfuse(TraceFormat):
     def _is_run(self, fields: Record) -> bool:
         return bool(fields) and fields.keys() != {"meta"}
 
-    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    def runs(self, file: LogFile, options: Any) -> RawRuns:
         """Yield whole traces at once, and records that stand apart after the last file."""
         at_once = file.n_files == 1 and file.fields.id not in keys.SESSION
         apart: list[tuple[Any, Any]] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,7 +13,7 @@ from trajscore.core.errors import optional
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, leftover
 from trajscore.io.files import LogFile, Place
-from trajscore.io.registry import Format, Head, register
+from trajscore.io.registry import Format, Head, RawRuns, register
 
 _META = ("source_type", "agent", "model", "total_time", "total_tokens", "task_set")
 
@@ -33,7 +33,7 @@ class Scout(Format):
             return [place]
         return []
 
-    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    def runs(self, file: LogFile, options: Any) -> RawRuns:
         need = "reading transcripts of Inspect Scout needs inspect-scout"
         scout = optional("inspect_scout", need, "scout")
         with ExitStack() as opened:

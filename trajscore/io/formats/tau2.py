@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run, as_object, as_outcome, check_list, leftover
 from trajscore.io.files import LogFile, Paths, Place
 from trajscore.io.reading import read_as
-from trajscore.io.registry import Format, Head, register
+from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.runs import Runs
 from trajscore.io.vocabulary import as_fields
 
@@ -82,7 +81,7 @@ class Tau2(Format):
             return super().folder(place)
         return []
 
-    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    def runs(self, file: LogFile, options: Any) -> RawRuns:
         # beside a folder of simulations, the list is an index of them
         file.is_head = file.path.name in _HEADS and (file.path.parent / "simulations").is_dir()
         listed = False
