@@ -21,6 +21,7 @@ from trajscore.io.vocabulary import (
     as_fields,
     as_list,
     first,
+    first_object,
     span_kind,
     token_counts,
     unnested,
@@ -64,10 +65,8 @@ class OpenTelemetry(TraceFormat):
             return True
         if not head.whole:
             return False
-        span = fields.get("spans", fields.get("data"))
-        if isinstance(span, list) and span:
-            span = span[0]
-        records = [record for record in (span, fields) if isinstance(record, Mapping)]
+        inner = fields.get("spans", fields.get("data"))
+        records = (fields, as_fields(inner), first_object(inner))
         return any(_is_span(record) or _is_log(record) for record in records)
 
     def trace_of(self, record: Any) -> Any:
@@ -112,7 +111,7 @@ class OpenTelemetry(TraceFormat):
             _, span_id, parent = _ids(record)
             key = str(index if span_id is None else span_id)
             attributes = attributes_of(record)
-            inner = [event for event in as_list(record.get("events")) if isinstance(event, Mapping)]
+            inner = map(as_fields, as_list(record.get("events")))
             events += [(key, *_event(event, attributes_of(event))) for event in inner]
             if _is_log(record):
                 events.append((key, *_event(record, attributes)))
