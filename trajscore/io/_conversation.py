@@ -127,9 +127,9 @@ class Conversation:
             fields |= inner
         if choice.get("finish_reason") is not None:
             fields.setdefault("finish_reason", choice["finish_reason"])
-        raw = as_fields(fields.get("raw_data"))
-        answers = (fields, choice, raw, first_object(raw.get("choices")))
-        logprobs = next(filter(None, map(find_logprobs, answers)), None)
+        logprobs = find_logprobs(fields) or find_logprobs(choice)
+        if logprobs is None and (raw := as_fields(fields.get("raw_data"))):
+            logprobs = find_logprobs(raw) or find_logprobs(first_object(raw.get("choices")))
         if logprobs is None:
             return fields, TokenScores()
         return without_logprobs(fields), parse_logprobs(logprobs, self.place, index)
@@ -143,9 +143,11 @@ class Conversation:
             extra["parts"] = content
         if kind == "environment":
             extra["role"] = str(fields["role"])
-        counts = token_counts(first(extra, USAGES))
-        if any(n is not None for n in counts.values()):
-            extra.setdefault("tokens", counts)
+        usage = first(extra, USAGES)
+        if usage is not None:
+            counts = token_counts(usage)
+            if any(n is not None for n in counts.values()):
+                extra.setdefault("tokens", counts)
         calls = check_list(fields.get("tool_calls") or [], f"message {index}: its tool calls are")
         if fields.get("function_call"):  # the older form, one call without an identifier
             calls = [*calls, fields["function_call"]]
@@ -157,7 +159,9 @@ class Conversation:
             actor=cast("Actor", kind),
             text=text_of(content),
             tool_calls=[read_call(call, index) for call in calls],
-            **scores._asdict(),
+            tokens=scores.tokens,
+            logprobs=scores.logprobs,
+            top_logprobs=scores.top_logprobs,
             confidence=as_number(value, "confidence", index),
             cost=as_number(fields.get("cost"), "cost", index),
             index=index,
