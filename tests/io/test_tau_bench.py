@@ -20,8 +20,7 @@ def trajectory(*messages, **fields):
 
 def read(write, *messages, max_turns=2, **fields):
     log = write("a.json", [trajectory(*messages, **fields)])
-    (found,) = io.read_runs(log, format="tau_bench", max_turns=max_turns)
-    return found
+    return io.read_runs(log, format="tau_bench", max_turns=max_turns)[0]
 
 
 def test_all_fields(write):
@@ -60,9 +59,8 @@ def test_what_cannot_be_read(write):
         "'traj'": trajectory(traj=None), "'x', not a number": trajectory(ANSWER, reward="x"),
         "dict, not a list": trajectory(traj={}), "int": 3,
     }  # fmt: skip
-    log = write("t.json", [trajectory(ANSWER, reward=1.0), *bad.values()])
     with pytest.warns(UserWarning, match=r"4 of 5 runs.*\(index 1\)"):
-        runs = io.read_runs(log)
+        runs = io.read_runs(write("t.json", [trajectory(ANSWER, reward=1.0), *bad.values()]))
     for k, (words, one) in enumerate(zip(bad, runs.left_out, strict=True), 1):
         assert words in one.reason
         assert one.index == k

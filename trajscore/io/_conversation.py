@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, cast
 
 from trajscore.core.values import parse_number, run_label
-from trajscore.io._messages import as_chat
+from trajscore.io._messages import Message, as_chat, as_id
 from trajscore.io._run import (
     Actor,
     MalformedRunError,
@@ -27,6 +27,7 @@ from trajscore.io.vocabulary import (
     CALL_NAME,
     ROLES,
     USAGES,
+    Record,
     as_fields,
     first,
     first_object,
@@ -35,6 +36,9 @@ from trajscore.io.vocabulary import (
     text_of,
     token_counts,
 )
+
+Called = tuple[Step, ToolCall]
+"""A call, behind the turn that made it."""
 
 _MESSAGE = frozenset(
     {"role", "content", "tool_calls", "function_call", "cost", "confidence", "logprobs", "choices"}
@@ -55,11 +59,10 @@ def read_call(call: Any, index: int) -> ToolCall:
     if isinstance(inner, dict):
         source = inner
     name = first(source, CALL_NAME) or inner
-    identifier = first(call, CALL_ID)
     return ToolCall(
         name="" if not name or isinstance(name, (dict, list)) else str(name),
         arguments=read_arguments(first(source, ARGUMENTS, blank=True)),
-        id=None if identifier is None else str(identifier),
+        id=as_id(first(call, CALL_ID)),
         extra=leftover(call, _CALL),
     )
 
@@ -82,7 +85,7 @@ class Conversation:
         self.steps: list[Step] = []
         self.system: list[str] = []
         self.unmatched: list[dict[str, Any]] = []
-        self._calls: dict[str, tuple[Step, ToolCall]] = {}
+        self._calls: dict[str, Called] = {}
         # the turn before each instruction, and a turn with the one before a result of its calls
         self._before_instructions: list[Step | None] = []
         self._before_results: list[tuple[Step, Step]] = []
@@ -92,11 +95,9 @@ class Conversation:
         for index, message in as_chat(check_list(messages, "its messages are")):
             self.add(message, index)
 
-    def call_of_id(self, key: str | None) -> tuple[Step | None, ToolCall | None]:
-        """Return the turn and the call of an identifier, if there are any."""
-        if key is None:
-            return (None, None)
-        return self._calls.get(key, (None, None))
+    def call_of_id(self, key: str | None) -> Called | None:
+        """Return the call of an identifier, if there is one."""
+        return self._calls.get(key or "")
 
     def add(self, message: Any, index: int) -> Step | None:
         """Add a message, or a completion with its choices; return the turn, if it is one."""
@@ -105,38 +106,35 @@ class Conversation:
             raise MalformedRunError(f"message {index} has no role")
         kind = role_of(fields["role"])
         if kind == "system":
-            self._add_instruction(text_of(fields.get("content")))
+            text = text_of(fields.get("content"))
+            if text not in self.system[-1:]:  # some libraries repeat it with each request
+                self.system.append(text)
+                self._before_instructions.append(self.steps[-1] if self.steps else None)
         elif kind == "tool":
             self._add_results(fields, index)
         else:
             return self._add_turn(fields, scores, kind, index)
         return None
 
-    def _add_instruction(self, text: str) -> None:
-        if text not in self.system[-1:]:  # some libraries repeat it with each request
-            self.system.append(text)
-            self._before_instructions.append(self.steps[-1] if self.steps else None)
-
-    def _unwrap(self, message: Mapping[str, Any], index: int) -> tuple[dict[str, Any], TokenScores]:
+    def _unwrap(self, message: Record, index: int) -> tuple[Message, TokenScores]:
         """Return the message within a completion, and its log-probabilities."""
         fields = dict(message)
-        logprobs = find_logprobs(fields)
-        if choice := first_object(fields.get("choices")):
-            if "role" not in fields:
-                inner = choice.get("message")
-                if not isinstance(inner, dict):
-                    raise MalformedRunError(f"message {index}: its choice holds no message")
-                fields |= inner
-            if choice.get("finish_reason") is not None:
-                fields.setdefault("finish_reason", choice["finish_reason"])
-            logprobs = find_logprobs(fields) or find_logprobs(choice)
+        choice = first_object(fields.get("choices"))
+        if choice and "role" not in fields:
+            inner = choice.get("message")
+            if not isinstance(inner, dict):
+                raise MalformedRunError(f"message {index}: its choice holds no message")
+            fields |= inner
+        if choice.get("finish_reason") is not None:
+            fields.setdefault("finish_reason", choice["finish_reason"])
+        logprobs = find_logprobs(fields) or find_logprobs(choice)
         if logprobs is None and (raw := as_fields(fields.get("raw_data"))):
             logprobs = find_logprobs(raw) or find_logprobs(first_object(raw.get("choices")))
         if logprobs is None:
             return fields, TokenScores()
         return without_logprobs(fields), parse_logprobs(logprobs, self.place, index)
 
-    def _add_turn(self, fields: dict[str, Any], scores: TokenScores, kind: str, index: int) -> Step:
+    def _add_turn(self, fields: Message, scores: TokenScores, kind: str, index: int) -> Step:
         content = fields.get("content")
         if content in (None, "") and isinstance(fields.get("refusal"), str):
             content = fields["refusal"]
@@ -170,43 +168,26 @@ class Conversation:
             extra=extra,
         )
         self.steps.append(step)
-        for call in step.tool_calls:
-            if call.id is not None:
-                self._calls[call.id] = (step, call)
+        self._calls |= {call.id: (step, call) for call in step.tool_calls if call.id is not None}
         return step
 
-    def _add_results(self, fields: Mapping[str, Any], index: int) -> None:
+    def _add_results(self, fields: Record, index: int) -> None:
+        """Add a tool's result to the call that it answers, or else to the turn before it."""
         nested = fields.get("tool_messages")
         if isinstance(nested, list):
             for result in nested:
                 part = as_object(result, f"message {index}: a nested tool result is")
                 self._add_results(part, index)
             return
-        key = fields.get("tool_call_id", fields.get("id"))
+        text = text_of(fields.get("content"))
+        key = as_id(fields.get("tool_call_id", fields.get("id")))
+        name = fields.get("name")
         error = fields.get("error")
-        requestor = fields.get("requestor")
-        self.add_result(
-            text_of(fields.get("content")),
-            index=index,
-            key=None if key in (None, "") else str(key),
-            name=fields.get("name"),
-            error=None if error is None else bool(error),
-            actor=None if requestor is None else role_of(requestor),
-        )
-
-    def add_result(
-        self,
-        text: str,
-        *,
-        index: int,
-        key: str | None = None,
-        name: str | None = None,
-        error: bool | None = None,
-        actor: str | None = None,
-    ) -> None:
-        """Add a tool's result to the call that it answers, or else to the turn before it."""
-        step, call = self._next_of_last_turn(name) if key is None else self.call_of_id(key)
-        if call is not None:
+        error = None if error is None else bool(error)
+        step: Step | None
+        called = self._next_of_last_turn(name) if key is None else self.call_of_id(key)
+        if called is not None:
+            step, call = called
             call.result = text if call.result is None else f"{call.result}\n{text}"
             if call.error is None:
                 call.error = error
@@ -214,6 +195,7 @@ class Conversation:
             self.unmatched.append(
                 {"index": index, "id": key, "name": name, "content": text, "error": error}
             )
+            actor = role_of(fields.get("requestor"))
             actors = {actor} if actor in ("agent", "user") else {"agent", "environment"}
             step = next((turn for turn in reversed(self.steps) if turn.actor in actors), None)
         if step is not None:
@@ -226,13 +208,13 @@ class Conversation:
         step.observation = "\n".join(c.result for c in step.tool_calls if c.result is not None)
         self._before_results.append((step, last or self.steps[-1]))
 
-    def _next_of_last_turn(self, name: str | None) -> tuple[Step | None, ToolCall | None]:
+    def _next_of_last_turn(self, name: str | None) -> Called | None:
         # without an identifier, results come in the order of the calls
         for last in self.steps[-1:]:
             for call in last.tool_calls:
                 if call.result is None and name in (None, call.name):
                     return last, call
-        return None, None
+        return None
 
     def finish(self, run: Run) -> Run:
         """Put the steps, the system messages and unmatched results into the run."""

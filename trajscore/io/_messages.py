@@ -8,13 +8,15 @@ convention, and ShareGPT's pairs.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trajscore.io import vocabulary as keys
 from trajscore.io.logprobs import find_logprobs
-from trajscore.io.vocabulary import as_fields, as_list, first, parsed
+from trajscore.io.vocabulary import Record, as_fields, as_list, first, parsed, text_of
+
+Message = dict[str, Any]
+"""A message in the form of OpenAI's chats."""
 
 _KINDS = ("type", "part_kind", "kind")
 _OF_CLIENTS = {  # fields that messages of OpenAI's chats do not have
@@ -44,12 +46,10 @@ def is_chat_list(value: Any) -> bool:
     return bool(as_list(value)) and is_message(value[0])
 
 
-def find_messages(record: Mapping[str, Any]) -> tuple[list[Any] | None, set[str]]:
+def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
     """Return the messages that a record lists, and the names of their fields."""
     for name in keys.MESSAGE_LISTS:
-        value = None
-        if name in record:
-            value = parsed(record[name])
+        value = parsed(record.get(name))
         usual = name == keys.MESSAGE_LISTS[0]
         if isinstance(value, list) and (usual or not value or is_message(value[0])):
             return value, {name}
@@ -99,7 +99,7 @@ def _text_message(value: Any, role: str) -> list[Any]:
 
 def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
     """Yield messages as chats have them, with their indices; items of one turn are joined."""
-    turn: dict[str, Any] | None = None  # made of items, which may go on
+    turn: Message | None = None  # made of items, which may go on
     start = 0
     for index, message in enumerate(messages):
         if turn is None and _is_of_chat(message):  # as most are
@@ -136,7 +136,11 @@ def chat_messages(message: Any) -> list[Any]:
     parts = fields.get("parts")
     content = fields.get("content")
     if isinstance(parts, list):
-        return [*_instructions_of(fields), *messages_of_parts(fields, parts)]
+        messages = messages_of_parts(fields, parts)
+        text = fields.get("instructions")  # which Pydantic AI keeps with each request
+        if isinstance(text, str) and text:
+            return [{"role": "system", "content": text}, *messages]
+        return messages
     if isinstance(content, list):
         return messages_of_parts(fields, content)
     return [fields]
@@ -150,7 +154,7 @@ def _is_of_chat(message: Any) -> bool:
     return is_text and _OF_CLIENTS.isdisjoint(message)
 
 
-def _is_beside_messages(message: Mapping[str, Any]) -> bool:
+def _is_beside_messages(message: Record) -> bool:
     """Tell an event of Google's ADK that is a piece of a message, or a change of the state."""
     is_adks = "author" in message and "actions" in message
     return is_adks and (message.get("partial") is True or message.get("content") is None)
@@ -167,7 +171,7 @@ def is_of_program(message: Any) -> bool:
 # ------------------------------------------------------------------ items, one thing each
 
 
-def _is_item(message: Mapping[str, Any]) -> bool:
+def _is_item(message: Record) -> bool:
     """Tell an item of OpenAI's Responses, or a call without a message around it."""
     kind = type_of(message)
     if kind == "message" and isinstance(message.get("content"), list):
@@ -179,13 +183,15 @@ def _is_item(message: Mapping[str, Any]) -> bool:
     return bool({"toolName", "tool.name"} & message.keys())
 
 
-def _of_item(item: Mapping[str, Any]) -> list[Any]:
+def _of_item(item: Record) -> list[Any]:
     kind = type_of(item)
     if kind == "message":
         return messages_of_parts(dict(item), item["content"])
     if kind in ("reasoning", "thoughtevent"):
-        source = {name: item[name] for name in ("source",) if name in item}
-        return [{"role": "assistant", "content": "", "reasoning": thought_of(item), **source}]
+        thought = {"role": "assistant", "content": "", "reasoning": thought_of(item)}
+        if "source" in item:
+            thought["source"] = item["source"]
+        return [thought]
     if kind.endswith("_output") or kind in keys.RESULT_TYPES:
         return [result_of_part(item)]
     call = {**item, "name": first(item, keys.CALL_NAME) or kind.removesuffix("_call")}
@@ -196,22 +202,22 @@ def _of_item(item: Mapping[str, Any]) -> list[Any]:
     return [turn, result_of_part(item)]
 
 
-def _only_thought(turn: Mapping[str, Any]) -> bool:
+def _only_thought(turn: Record) -> bool:
     return "reasoning" in turn and not (turn.get("content") or turn.get("tool_calls"))
 
 
-def _is_of_thought(turn: Mapping[str, Any], message: Any) -> bool:
+def _is_of_thought(turn: Record, message: Any) -> bool:
     """Tell the message that follows a thought of the same agent of AutoGen."""
     source = turn.get("source")
     return _only_thought(turn) and source is not None and as_fields(message).get("source") == source
 
 
-def _goes_on(turn: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
+def _goes_on(turn: Record, item: Record) -> bool:
     """Tell whether an item belongs to the turn before it: words come before calls."""
     return not item.get("content") or not (turn.get("content") or turn.get("tool_calls"))
 
 
-def _joined(turn: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, Any]:
+def _joined(turn: Record, item: Record) -> Message:
     calls = [*as_list(turn.get("tool_calls")), *as_list(item.get("tool_calls"))]
     joined = {**turn, **item, "content": turn.get("content") or item.get("content") or ""}
     if calls:
@@ -222,7 +228,7 @@ def _joined(turn: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, Any]:
 # ------------------------------------------------------------------ messages and their wrappers
 
 
-def _unwrapped(message: Mapping[str, Any]) -> dict[str, Any]:
+def _unwrapped(message: Record) -> Message:
     """Return a message's own fields, with its role, without their wrapper."""
     fields = dict(message)
     if _is_serialised(fields):
@@ -247,15 +253,7 @@ def _unwrapped(message: Mapping[str, Any]) -> dict[str, Any]:
     return _with_additional_fields(fields)
 
 
-def _instructions_of(fields: Mapping[str, Any]) -> list[Any]:
-    """Return the instructions that Pydantic AI keeps with each request."""
-    text = fields.get("instructions")
-    if isinstance(text, str) and text:
-        return [{"role": "system", "content": text}]
-    return []
-
-
-def _role_of_type(fields: Mapping[str, Any]) -> str | None:
+def _role_of_type(fields: Record) -> str | None:
     kind = type_of(fields)
     if kind in ("request", "response") and "parts" in fields:  # Pydantic AI's
         if kind == "request":
@@ -269,7 +267,7 @@ def _role_of_type(fields: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _with_additional_fields(fields: dict[str, Any]) -> dict[str, Any]:
+def _with_additional_fields(fields: Message) -> Message:
     """Add what LangChain keeps beside the message: calls, the finish reason."""
     additional = as_fields(fields.get("additional_kwargs"))
     if not fields.get("tool_calls"):
@@ -283,29 +281,26 @@ def _with_additional_fields(fields: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def _is_serialised(message: Mapping[str, Any]) -> bool:
+def _is_serialised(message: Record) -> bool:
     """Tell a message as LangChain's `dumps` writes it."""
     return message.get("lc") is not None and isinstance(message.get("kwargs"), dict)
 
 
-def _class_of(message: Mapping[str, Any]) -> str:
-    path = message.get("id")
-    name = ""
-    if isinstance(path, list) and path:
-        name = path[-1]
-    return re.sub("chunk$", "", str(name).lower())
+def _class_of(message: Record) -> str:
+    name = "".join(map(str, as_list(message.get("id"))[-1:]))
+    return name.lower().removesuffix("chunk")
 
 
 # ------------------------------------------------------------------ parts of a message
 
 
-def wrapper_of(part: Mapping[str, Any]) -> str | None:
+def wrapper_of(part: Record) -> str | None:
     """Return the field in which Google or Bedrock puts a call or a result."""
     names = (*keys.WRAPPED_CALLS, *keys.WRAPPED_RESULTS)
     return next((name for name in names if isinstance(part.get(name), dict)), None)
 
 
-def messages_of_parts(fields: dict[str, Any], parts: list[Any]) -> list[Any]:
+def messages_of_parts(fields: Message, parts: list[Any]) -> list[Any]:
     """Return the parts of a message as messages: results, then prompts, then the turn."""
     calls: list[Any] = []
     results: list[Any] = []
@@ -340,11 +335,16 @@ def messages_of_parts(fields: dict[str, Any], parts: list[Any]) -> list[Any]:
     later = [answer for answer in answers if answer["tool_call_id"] in call_ids]
     others = [*(answer for answer in answers if answer not in later), *prompts]
     is_one_text = "parts" in fields and all(map(is_text, texts))
-    content = "".join(map(_text_of, texts)) if is_one_text else texts or ""
+    content = "".join(map(text_of, texts)) if is_one_text else texts or ""
     return [*others, {**message, "content": content}, *later]
 
 
-def id_of(part: Mapping[str, Any]) -> Any:
+def as_id(name: Any) -> str | None:
+    """Return what identifies a call or a span as text; None where it is empty."""
+    return None if name in (None, "") else str(name)
+
+
+def id_of(part: Record) -> Any:
     return first(part, keys.CALL_ID, blank=True)
 
 
@@ -354,13 +354,7 @@ def is_text(part: Any) -> bool:
     return part.keys() <= {"type", "text"} and isinstance(part.get("text"), str)
 
 
-def _text_of(part: Any) -> str:
-    if isinstance(part, str):
-        return part
-    return str(part["text"])
-
-
-def _text_part(part: Mapping[str, Any], more: dict[str, Any]) -> Mapping[str, Any]:
+def _text_part(part: Record, more: dict[str, Any]) -> Record:
     """Return a part as OpenAI's chats have it; its log-probabilities go to the message."""
     if logprobs := as_list(find_logprobs(part)):
         more["logprobs"] = [*more.get("logprobs", ()), *logprobs]
@@ -374,7 +368,7 @@ def _text_part(part: Mapping[str, Any], more: dict[str, Any]) -> Mapping[str, An
     return part
 
 
-def result_of_part(part: Mapping[str, Any]) -> dict[str, Any]:
+def result_of_part(part: Record) -> Message:
     result = first(part, keys.RESULT, blank=True)
     if isinstance(result, dict) and set(result) == {"type", "value"}:  # Vercel's
         result = result["value"]
@@ -388,7 +382,7 @@ def result_of_part(part: Mapping[str, Any]) -> dict[str, Any]:
     return message
 
 
-def thought_of(part: Mapping[str, Any]) -> str:
+def thought_of(part: Record) -> str:
     text = first(part, ("text", "thinking", "content", "summary"), blank=True)
     if isinstance(text, list):
         text = "\n".join(str(piece.get("text", "")) for piece in text if isinstance(piece, dict))
@@ -397,11 +391,8 @@ def thought_of(part: Mapping[str, Any]) -> str:
     return ""
 
 
-def type_of(fields: Mapping[str, Any]) -> str:
-    for name in _KINDS:
-        if name in fields:
-            kind = fields[name]
-            if isinstance(kind, str):
-                return kind.lower()
-            return ""
+def type_of(fields: Record) -> str:
+    kind = next((fields[name] for name in _KINDS if name in fields), None)
+    if isinstance(kind, str):
+        return kind.lower()
     return ""

@@ -7,22 +7,30 @@ text of these.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from trajscore.io import vocabulary as keys
 from trajscore.io._conversation import role_of
-from trajscore.io._messages import as_chat, is_message, wrapper_of
+from trajscore.io._messages import Message, as_chat, as_id, is_message, wrapper_of
 from trajscore.io._run import MalformedRunError
 from trajscore.io.logprobs import find_logprobs
-from trajscore.io.vocabulary import as_fields, as_list, first, first_object, parsed, unnested
+from trajscore.io.vocabulary import (
+    Record,
+    as_fields,
+    as_list,
+    first,
+    first_object,
+    parsed,
+    unnested,
+)
 
 _MAX_DEPTH = 6  # of wrappers
 _SPEAKER = re.compile(r"^(system|user|assistant|tool):[ \t]*", re.IGNORECASE | re.MULTILINE)
 _PART_TYPES = ("text", "output_text", "input_text", "tool_use", "image", "thinking")
 
 
-def messages_in(value: Any, role: str | None) -> list[dict[str, Any]]:
+def messages_in(value: Any, role: str | None) -> list[Message]:
     """Return the messages that a value holds; bare text needs a role to be one."""
     messages = (message for _, message in as_chat(_search(unnested(value), role, _MAX_DEPTH)))
     return [
@@ -87,7 +95,7 @@ def _is_part(value: Any) -> bool:
     return value.keys() == {"text"} or value.get("type", value.get("block_type")) in _PART_TYPES
 
 
-def _from_object(fields: Mapping[str, Any], role: str | None, depth: int) -> list[Any]:
+def _from_object(fields: Record, role: str | None, depth: int) -> list[Any]:
     if "gen_ai.event.content" in fields:
         return _search(unnested(fields["gen_ai.event.content"]), role, depth - 1)
     if "choices" in fields:
@@ -112,16 +120,12 @@ def _from_object(fields: Mapping[str, Any], role: str | None, depth: int) -> lis
 
 def _role_in(name: str, role: str | None) -> str | None:
     """Return the role of bare text in a field: that of its side, the user's, or none."""
-    if name in keys.OF_USER:
-        if role is None:
-            return None
+    if name in keys.OF_USER and role is not None:
         return "user"
-    if name in keys.OF_EITHER:
-        return role
-    return None
+    return role if name in keys.OF_EITHER else None
 
 
-def _from_choices(fields: Mapping[str, Any]) -> list[Any]:
+def _from_choices(fields: Record) -> list[Any]:
     """Return a completion, or its text where it holds no message."""
     choice = first_object(fields["choices"])
     if isinstance(choice.get("message"), dict):
@@ -141,7 +145,7 @@ def scored(message: Any, answer: Any) -> Any:
     return message
 
 
-def _with_role(fields: Mapping[str, Any], role: str | None) -> list[Any]:
+def _with_role(fields: Record, role: str | None) -> list[Any]:
     """Return a message with a role; without one, it gets the role of its side."""
     if fields.get("role") is not None or ("role" not in fields and "parts" not in fields):
         return [fields]
@@ -161,10 +165,9 @@ def _instruction(value: Any) -> list[Any]:
     return []
 
 
-def _bare_answer(fields: Mapping[str, Any]) -> list[Any]:
+def _bare_answer(fields: Record) -> list[Any]:
     """Return an answer without a message around it; an unknown object is its own text."""
-    lists = (fields.get(name) for name in ("tool_calls", "toolCalls"))
-    calls: list[Any] = next((calls for calls in lists if isinstance(calls, list)), [])
+    calls = as_list(fields.get("tool_calls")) or as_list(fields.get("toolCalls"))
     text: Any = next(
         (fields[k] for k in keys.TEXTS if isinstance(fields.get(k), (str, list))), None
     )
@@ -172,14 +175,14 @@ def _bare_answer(fields: Mapping[str, Any]) -> list[Any]:
         if not fields:
             return []
         text = dict(fields)
-    message: dict[str, Any] = {"role": "assistant", "content": text, "tool_calls": calls}
+    message: Message = {"role": "assistant", "content": text, "tool_calls": calls}
     reason = fields.get("finish_reason", fields.get("finishReason"))
     if reason is not None:
         message["finish_reason"] = reason
     return [scored(message, fields)]
 
 
-def with_parts(message: dict[str, Any]) -> dict[str, Any]:
+def with_parts(message: Message) -> Message:
     """Return a message; with its parts, where its text is the JSON of them."""
     parts = unnested(message.get("content"))
     are_parts = isinstance(parts, list) and parts and all(map(_is_part, parts))
@@ -202,12 +205,11 @@ def result_in(value: Any) -> tuple[Any, str | None]:
         None,
     )
     if message is not None:
-        key = message.get("tool_call_id")
-        return message.get("content"), None if key in (None, "") else str(key)
+        return message.get("content"), as_id(message.get("tool_call_id"))
     content = first(as_fields(value), ("content", "blocks"))
     if isinstance(content, list) and content and all(map(_is_part, content)):
         return content, None
-    return text if isinstance(text, str) and not isinstance(value, str) else value, None
+    return value if isinstance(value, str) else text, None
 
 
 _HEAD = 40  # characters by which a text is told from messages of OpenInference
@@ -215,7 +217,7 @@ _MESSAGE = re.compile(r"""["']message\.""")  # in JSON, or as Python writes them
 _WRAPPERS = ("message", "message_content", "tool_call", "evaluation")  # of OpenInference
 
 
-def attributes_of(record: Mapping[str, Any]) -> dict[str, Any]:
+def attributes_of(record: Record) -> dict[str, Any]:
     """Return the attributes of a span by their dotted names."""
     attributes = record.get("attributes")
     if isinstance(attributes, list):  # OTLP
@@ -250,7 +252,7 @@ def _from_pairs(pairs: Any) -> dict[str, Any]:
     return {str(pair.get("key")): plain(pair.get("value")) for pair in fields}
 
 
-def _flat(nested: Mapping[str, Any], path: str = "", depth: int = 8) -> dict[str, Any]:
+def _flat(nested: Record, path: str = "", depth: int = 8) -> dict[str, Any]:
     """Return the fields of nested objects by dotted names, and the objects too."""
     fields: dict[str, Any] = {}
     for name, value in nested.items():
@@ -260,7 +262,7 @@ def _flat(nested: Mapping[str, Any], path: str = "", depth: int = 8) -> dict[str
     return fields
 
 
-def read_attribute(attributes: Mapping[str, Any], names: Iterable[str]) -> Any:
+def read_attribute(attributes: Record, names: Iterable[str]) -> Any:
     """Return the first of some attributes, also if it is spread over names with indices."""
     for name in names:
         if (value := attributes.get(name)) not in (None, ""):

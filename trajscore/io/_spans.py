@@ -6,24 +6,34 @@ finds the order, the conversation that each call repeats, the results of tools, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.times import moment, zone_problem
 from trajscore.io._conversation import (
+    Called,
     Conversation,
     add_tokens,
     as_number,
     read_arguments,
     read_call,
 )
+from trajscore.io._messages import as_id
 from trajscore.io._payloads import messages_in, result_in
-from trajscore.io._run import MalformedRunError, Run, Step, ToolCall
+from trajscore.io._run import MalformedRunError, Run, Step, leftover
 from trajscore.io._thread import Thread
 from trajscore.io.fields import USUAL_FIELDS, scalar, usual_names
-from trajscore.io.vocabulary import NOT_TOOLS, Kind, is_own_score, text_of, unnested
+from trajscore.io.vocabulary import (
+    NOT_TOOLS,
+    Kind,
+    Record,
+    as_fields,
+    is_own_score,
+    text_of,
+    unnested,
+)
 
 
 @dataclass(slots=True)
@@ -41,16 +51,15 @@ class Span:
     call: str | None = None  # id of the call that a tool answers
     error: bool | None = None
     cost: Any = None
-    tokens: Mapping[str, Any] = field(default_factory=dict)  # by side, "input" and "output"
+    tokens: Record = field(default_factory=dict)  # by side, "input" and "output"
     scores: dict[str, Any] = field(default_factory=dict)
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Record = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if isinstance(self.name, (dict, list)):
             self.name = None
         for name in ("id", "parent", "call", "name"):
-            value = getattr(self, name)
-            setattr(self, name, None if value in (None, "") else str(value))
+            setattr(self, name, as_id(getattr(self, name)))
         if self.parent == self.id:
             self.parent = None
 
@@ -182,9 +191,8 @@ class _Tree:
 
         A call that failed, was judged, or whose tokens were counted is a turn without an answer.
         """
-        has_more = span.error or span.scores or span.tokens.get("output")
-        is_known = span.outputs is not None or bool(has_more) or not self._has_text
-        return is_known or self.repeats(span)
+        has_more = span.error or span.scores or span.tokens.get("output") or self.repeats(span)
+        return span.outputs is not None or bool(has_more) or not self._has_text
 
     def _around(self, span: Span) -> Iterator[Span]:
         """Yield the spans around a span, the innermost first."""
@@ -229,9 +237,8 @@ def _add_answer(thread: Thread, span: Span, index: int, turns: dict[str, Step]) 
             turn.span = span.id
             if turn.cost is None:
                 turn.cost = as_number(span.cost, "cost", index)
-            turn.extra |= {k: v for k, v in span.extra.items() if v is not None}
-            tokens = {k: v for k, v in span.tokens.items() if v is not None}
-            if tokens:
+            turn.extra |= leftover(span.extra, ())
+            if tokens := leftover(span.tokens, ()):
                 turn.extra["tokens"] = tokens
 
 
@@ -245,18 +252,18 @@ def _add_tool(
     if span.outputs is not None:
         text = text_of(result)
     arguments = read_arguments(unnested(span.inputs))
-    step, call = _call_of_span(thread, key, span.name, arguments, text)
-    if step is None or call is None:
-        step = next((turn for turn in reversed(thread.talk.steps) if turn.actor == "agent"), None)
+    called = _call_of_span(thread, key, span.name, arguments, text)
+    if called is None:
+        last = next((turn for turn in reversed(thread.talk.steps) if turn.actor == "agent"), None)
         fields = {"name": span.name or "", "arguments": arguments, "id": key}
-        if step is None or alone:
+        if last is None or alone:
             turn = {"role": "assistant", "content": "", "tool_calls": [fields]}
-            step = thread.insert(turn, index)
-            step.span = span.id
-            call = step.tool_calls[0]
+            last = thread.insert(turn, index)
+            last.span = span.id
         else:
-            call = read_call(fields, index)
-            step.tool_calls.append(call)
+            last.tool_calls.append(read_call(fields, index))
+        called = last, last.tool_calls[-1]
+    step, call = called
     turns[span.id] = step
     thread.ran.add(id(call))
     if call.result is None and text is not None:
@@ -270,11 +277,11 @@ def _add_tool(
 
 def _call_of_span(
     thread: Thread, key: str | None, name: str | None, arguments: Any, text: str | None
-) -> tuple[Step | None, ToolCall | None]:
+) -> Called | None:
     """Return the turn and the call that a tool's span belongs to: by identifier, or by name."""
-    step, call = thread.talk.call_of_id(key)
-    if call is not None:
-        return step, call
+    called = thread.talk.call_of_id(key)
+    if called is not None:
+        return called
     # a span may have other words before the name of the call
     names = {name, *str(name).split()[-1:], str(name).rpartition(".")[2]} if name else set()
     left = [
@@ -286,13 +293,11 @@ def _call_of_span(
     named = [pair for pair in left if pair[1].name in names]
     if not named and arguments and "." in str(name):  # of a function around the tool
         named = [pair for pair in left if pair[1].arguments == arguments]
-    inner = arguments
-    if isinstance(arguments, dict):
-        inner = arguments.get("input", arguments)
+    inner = as_fields(arguments).get("input", arguments)
     same = [pair for pair in named if pair[1].arguments in (arguments, inner)]
     # with the same arguments and result, as far as they are known
     likely = [pair for pair in (*same, *named[::-1]) if pair[1].result in (None, text)]
-    return next(iter(likely or same), (None, None))
+    return next(iter(likely or same), None)
 
 
 def _add_scores_and_stop(tree: _Tree, turns: dict[str, Step], run: Run) -> None:

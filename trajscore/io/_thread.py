@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from difflib import SequenceMatcher
+from itertools import takewhile
+from operator import eq
 from typing import Any
 
-from trajscore.io._conversation import Conversation, read_call, role_of
+from trajscore.io._conversation import Called, Conversation, read_call, role_of
+from trajscore.io._messages import Message, as_id
 from trajscore.io._payloads import messages_in
 from trajscore.io._run import Step, ToolCall
-from trajscore.io.vocabulary import as_list, text_of
+from trajscore.io.vocabulary import Record, as_list, text_of
 
 
 class Thread:
@@ -26,14 +29,14 @@ class Thread:
         self.claimed: set[int] = set()  # turns that a call of a model answered, by id()
         self.ran: set[int] = set()  # calls that a tool's span stands for, by id()
 
-    def weave(self, messages: list[dict[str, Any]], index: int) -> list[Step]:
+    def weave(self, messages: list[Message], index: int) -> list[Step]:
         """Add the new messages of a list; return the turns that it holds."""
         messages = [message for message in messages if not _says_nothing(message)]
         turns = [m for m in messages if role_of(m.get("role")) not in ("system", "tool")]
         places = iter(self._align(turns))
         woven: list[Step] = []
         moved = 0  # by how much places have shifted
-        waiting: list[tuple[Step, ToolCall]] = []  # calls of the last turn, for results in order
+        waiting: list[Called] = []  # calls of the last turn, for results in order
         for message in messages:
             if role_of(message.get("role")) in ("system", "tool"):
                 self._add_other(message, index, waiting, woven[-1] if woven else None)
@@ -51,14 +54,11 @@ class Thread:
             waiting = [(woven[-1], call) for call in calls]
         return woven
 
-    def _align(self, turns: list[dict[str, Any]]) -> list[tuple[int | None, int | None]]:
+    def _align(self, turns: list[Message]) -> list[tuple[int | None, int | None]]:
         """Return for each turn its place; or None, and before which place it belongs."""
         keys = list(map(_key, turns))
-        places: list[int | None] = [None] * len(keys)
-        same = 0
-        while same < min(len(keys), len(self.keys)) and keys[same] == self.keys[same]:
-            places[same] = same
-            same += 1
+        same = sum(takewhile(bool, map(eq, keys, self.keys)))
+        places: list[int | None] = [*range(same), *[None] * (len(keys) - same)]
         matcher = SequenceMatcher(None, keys[same:], self.keys[same:], autojunk=False)
         for block in matcher.get_matching_blocks() if same < len(keys) else ():
             for k in range(block.size):
@@ -74,14 +74,15 @@ class Thread:
             befores.append(following)
         return list(zip(places, befores[::-1], strict=True))
 
-    def _place_of_calls(self, message: Mapping[str, Any]) -> int | None:
+    def _place_of_calls(self, message: Record) -> int | None:
         """Return the place of a turn whose calls are known, if they all are."""
-        steps = [self.talk.call_of_id(call.id)[0] for call in _calls(message)]
-        if not steps or None in steps:
+        known = [self.talk.call_of_id(call.id) for call in _calls(message)]
+        steps = [step for step, _ in filter(None, known)]
+        if not steps or None in known:
             return None
         return next((k for k, step in enumerate(self.talk.steps) if step is steps[0]), None)
 
-    def insert(self, message: dict[str, Any], index: int, place: int | None = None) -> Step:
+    def insert(self, message: Message, index: int, place: int | None = None) -> Step:
         """Add a turn before a place, or at the end."""
         step = self.talk.add(message, index)
         assert step is not None
@@ -93,9 +94,9 @@ class Thread:
 
     def _add_other(
         self,
-        message: dict[str, Any],
+        message: Message,
         index: int,
-        waiting: list[tuple[Step, ToolCall]],
+        waiting: list[Called],
         last: Step | None = None,
     ) -> None:
         """Add an instruction or a result, unless the conversation has it."""
@@ -104,31 +105,30 @@ class Thread:
             if text not in self.talk.system:
                 self.talk.add(message, index)
             return
-        step, call = self._call_of_result(message, waiting)
-        if step is None or call is None:
+        called = self._call_of_result(message, waiting)
+        if called is None:
             results = [call.result for step in self.talk.steps for call in step.tool_calls]
             others = [(other["name"], other["content"]) for other in self.talk.unmatched]
             if text not in results and (message.get("name"), text) not in others:
                 self.talk.add(message, index)
             return
+        step, call = called
         if call.result is None or (text and id(call) in self.ran):  # precedes that of the span
             self.talk.set_result(step, call, text, last)
             if message.get("error"):
                 call.error = True
 
-    def _call_of_result(
-        self, message: Mapping[str, Any], waiting: list[tuple[Step, ToolCall]]
-    ) -> tuple[Step | None, ToolCall | None]:
+    def _call_of_result(self, message: Record, waiting: list[Called]) -> Called | None:
         """Return the call that a result answers: by identifier, else the next one of the turn."""
-        key = message.get("tool_call_id")
+        key = as_id(message.get("tool_call_id"))
         name = message.get("name")
-        step, call = self.talk.call_of_id(None if key in (None, "") else str(key))
-        if call is not None:
-            return step, call
+        called = self.talk.call_of_id(key)
+        if called is not None:
+            return called
         for k, (_, next_call) in enumerate(waiting):
-            if name in (None, next_call.name) and (key in (None, "") or next_call.id is None):
+            if name in (None, next_call.name) and None in (key, next_call.id):
                 return waiting.pop(k)
-        return None, None
+        return None
 
     def add_call(self, inputs: Any, outputs: Any, index: int) -> list[Step]:
         """Add one call of a model; return the turns of its answer, at least an empty one."""
@@ -144,7 +144,7 @@ class Thread:
                 turn.extra.setdefault("input", inputs)
         return turns
 
-    def _add_answer(self, messages: list[dict[str, Any]], index: int, start: int) -> list[Step]:
+    def _add_answer(self, messages: list[Message], index: int, start: int) -> list[Step]:
         """Add the answer of a model, unless a turn from a place on is the same and unclaimed."""
         turns = []
         for message in messages:
@@ -162,14 +162,13 @@ class Thread:
         return turns
 
 
-def _says_nothing(message: Mapping[str, Any]) -> bool:
+def _says_nothing(message: Record) -> bool:
     """Tell a message of the agent without any text or call, as some tracers repeat its calls."""
-    has_more = message.get("tool_calls") or message.get("function_call")
     is_agents = role_of(message.get("role")) == "agent"
-    return is_agents and not has_more and not message.get("content")
+    return is_agents and not any(map(message.get, ("content", "tool_calls", "function_call")))
 
 
-def _key(message: Mapping[str, Any]) -> Hashable:
+def _key(message: Record) -> Hashable:
     """Return what identifies a turn: the ids of its calls, or its text and calls."""
     calls = _calls(message)
     if calls and all(call.id is not None for call in calls):
@@ -178,6 +177,6 @@ def _key(message: Mapping[str, Any]) -> Hashable:
     return role_of(message.get("role")), " ".join(text_of(message.get("content")).split()), called
 
 
-def _calls(message: Mapping[str, Any]) -> list[ToolCall]:
+def _calls(message: Record) -> list[ToolCall]:
     calls = message.get("tool_calls")
     return [read_call(call, 0) for call in as_list(calls) if isinstance(call, dict)]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from trajscore.core.values import UNIT_ROUNDING
 from trajscore.io._run import MalformedRunError, Run, Step
 from trajscore.io.files import Place
-from trajscore.io.vocabulary import as_fields, as_list, first, parsed
+from trajscore.io.vocabulary import Record, as_fields, as_list, first, parsed
 
 NOT_RECORDED = -9999.0  # written by servers where they have no value, as is any lower number
 
@@ -65,7 +65,7 @@ def find_logprobs(answer: Any) -> Any:
     return None
 
 
-def _joined(value: Mapping[str, Any], names: tuple[str, str, str]) -> list[Any]:
+def _joined(value: Record, names: tuple[str, str, str]) -> list[Any]:
     """Return the tokens of an object, each with its alternatives and its text."""
     tokens: list[Any] = value[names[0]]
     for name, other in zip(("top_logprobs", "token"), names[1:], strict=True):
@@ -75,7 +75,7 @@ def _joined(value: Mapping[str, Any], names: tuple[str, str, str]) -> list[Any]:
     return tokens
 
 
-def _fields_of(token: Any) -> Mapping[str, Any]:
+def _fields_of(token: Any) -> Record:
     if isinstance(token, (dict, Mapping)):
         return token
     return {"logprob": token}
@@ -89,16 +89,13 @@ def parse_logprobs(raw: Any, place: Place, index: int) -> TokenScores:
         )
     where = f"{place}, message {index}"
     entries = list(map(_fields_of, raw))
-    texts = [_text_of(entry) for entry in entries]
+    texts: list[Any] = list(map(_text_of, entries))
     top = tuple(_alternatives(first(entry, _ALTERNATIVES), where) for entry in entries)
     logprobs = tuple(_logprob_of(entry, where) for entry in entries)
     if not any_recorded(logprobs):
         return TokenScores()
-    tokens = tuple(text for text in texts if text is not None)
-    whole = None
-    if len(tokens) == len(texts):
-        whole = tokens
-    return TokenScores(whole, logprobs, top if any(top) else None)
+    tokens = None if None in texts else tuple(texts)
+    return TokenScores(tokens, logprobs, top if any(top) else None)
 
 
 def any_recorded(logprobs: Iterable[float]) -> bool:
@@ -152,14 +149,14 @@ def without_logprobs(answer: Any) -> Any:
     }
 
 
-def _text_of(token: Mapping[str, Any]) -> str | None:
+def _text_of(token: Record) -> str | None:
     text = token.get("token")
     if text is None:
         return None
     return str(text)
 
 
-def _logprob_of(token: Mapping[str, Any], where: str) -> float:
+def _logprob_of(token: Record, where: str) -> float:
     return _number(token["logprob"] if "logprob" in token else first(token, _LOGPROB), where)
 
 

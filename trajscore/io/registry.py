@@ -29,7 +29,10 @@ from trajscore.io.files import (
     refuse_database,
 )
 from trajscore.io.unread import unknown_json
-from trajscore.io.vocabulary import first_object
+from trajscore.io.vocabulary import Record, as_list, first_object
+
+RawRuns = Iterator[tuple[Place, Any]]
+"""What `Format.run` reads of each run, with its place."""
 
 _ENDINGS = (*JSON_ENDINGS, *LINES_ENDINGS)
 # Lists of which the first item is enough to detect a format.
@@ -150,7 +153,7 @@ class Format:
         """Return the error to raise for a run that cannot be read, such as "it has no steps"."""
         return MalformedRunError(problem)
 
-    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    def runs(self, file: LogFile, options: Any) -> RawRuns:
         """Yield the place of each run, and what `run` reads: an item, a line, or the whole file."""
         whole: dict[str, Any] = {}
         for key, index, value in file.items(self.lists):
@@ -163,16 +166,14 @@ class Format:
         else:
             file.info.update(whole)
 
-    def _is_run(self, fields: Mapping[str, Any]) -> bool:
+    def _is_run(self, fields: Record) -> bool:
         """Tell a file that is a single run by the fields that list none."""
         return bool(fields) and not self.lists
 
     def folder(self, path: Path) -> list[Path]:
         """Return the files of a folder that has this format's layout; an empty list otherwise."""
-        matches = {
-            file for pattern in self._layout for file in path.glob(pattern) if file.is_file()
-        }
-        files = sorted(matches)
+        found = {file for pattern in self._layout for file in path.glob(pattern)}
+        files = sorted(filter(Path.is_file, found))
         if files and format_of_file(files[0]) is self:
             return files
         return []
@@ -184,7 +185,7 @@ class Format:
             files += self.folder(place) or find_files(place, (*_ENDINGS, *self.endings))
         return files
 
-    def _check_options(self, values: Mapping[str, Any]) -> Any:
+    def _check_options(self, values: Record) -> Any:
         """Return the options as `runs` and `run` take them."""
         names = [option.name for option in fields(self.options)]
         for name in values:
@@ -292,10 +293,7 @@ def detect_log(path: Path, max_size: int | None = None) -> Format | None:
 
 def _is_plain(value: Any) -> bool:
     """Tell what a cell of a table may be: a value, or a list of numbers."""
-    items = []
-    if isinstance(value, list):
-        items = value
-    is_numbers = all(isinstance(item, (int, float, type(None))) for item in items)
+    is_numbers = all(isinstance(item, (int, float, type(None))) for item in as_list(value))
     return not isinstance(value, dict) and is_numbers
 
 

@@ -6,6 +6,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
+Record = Mapping[str, Any]
+"""An object of JSON."""
+
 # fmt: off
 # ------------------------------------------------------------------ runs and messages
 MESSAGE_LISTS = (

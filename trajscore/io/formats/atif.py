@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_object, as_outcome, check_list, leftover
 from trajscore.io.files import LogFile, Place
-from trajscore.io.registry import Format, Head, register
-from trajscore.io.vocabulary import as_fields, text_of
+from trajscore.io.registry import Format, Head, RawRuns, register
+from trajscore.io.vocabulary import as_fields
 
 _RESULT = "result.json"
 _STEP = frozenset(
@@ -36,7 +36,7 @@ class ATIF(Format):
         names = head.fields.keys()
         return "steps" in names and bool({"agent", "trajectory_id", "session_id"} & names)
 
-    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    def runs(self, file: LogFile, options: Any) -> RawRuns:
         file.is_head = file.path.name.startswith(_NO_RUNS)
         if not file.is_head:
             yield file.place(0), _with_rest(file.path, file.whole())
@@ -48,10 +48,9 @@ class ATIF(Format):
         reason = as_fields(result.get("exception_info")).get("exception_type")
         place.stop_reason = None if reason is None else str(reason)
         rewards = as_fields(as_fields(result.get("verifier_result")).get("rewards"))
-        only = None
+        reward = rewards.get("reward")
         if len(rewards) == 1:
-            only = next(iter(rewards.values()))
-        reward = rewards.get("reward", only)
+            (reward,) = rewards.values()
         steps = [
             as_object(step, f"message {k} is")
             for k, step in enumerate(check_list(raw.get("steps"), "its steps are"))
@@ -59,8 +58,7 @@ class ATIF(Format):
         talk = Conversation(place)
         for index, step in enumerate(steps):
             if not step.get("is_copied_context"):
-                _add_turn(talk, step, index)
-                _add_results(talk, step.get("observation"), index)
+                _add(talk, step, index)
         run = Run(
             id=name,
             outcome=as_outcome(reward),
@@ -100,7 +98,7 @@ def _with_rest(path: Path, raw: dict[str, Any]) -> dict[str, Any]:
 # ------------------------------------------------------------------ steps
 
 
-def _add_turn(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
+def _add(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
     metrics = dict(as_fields(step.get("metrics")))
     extra = as_fields(step.get("extra"))
     message = {
@@ -115,13 +113,14 @@ def _add_turn(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
         turn.extra |= leftover(step, _STEP) | dict(extra)
         if metrics:
             turn.extra["metrics"] = metrics
-
-
-def _add_results(talk: Conversation, observation: Any, index: int) -> None:
-    results = as_fields(observation).get("results") or []
+    results = as_fields(step.get("observation")).get("results") or []
     for result in check_list(results, f"message {index}: the results of its observation are"):
         fields = as_object(result, f"message {index}: a result of its observation is")
-        key = fields.get("source_call_id")
-        talk.add_result(
-            text_of(fields.get("content")), index=index, key=None if key is None else str(key)
+        talk.add(
+            {
+                "role": "tool",
+                "tool_call_id": fields.get("source_call_id"),
+                "content": fields.get("content"),
+            },
+            index,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from trajscore.io._conversation import Conversation, add_tokens
@@ -10,8 +9,8 @@ from trajscore.io._messages import find_messages, is_chat_list, is_message, is_o
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
 from trajscore.io.fields import dig, usual_names
 from trajscore.io.files import LogFile, Place, stem
-from trajscore.io.registry import Format, Head, register
-from trajscore.io.vocabulary import USAGES, as_fields, as_list, first, first_object, token_counts
+from trajscore.io.registry import Format, Head, RawRuns, register
+from trajscore.io.vocabulary import USAGES, Record, as_fields, first, first_object, token_counts
 
 _LISTS = ("runs", "data", "results")
 
@@ -25,13 +24,12 @@ def is_chat(head: Head) -> bool:
         return True
     if is_message(fields):
         return "parts" in fields or {str(name) for name in usual_names("id", fields)} <= {"id"}
-    lists = (as_list(fields.get(name)) for name in _LISTS)
-    runs = (item for items in lists for item in items[:1])
+    runs = (first_object(fields.get(name)) for name in _LISTS)
     return is_chat_list(head.item) or any(map(_is_run, (fields, *runs)))
 
 
-def _is_run(value: Any) -> bool:
-    return isinstance(value, dict) and find_messages(value)[0] is not None
+def _is_run(fields: Record) -> bool:
+    return find_messages(fields)[0] is not None
 
 
 @register
@@ -44,7 +42,7 @@ class OpenAI(Format):
     def recognise(self, head: Head) -> bool:
         return is_chat(head)
 
-    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    def runs(self, file: LogFile, options: Any) -> RawRuns:
         fields: dict[str, Any] = {}
         messages: list[Any] = []  # of one conversation
         for key, index, item in file.items(_LISTS):
@@ -68,14 +66,13 @@ class OpenAI(Format):
         if is_message(raw) and messages is None:
             messages = [raw]
             raw = {"id": raw.get("id")}
-        names = place.fields.names(raw, ("id", "task", "trial"))
         place.name(place.fields.id_of(raw))
         if messages is None:
             raise MalformedRunError("it has no list of 'messages'")
-        task, trial = (dig(raw, names.get(part, "")) for part in ("task", "trial"))
-        if place.fields.id is not None:
-            names.pop("id", None)
-        extra = leftover(raw, {*used, "choices", *names.values()})
+        task, trial = place.fields.values(raw, ("task", "trial")).values()
+        parts = ("task", "trial") if place.fields.ids else ("id", "task", "trial")
+        used |= {"choices", *place.fields.names(raw, parts).values()}
+        extra = leftover(raw, used)
         run = Run(id=str(place.run), task=task, trial=trial, extra=extra)
         # an id within a request, which is not kept
         run.extra |= {name: dig(raw, name) for name in place.fields.ids if "." in name}

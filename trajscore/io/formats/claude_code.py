@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trajscore.io._conversation import Conversation
+from trajscore.io._messages import Message, as_id
 from trajscore.io._run import Run, as_object, as_objects
 from trajscore.io.files import LogFile, Place
-from trajscore.io.registry import Format, Head, register
-from trajscore.io.vocabulary import as_fields, as_list, first, text_of
+from trajscore.io.registry import Format, Head, RawRuns, register
+from trajscore.io.vocabulary import Record, as_fields, as_list, first, text_of
 
 _TURNS = ("user", "assistant")
 _SESSION = ("sessionId", "session_id")
@@ -46,7 +47,7 @@ class ClaudeCode(Format):
             return fields["type"] in (*_TURNS, "system", "result") or "sessionId" in fields
         return bool({"leafUuid", "snapshot"} & fields.keys())
 
-    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    def runs(self, file: LogFile, options: Any) -> RawRuns:
         sessions: dict[str, list[Any]] = {}
         for _, index, line in file.items():
             if not isinstance(line, Mapping):
@@ -58,7 +59,11 @@ class ClaudeCode(Format):
             is_part = line.get("type") in (*_TURNS, "result", "system") or "message" in line
             if name is not None and is_part:
                 sessions.setdefault(str(name), []).append(line)
-        whole = [lines for lines in sessions.values() if not _is_of_subagent(lines)]
+        whole = [
+            lines
+            for lines in sessions.values()
+            if not all(_is_aside(line, _SUBAGENT) for line in lines if line.get("type") in _TURNS)
+        ]
         yield from ((file.place(index), lines) for index, lines in enumerate(whole))
         file.is_head = not whole  # a subagent's file, or one that only has a title
 
@@ -66,8 +71,8 @@ class ClaudeCode(Format):
         lines = as_objects(raw)
         names = [line[key] for key in _SESSION for line in lines if line.get(key)]
         run = Run(place.name(*names))
-        left_out: Counter[str] = Counter()
-        session = _Session(run, left_out)
+        session = _Session(run)
+        left_out = session.left_out
         for line in _not_taken_back(lines, left_out):
             run.meta |= {name: line[name] for name in _META if line.get(name)}
             if line.get("type") == "result":
@@ -85,25 +90,19 @@ class ClaudeCode(Format):
         return talk.finish(run)
 
 
-def _is_of_subagent(lines: list[Mapping[str, Any]]) -> bool:
-    return all(_is_aside(line, _SUBAGENT) for line in lines if line.get("type") in _TURNS)
+def _is_aside(line: Record, kinds: tuple[str, ...]) -> bool:
+    return any(map(line.get, kinds))
 
 
-def _is_aside(line: Mapping[str, Any], kinds: tuple[str, ...]) -> bool:
-    return any(line.get(kind) for kind in kinds)
-
-
-def _not_taken_back(
-    lines: list[Mapping[str, Any]], left_out: Counter[str]
-) -> Iterator[Mapping[str, Any]]:
+def _not_taken_back(lines: list[Record], left_out: Counter[str]) -> Iterator[Record]:
     """Leave out repeated lines, and the turns after a request that the user wrote again."""
-    asked = {_text(line, "parentUuid"): _text(line, "uuid") for line in lines if _is_request(line)}
+    links = [(as_id(line.get("uuid")), as_id(line.get("parentUuid"))) for line in lines]
+    requests = list(map(_is_request, lines))
+    asked = {above: name for (name, above), asks in zip(links, requests, strict=True) if asks}
     gone: set[Any] = set()
     seen: set[Any] = set()
-    for line in lines:
-        name = _text(line, "uuid")
-        above = _text(line, "parentUuid")
-        anew = above is not None and _is_request(line) and asked[above] != name
+    for line, (name, above), asks in zip(lines, links, requests, strict=True):
+        anew = above is not None and asks and asked[above] != name
         if name is not None and (anew or above in gone):
             gone.add(name)
             left_out["taken back"] += 1
@@ -114,37 +113,32 @@ def _not_taken_back(
             left_out["repeated"] += 1
 
 
-def _text(fields: Mapping[str, Any], name: str) -> str | None:
-    value = fields.get(name)
-    if isinstance(value, str):
-        return value
-    return None
-
-
-def _is_request(line: Mapping[str, Any]) -> bool:
+def _is_request(line: Record) -> bool:
     """Tell a request of the user from results and messages that the program writes."""
     message = line.get("message")
-    if line.get("type") != "user" or not isinstance(message, Mapping):
-        return False
-    parts = map(as_fields, as_list(message.get("content")))
-    results = any(part.get("type") == "tool_result" for part in parts)
-    return not results and not _is_aside(line, (*_SUBAGENT, *_ASIDE))
+    parts = as_list(as_fields(message).get("content"))
+    is_users = line.get("type") == "user" and isinstance(message, Mapping)
+    return is_users and not (any(map(_is_result, parts)) or _is_aside(line, _SUBAGENT + _ASIDE))
+
+
+def _is_result(part: Any) -> bool:
+    return as_fields(part).get("type") == "tool_result"
 
 
 class _Session:
     """The messages of a session; a block that is repeated replaces the earlier one."""
 
-    def __init__(self, run: Run, left_out: Counter[str]) -> None:
+    def __init__(self, run: Run) -> None:
         self.run = run
-        self.left_out = left_out
-        self.messages: list[dict[str, Any]] = []
-        self._turn: dict[str, Any] = {}  # of the last answer
-        self._turns: dict[str, dict[str, Any]] = {}  # by a line, and by what identifies an answer
+        self.left_out: Counter[str] = Counter()
+        self.messages: list[Message] = []
+        self._turn: Message = {}  # of the last answer
+        self._turns: dict[str, Message] = {}  # by a line, and by what identifies an answer
         self._results: dict[int, list[list[Any]]] = {}  # of the calls of a turn, by its id()
         self._n_user = 0  # lines of the user
         self._asked: Any = None  # the last of these
 
-    def add(self, line: Mapping[str, Any]) -> None:
+    def add(self, line: Record) -> None:
         """Add a line's message."""
         message = as_object(line.get("message"))
         text = text_of(message.get("content"))
@@ -169,14 +163,14 @@ class _Session:
             content = [
                 block
                 for block in content
-                if as_fields(block).get("type") != "tool_result"
+                if not _is_result(block)
                 or not any(self._replace(earlier, block) for earlier in parts)
             ]
             parts.append(content)
         if content != []:
             self.messages.append({"role": "user", "content": content})
 
-    def _add_answer(self, message: Mapping[str, Any], text: str, line: Mapping[str, Any]) -> None:
+    def _add_answer(self, message: Record, text: str, line: Record) -> None:
         """Add a line of an answer, which goes on until the next line of the user."""
         stop, name, model = (message.get(key) for key in ("stop_reason", "id", "model"))
         self.run.stop_reason = stop if isinstance(stop, str) and stop != "tool_use" else None
@@ -203,9 +197,10 @@ class _Session:
         self._turn = turn
         turn["cost"] = line.get("costUSD")
         if usage := as_fields(message.get("usage")):
+            counts = {side: map(usage.get, names) for side, names in _TOKENS.items()}
             turn["tokens"] = {
-                side: sum(_number(usage.get(name)) for name in names)
-                for side, names in _TOKENS.items()
+                side: sum(n for n in numbers if isinstance(n, (int, float)))
+                for side, numbers in counts.items()
             }
 
     def _replace(self, blocks: list[Any], block: Any) -> bool:
@@ -216,7 +211,7 @@ class _Session:
             self.left_out["repeated"] += 1
         return place is not None
 
-    def _drop_repeated_request(self, turn: dict[str, Any]) -> None:
+    def _drop_repeated_request(self, turn: Message) -> None:
         """Take out what stands before an answer for the second time."""
         before = next(k for k, message in enumerate(self.messages) if message is turn)
         while before and self.messages[-1] == self.messages[before - 1]:
@@ -237,9 +232,3 @@ def _repeats(block: Any, earlier: Any) -> bool:
     text, start = (first(fields, ("text", "thinking")) for fields in (later, former))
     has_grown = isinstance(text, str) and isinstance(start, str) and text.startswith(start)
     return has_grown or block == earlier
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, (int, float)):
-        return value
-    return 0

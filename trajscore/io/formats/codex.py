@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from trajscore.io._conversation import Conversation
+from trajscore.io._messages import Message
 from trajscore.io._run import Run, as_objects
 from trajscore.io.files import LogFile, Place, stem
-from trajscore.io.registry import Format, Head, register
-from trajscore.io.vocabulary import text_of, token_counts
+from trajscore.io.registry import Format, Head, RawRuns, register
+from trajscore.io.vocabulary import Record, as_fields, text_of, token_counts
 
 _META = "session_meta"
 _LINES = (_META, "response_item", "event_msg", "turn_context", "compacted")
@@ -19,8 +20,9 @@ _ITEMS = ("message", "reasoning")
 _INSTRUCTIONS = (
     "<user_instructions>", "<environment_context>", "<turn_aborted>", "# AGENTS.md instructions",
 )  # fmt: skip
-_STARTED = ("task_started", "turn_started", "turn.started")
-_ABORTED = ("turn_aborted", "turn.failed", "error")
+_STARTED = {"task_started", "turn_started", "turn.started"}
+_ABORTED = {"turn_aborted", "turn.failed", "error"}
+_COMPLETED = {"task_complete", "turn_complete", "turn.completed"}
 
 
 @register
@@ -38,7 +40,7 @@ class Codex(Format):
             return isinstance(fields.get("payload"), Mapping)
         return fields.get("type") == "thread.started" and "thread_id" in fields
 
-    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    def runs(self, file: LogFile, options: Any) -> RawRuns:
         lines = []
         for _, index, value in file.items():
             if isinstance(value, Mapping):
@@ -46,27 +48,26 @@ class Codex(Format):
             else:
                 yield file.place(index or 0), value
         meta = next((line for line in lines if line.get("type") == _META), {})  # not its parent's
-        source = _payload(meta).get("source")
-        file.is_head = isinstance(source, Mapping) and "subagent" in source  # of another session
+        file.is_head = "subagent" in as_fields(_Line(meta).payload.get("source"))  # of another
         if lines and not file.is_head:
             yield file.place(0), lines
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         run = Run("")
-        items: list[dict[str, Any]] = []
+        items: list[Message] = []
         usage: list[tuple[int, dict[str, Any]]] = []
-        lines = as_objects(raw)
+        lines = list(map(_Line, as_objects(raw)))
         for line in _without_rolled_back(lines):
-            payload = _payload(line)
-            kind = str(line.get("type"))
-            new = _messages_of(line)
-            if _starts(line) or _asks(new):
+            if line.starts or line.asks:
                 run.stop_reason = None
-            _note(run, line, payload)
-            if kind == "event_msg" or kind.startswith("turn."):
-                usage.append((len(items), _tokens(payload)))
-            items += new
-        if n_back := sum(map(len, map(_messages_of, lines))) - len(items):
+            _note(run, line)
+            if line.kind == "event_msg" or line.kind.startswith("turn."):
+                info = as_fields(line.payload.get("info"))  # of the last call of the model
+                last = info.get("last_token_usage", line.payload.get("usage"))
+                if isinstance(last, Mapping):
+                    usage.append((len(items), token_counts(last)))
+            items += line.messages
+        if n_back := sum(len(line.messages) for line in lines) - len(items):
             run.extra["n_left_out"] = {"taken back": n_back}
         run.id = place.name(run.meta.pop("id", None), stem(place.file))
         talk = Conversation(place)
@@ -75,95 +76,79 @@ class Codex(Format):
             before = [
                 step for step in talk.steps if step.actor == "agent" and step.index in range(index)
             ]
-            if before and tokens and "tokens" not in before[-1].extra:
-                before[-1].extra["tokens"] = tokens
+            if before:
+                before[-1].extra.setdefault("tokens", tokens)
         return talk.finish(run)
 
 
-def _without_rolled_back(lines: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+class _Line:
+    """A line of a session: its contents, with or without an envelope, as messages."""
+
+    def __init__(self, fields: Record) -> None:
+        inner = fields.get("payload", fields.get("item"))
+        self.kind = str(fields.get("type"))
+        self.payload: Record = as_fields(inner) or fields
+        self.kinds = {self.kind, str(self.payload.get("type"))}
+        self.messages = _messages_of(self.kind, self.payload)
+        self.starts = bool(self.kinds & _STARTED)
+        self.asks = any(message.get("role") == "user" for message in self.messages)
+
+
+def _without_rolled_back(lines: list[_Line]) -> list[_Line]:
     """Leave out the turns that the user took back, as many as a line says."""
-    remaining: list[Mapping[str, Any]] = []
+    remaining: list[_Line] = []
     turns: list[int] = []  # where those of the user start
     start: int | None = None  # of a turn in which nothing is asked yet
     for line in lines:
-        n_turns = _payload(line).get("num_turns")
-        if _payload(line).get("type") == "thread_rolled_back" and isinstance(n_turns, int):
+        n_turns = line.payload.get("num_turns")
+        if "thread_rolled_back" in line.kinds and isinstance(n_turns, int):
             first_turn = max(len(turns) - n_turns, 0)
             del remaining[next(iter(turns[first_turn:]), len(remaining)) :], turns[first_turn:]
             continue
-        if _starts(line):
+        if line.starts:
             start = len(remaining)
-        if _asks(_messages_of(line)):
+        if line.asks:
             turns.append(len(remaining) if start is None else start)
             start = None
         remaining.append(line)
     return remaining
 
 
-def _starts(line: Mapping[str, Any]) -> bool:
-    return line.get("type") in _STARTED or _payload(line).get("type") in _STARTED
-
-
-def _asks(messages: list[dict[str, Any]]) -> bool:
-    return any(message.get("role") == "user" for message in messages)
-
-
-def _payload(line: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the contents of a line, with or without an envelope."""
-    inner = line.get("payload", line.get("item"))
-    if isinstance(inner, Mapping):
-        return inner
-    return line
-
-
-def _note(run: Run, line: Mapping[str, Any], payload: Mapping[str, Any]) -> None:
+def _note(run: Run, line: _Line) -> None:
     """Set the session's name, its model, and how it ended."""
-    kind = line.get("type")
-    inner = payload.get("type")
-    if kind in (_META, "thread.started") and "id" not in run.meta:  # a fork copies its parent's
+    payload = line.payload
+    if line.kind in (_META, "thread.started") and "id" not in run.meta:  # a fork: its parent's
         run.meta["id"] = payload.get("id", payload.get("thread_id"))
         run.meta |= {key: payload[key] for key in ("cwd", "cli_version") if key in payload}
-    elif kind == "turn_context":
+    elif line.kind == "turn_context":
         run.meta["model"] = payload.get("model")
-    elif inner in _ABORTED or kind in _ABORTED:
+    elif line.kinds & _ABORTED:
         reason = payload.get("reason")
         run.stop_reason = reason if isinstance(reason, str) else "error"
-    elif kind == "turn.completed" or inner in ("task_complete", "turn_complete"):
+    elif line.kinds & _COMPLETED:
         run.stop_reason = "completed"
 
 
-def _tokens(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tokens of the last call of the model."""
-    info = payload.get("info")
-    last = info.get("last_token_usage") if isinstance(info, Mapping) else payload.get("usage")
-    if isinstance(last, Mapping):
-        return token_counts(last)
-    return {}
-
-
-def _messages_of(line: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _messages_of(of_line: str, item: Record) -> list[Message]:
     """Return the item of a line as messages; instructions are the system's."""
-    of_line = str(line.get("type"))
-    item = _payload(line)
+    kind = item.get("type")
     if of_line in _NO_ITEMS or of_line.startswith("turn."):
         return []
-    kind = item.get("type")
     if kind == "agent_message":
         return [{"role": "assistant", "content": item.get("text")}]
     if kind == "command_execution":
         call = {"id": item.get("id"), "name": "shell", "arguments": item.get("command")}
-        failed = item.get("exit_code") not in (0, None)
-        result = {"role": "tool", "tool_call_id": item.get("id"), "error": failed or None}
+        result = {"tool_call_id": item.get("id"), "content": item.get("aggregated_output")}
+        if item.get("exit_code") not in (0, None):
+            result["error"] = True
         return [
             {"role": "assistant", "content": "", "tool_calls": [call]},
-            result | {"content": item.get("aggregated_output")},
+            {"role": "tool", **result},
         ]
-    text = ""
-    if kind == "message":
+    if item.get("role") == "user" and kind == "message":
         text = text_of(item.get("content")).lstrip()
-    if item.get("role") == "user" and text.startswith(_INSTRUCTIONS):
-        return [{**item, "role": "system"}]
-    is_item = kind in _ITEMS or str(kind).endswith(("_call", "_call_output"))
-    if is_item:
+        if text.startswith(_INSTRUCTIONS):
+            return [{**item, "role": "system"}]
+    if kind in _ITEMS or str(kind).endswith(("_call", "_call_output")):
         return [dict(item)]
     return []

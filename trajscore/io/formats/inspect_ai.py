@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from zipfile import is_zipfile
 
@@ -13,15 +13,11 @@ from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_outcome, leftover
 from trajscore.io._spans import Span, add_spans
 from trajscore.io.files import LogFile, Place
-from trajscore.io.registry import Format, Head, register
-from trajscore.io.vocabulary import as_fields, is_own_score, text_of, token_counts
+from trajscore.io.registry import Format, Head, RawRuns, register
+from trajscore.io.vocabulary import Record, as_fields, is_own_score, text_of, token_counts
 
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _BULK = {"messages", "events", "attachments", "input", "output", "choices", "timelines"}
-
-
-def _library() -> Any:
-    return optional("inspect_ai.log", "reading logs of Inspect AI needs inspect-ai", "inspect")
 
 
 @register
@@ -38,14 +34,15 @@ class Inspect(Format):
             and bool({"version", "samples"} & head.fields.keys())
         )
 
-    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    def runs(self, file: LogFile, options: Any) -> RawRuns:
         if is_zipfile(file.path):
             check_archive(file.path, file.max_size)
-        library = _library()
+        need = "reading logs of Inspect AI needs inspect-ai"
+        library = optional("inspect_ai.log", need, "inspect")
         try:
             head = library.read_eval_log(str(file.path), header_only=True)
             file.info.update(status=head.status, eval=head.eval.model_dump(exclude_none=True))
-            for index, sample in enumerate(_samples(str(file.path), head)):
+            for index, sample in enumerate(_samples(library, str(file.path), head)):
                 yield file.place(index), sample
         except Exception as error:  # whatever the library raises
             raise ValueError(
@@ -60,12 +57,9 @@ class Inspect(Format):
             for name, score in raw.get("scores", {}).items()
             if not is_own_score(name)
         }
-        only = ""
-        if len(scores) == 1:
-            only = next(iter(scores), "")
         score = None  # only the user knows what it means
-        if not sounds_bad(only):
-            score = scores.get(only)
+        if len(scores) == 1 and not any(map(sounds_bad, scores)):
+            (score,) = scores.values()
         if not isinstance(score, (int, float)):
             score = None
         run = Run(
@@ -87,11 +81,11 @@ class Inspect(Format):
         return talk.finish(run)
 
 
-def _samples(file: str, head: Any) -> Iterable[Any]:
+def _samples(library: Any, file: str, head: Any) -> Iterable[Any]:
     if head.eval.dataset.sample_ids is None:
         # logs without a list of samples, as older ones are, can only be read as a whole
-        return _library().read_eval_log(file, resolve_attachments=True).samples or []
-    samples: Iterable[Any] = _library().read_eval_log_samples(
+        return library.read_eval_log(file, resolve_attachments=True).samples or []
+    samples: Iterable[Any] = library.read_eval_log_samples(
         file, all_samples_required=False, resolve_attachments=True
     )
     return samples
@@ -106,7 +100,7 @@ def _value(value: Any) -> Any:
     return value
 
 
-def _spans(events: list[dict[str, Any]]) -> list[Span]:
+def _spans(events: list[Record]) -> list[Span]:
     """Return the calls of models and tools but a scorer's; a rating is of the last model's."""
     spans: list[Span] = []
     of_scorers: set[Any] = set()
@@ -115,8 +109,8 @@ def _spans(events: list[dict[str, Any]]) -> list[Span]:
         kind = event["event"]
         if kind == "span_begin":
             is_inner = event.get("parent_id") in of_scorers
-            is_scorer = is_inner or event.get("type") in ("scorer", "scorers")
-            of_scorers |= {event["id"]} if is_scorer else set()
+            if is_inner or event.get("type") in ("scorer", "scorers"):
+                of_scorers.add(event["id"])
         elif kind == "step" and event.get("type") == "scorer":
             n_scorers += 1 if event["action"] == "begin" else -1
         elif kind == "score" and event.get("intermediate"):
@@ -133,7 +127,7 @@ def _spans(events: list[dict[str, Any]]) -> list[Span]:
     return spans
 
 
-def _call_of_model(event: dict[str, Any], index: int) -> list[Span]:
+def _call_of_model(event: Record, index: int) -> list[Span]:
     choices = event["output"].get("choices")
     if not choices or "error" in event:
         return []  # a call that failed gave no turn
@@ -144,7 +138,7 @@ def _call_of_model(event: dict[str, Any], index: int) -> list[Span]:
     return [Span(index, "model", inputs=event.get("input"), outputs=[fields], tokens=tokens)]
 
 
-def _call_of_tool(event: dict[str, Any], index: int) -> Span:
+def _call_of_tool(event: Record, index: int) -> Span:
     text = text_of(event.get("result"))
     error = as_fields(event.get("error"))
     return Span(

@@ -30,7 +30,7 @@ from trajscore.io.fields import (
 from trajscore.io.files import Broken, LogFile, Place, stem
 from trajscore.io.formats.chat import is_chat
 from trajscore.io.registry import Format, Head, register
-from trajscore.io.vocabulary import as_fields, as_list, text_of
+from trajscore.io.vocabulary import Record, as_fields, as_list, text_of
 
 _OF_RUN = ("outcome", "stop_reason", "task", "trial")
 _OF_STEP = ("actor", "text", "action", "tool_calls", "observation", "logprobs", "cost")
@@ -43,9 +43,7 @@ class _Options:
     fields: Any = None
 
     def __post_init__(self) -> None:
-        names = {}
-        if self.fields is not None:
-            names = self.fields
+        names = {} if self.fields is None else self.fields
         if not isinstance(names, Mapping):
             raise ValueError(f"fields must be a dict of names by part, got {names!r}")
         for part in names:
@@ -66,7 +64,10 @@ class JSONLines(Format):
             return False
         steps = as_list(head.fields.get(str(steps_field(head.fields))))
         first_step = steps[0] if steps else head.fields
-        return not isinstance(first_step, Mapping) or _is_step_of_schema(first_step)
+        if not isinstance(first_step, Mapping) or is_message(first_step):
+            return True
+        parts = ("text", "confidence", "tool_calls", "logprobs")
+        return any(usual_names(part, first_step) for part in parts)
 
     def runs(self, file: LogFile, options: _Options) -> Iterator[Item]:
         fields = file.fields.over(options.fields)
@@ -83,12 +84,6 @@ class JSONLines(Format):
         if isinstance(raw, _Lines):
             return _run_of_lines(raw, place, fields)
         return _run_of_record(raw, place, fields)
-
-
-def _is_step_of_schema(step: Mapping[str, Any]) -> bool:
-    """Tell a step whose text, calls or confidence have a usual name."""
-    parts = ("text", "confidence", "tool_calls", "logprobs")
-    return is_message(step) or any(usual_names(part, step) for part in parts)
 
 
 class _Lines(list[Any]):
@@ -155,7 +150,7 @@ def _id_of(item: Item, fields: Fields) -> str:
     return name
 
 
-def _run_of_lines(lines: list[Mapping[str, Any]], place: Place, fields: Fields) -> Run:
+def _run_of_lines(lines: list[Record], place: Place, fields: Fields) -> Run:
     id_name = fields.names(lines[0], ("id",)).get("id", "")
     for name in OF_ONE_RUN & lines[0].keys() if fields.id is None and id_name else ():
         if len({str(line[name]) for line in lines if line.get(name) is not None}) > 1:
@@ -180,7 +175,7 @@ def _run_of_lines(lines: list[Mapping[str, Any]], place: Place, fields: Fields) 
     return _finish(talk, _constants(lines) | of_run, steps, place, fields)
 
 
-def _is_step(line: Mapping[str, Any], fields: Fields) -> bool:
+def _is_step(line: Record, fields: Fields) -> bool:
     """Tell a line with a step from one that only has fields of its run, as at its start or end."""
     values = fields.values(line, (*_OF_STEP, "confidence")).values()
     is_bare = line.keys() <= {*fields.ids, *usual_names("id", line)}
@@ -190,15 +185,13 @@ def _is_step(line: Mapping[str, Any], fields: Fields) -> bool:
     return name is not None and not words_of(name) & TIME_WORDS
 
 
-def _constants(lines: list[Mapping[str, Any]]) -> dict[str, Any]:
+def _constants(lines: list[Record]) -> dict[str, Any]:
     """Return the fields that are the same in every line of a run."""
     start = {k: v for k, v in lines[0].items() if v is not None and not isinstance(v, (list, dict))}
     return {k: v for k, v in start.items() if all(line.get(k) == v for line in lines)}
 
 
-def _in_order(
-    lines: list[Mapping[str, Any]], fields: Fields, place: Place
-) -> list[Mapping[str, Any]]:
+def _in_order(lines: list[Record], fields: Fields, place: Place) -> list[Record]:
     """Return the steps in the order of their numbers or times."""
     numbers = [fields.value(line, "step") for line in lines]
     if all(number is None for number in numbers):
@@ -268,7 +261,7 @@ def _finish(
 
 def _add(
     talk: Conversation,
-    record: Mapping[str, Any],
+    record: Record,
     index: int,
     fields: Fields,
     of_run: tuple[str, ...],

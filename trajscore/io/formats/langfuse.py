@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from trajscore.io import vocabulary as keys
@@ -11,9 +11,9 @@ from trajscore.io._run import Run, as_object, check_list, leftover
 from trajscore.io._spans import Span, add_score
 from trajscore.io._traces import TraceFormat
 from trajscore.io.fields import scalar
-from trajscore.io.files import LogFile, Place
-from trajscore.io.registry import Head, register
-from trajscore.io.vocabulary import as_fields, first, span_kind, token_counts, unnested
+from trajscore.io.files import LogFile
+from trajscore.io.registry import Head, RawRuns, register
+from trajscore.io.vocabulary import Record, as_fields, first, span_kind, token_counts, unnested
 
 _TRACE = frozenset({"id", "trace", "observations", "scores", "corrections"})
 _MAY_BE_TEXT = ("input", "output", "metadata")
@@ -39,13 +39,13 @@ class Langfuse(TraceFormat):
         fields = as_fields(record)
         return str(_get(fields, "traceId") or _trace_fields(fields).get("id"))
 
-    def session_of(self, record: Mapping[str, Any]) -> Any:
+    def session_of(self, record: Record) -> Any:
         return _get(_trace_fields(record), "sessionId")
 
-    def _is_run(self, fields: Mapping[str, Any]) -> bool:
+    def _is_run(self, fields: Record) -> bool:
         return bool(fields) and fields.keys() != {"meta"}
 
-    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    def runs(self, file: LogFile, options: Any) -> RawRuns:
         """Yield whole traces at once, and records that stand apart after the last file."""
         at_once = file.n_files == 1 and file.fields.id not in keys.SESSION
         apart: list[tuple[Any, Any]] = []
@@ -55,12 +55,15 @@ class Langfuse(TraceFormat):
             else:
                 apart.append((trace, record))
         for place, records in self.grouped(file, iter(apart)):
-            if not isinstance(records, list) or any(map(_has_observations, records)):
+            is_run = not isinstance(records, list) or any(
+                _is_trace(record) or _is_observation(record) for record in records
+            )
+            if is_run:
                 yield place, records
 
-    def spans(self, records: list[Mapping[str, Any]], run: Run) -> list[Span]:
-        observations: list[Mapping[str, Any]] = []
-        scores: list[Mapping[str, Any]] = []
+    def spans(self, records: list[Record], run: Run) -> list[Span]:
+        observations: list[Record] = []
+        scores: list[Record] = []
         for record in records:
             if _is_observation(record):
                 observations.append(record)
@@ -69,11 +72,13 @@ class Langfuse(TraceFormat):
             else:
                 trace = _trace_fields(record)
                 if _is_trace(record):
-                    observations += _objects(record["observations"])
-                    scores += _objects(trace.get("scores"))
+                    observations += record["observations"]
+                    if trace.get("scores") is not None:
+                        listed = check_list(trace["scores"], "its observations or scores are")
+                        scores += map(as_object, listed)
                 run.extra |= leftover(trace, _TRACE)
                 run.extra |= {k: unnested(trace[k]) for k in _MAY_BE_TEXT if trace.get(k)}
-        spans = [_span(observation) for observation in observations]
+        spans = list(map(_span, observations))
         owners = {span.id: span for span in spans}
         for score in scores:
             owner = owners.get(str(_get(score, "observationId")), run)
@@ -82,44 +87,34 @@ class Langfuse(TraceFormat):
         return spans
 
 
-def _get(record: Mapping[str, Any], name: str) -> Any:
+def _get(record: Record, name: str) -> Any:
     """Return a field that exports call traceId or trace_id."""
     if name in record:
         return record[name]
     return record.get("".join(f"_{c.lower()}" if c.isupper() else c for c in name))
 
 
-def _is_trace(record: Mapping[str, Any]) -> bool:
+def _is_trace(record: Record) -> bool:
     """Tell a trace with its observations; in lists of traces there are only their identifiers."""
     observations = record.get("observations")
     return isinstance(observations, list) and all(isinstance(o, Mapping) for o in observations)
 
 
-def _is_observation(record: Mapping[str, Any]) -> bool:
+def _is_observation(record: Record) -> bool:
     return "type" in record and None not in (_get(record, "traceId"), _get(record, "startTime"))
 
 
-def _is_score(record: Mapping[str, Any]) -> bool:
+def _is_score(record: Record) -> bool:
     named = _get(record, "traceId") is not None and "name" in record
     return named and ("value" in record or _get(record, "stringValue") is not None)
 
 
-def _has_observations(record: Any) -> bool:
-    return not isinstance(record, Mapping) or _is_trace(record) or _is_observation(record)
-
-
-def _trace_fields(record: Mapping[str, Any]) -> Mapping[str, Any]:
+def _trace_fields(record: Record) -> Record:
     """Return the fields of a trace, which stand beside its observations or around them."""
     return {**record, **as_fields(record.get("trace"))}
 
 
-def _objects(values: Any) -> list[Mapping[str, Any]]:
-    if values is None:
-        values = []
-    return list(map(as_object, check_list(values, "its observations or scores are")))
-
-
-def _span(observation: Mapping[str, Any]) -> Span:
+def _span(observation: Record) -> Span:
     attributes = as_fields(unnested(observation.get("metadata")))
     if "attributes" in attributes:
         attributes = attributes_of(attributes)

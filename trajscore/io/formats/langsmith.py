@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from trajscore.io._run import Run
 from trajscore.io._spans import Span
 from trajscore.io._traces import TraceFormat
 from trajscore.io.registry import Head, register
-from trajscore.io.vocabulary import as_fields, first, span_kind, token_counts, unnested
+from trajscore.io.vocabulary import Record, as_fields, first, span_kind, token_counts, unnested
 
 _THREAD = ("session_id", "thread_id", "conversation_id")  # names that LangSmith looks for
 
@@ -28,10 +27,10 @@ class LangSmith(TraceFormat):
     def trace_of(self, record: Any) -> str:
         return str(first(as_fields(record), ("trace_id", "id")))
 
-    def session_of(self, record: Mapping[str, Any]) -> Any:
+    def session_of(self, record: Record) -> Any:
         return first(_metadata(record), _THREAD)
 
-    def spans(self, records: list[Mapping[str, Any]], run: Run) -> list[Span]:
+    def spans(self, records: list[Record], run: Run) -> list[Span]:
         root = next((k for k, record in enumerate(records) if not record.get("parent_run_id")), 0)
         spans = list(map(_span, records))
         run.extra = {"metadata": dict(_metadata(records[root])), "name": records[root].get("name")}
@@ -40,11 +39,11 @@ class LangSmith(TraceFormat):
         return spans
 
 
-def _metadata(record: Mapping[str, Any]) -> Mapping[str, Any]:
+def _metadata(record: Record) -> Record:
     return as_fields(as_fields(record.get("extra")).get("metadata"))
 
 
-def _span(record: Mapping[str, Any]) -> Span:
+def _span(record: Record) -> Span:
     return Span(
         id=record.get("id"),
         kind=span_kind(record.get("run_type")),

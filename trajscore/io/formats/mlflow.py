@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from trajscore.io._spans import Span, add_score, add_spans
 from trajscore.io.files import Place
 from trajscore.io.registry import Format, Head, register
 from trajscore.io.vocabulary import (
+    Record,
     as_fields,
     as_list,
     first,
@@ -37,7 +37,7 @@ class MLflow(Format):
             return "spans" in inner
         return "spans" in fields and ("assessments" in fields or "trace_metadata" in fields)
 
-    def _is_run(self, fields: Mapping[str, Any]) -> bool:
+    def _is_run(self, fields: Record) -> bool:
         return "spans" in fields or "data" in fields
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
@@ -59,7 +59,7 @@ class MLflow(Format):
         return add_spans(Conversation(place), spans, run)
 
 
-def _span(record: Mapping[str, Any]) -> Span:
+def _span(record: Record) -> Span:
     attributes = {name: unnested(value) for name, value in attributes_of(record).items()}
     parent = first(record, ("parent_span_id", "parent_id"))
     context = as_fields(record.get("context"))
@@ -85,7 +85,7 @@ def _hex(name: Any) -> str:
     if text.endswith("="):
         try:
             return base64.b64decode(text, validate=True).hex()
-        except (ValueError, binascii.Error):
+        except ValueError:
             return text
     return text.removeprefix("0x")
 

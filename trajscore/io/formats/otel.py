@@ -10,16 +10,18 @@ from typing import Any
 
 from trajscore.io import vocabulary as keys
 from trajscore.io._payloads import attributes_of, messages_in, plain, read_attribute, with_parts
-from trajscore.io._run import Run
+from trajscore.io._run import Run, leftover
 from trajscore.io._spans import Span, add_score
 from trajscore.io._traces import TraceFormat
 from trajscore.io.files import LogFile
 from trajscore.io.registry import Head, register
 from trajscore.io.vocabulary import (
     Kind,
+    Record,
     as_fields,
     as_list,
     first,
+    first_object,
     span_kind,
     token_counts,
     unnested,
@@ -63,16 +65,14 @@ class OpenTelemetry(TraceFormat):
             return True
         if not head.whole:
             return False
-        span = fields.get("spans", fields.get("data"))
-        if isinstance(span, list) and span:
-            span = span[0]
-        records = [record for record in (span, fields) if isinstance(record, Mapping)]
+        inner = fields.get("spans", fields.get("data"))
+        records = (fields, as_fields(inner), first_object(inner))
         return any(_is_span(record) or _is_log(record) for record in records)
 
     def trace_of(self, record: Any) -> Any:
         return _ids(record)[0]
 
-    def session_of(self, record: Mapping[str, Any]) -> Any:
+    def session_of(self, record: Record) -> Any:
         return first(attributes_of(record), _SESSION)
 
     def records(self, file: LogFile) -> Iterator[tuple[Any, Any]]:
@@ -103,15 +103,15 @@ class OpenTelemetry(TraceFormat):
         for record in inner:
             yield from self._leaves(record)
 
-    def spans(self, records: list[Mapping[str, Any]], run: Run) -> Iterable[Span]:
+    def spans(self, records: list[Record], run: Run) -> Iterable[Span]:
         spans: dict[str, Span] = {}
-        events: list[tuple[str, str, Mapping[str, Any]]] = []
+        events: list[tuple[str, str, Record]] = []
         values: dict[str, list[Any]] = {}
         for index, record in enumerate(records):
             _, span_id, parent = _ids(record)
             key = str(index if span_id is None else span_id)
             attributes = attributes_of(record)
-            inner = [event for event in as_list(record.get("events")) if isinstance(event, Mapping)]
+            inner = map(as_fields, as_list(record.get("events")))
             events += [(key, *_event(event, attributes_of(event))) for event in inner]
             if _is_log(record):
                 events.append((key, *_event(record, attributes)))
@@ -127,14 +127,14 @@ class OpenTelemetry(TraceFormat):
         return spans.values()
 
 
-def _is_span(record: Mapping[str, Any]) -> bool:
+def _is_span(record: Record) -> bool:
     has_some = any(str(name).partition(".")[0] == "attributes" for name in record)
     if has_some and _ids(record)[1] is not None:
         return True
     return any(str(name).startswith(_PREFIXES) for name in attributes_of(record))
 
 
-def _is_log(record: Mapping[str, Any]) -> bool:
+def _is_log(record: Record) -> bool:
     return not record.keys().isdisjoint(_LOG) and _ids(record)[1] is not None
 
 
@@ -154,7 +154,7 @@ def _ids(record: Any) -> tuple[Any, Any, Any]:
     )
 
 
-def _span(record: Mapping[str, Any], attributes: dict[str, Any], name: str, parent: Any) -> Span:
+def _span(record: Record, attributes: Record, name: str, parent: Any) -> Span:
     kind = _kind(attributes)
     inputs = read_attribute(attributes, keys.TOOL_INPUT) if kind == "tool" else _asked(attributes)
     outputs = read_attribute(attributes, keys.TOOL_OUTPUT if kind == "tool" else keys.SPAN_OUTPUT)
@@ -184,14 +184,14 @@ def _span(record: Mapping[str, Any], attributes: dict[str, Any], name: str, pare
     )
 
 
-def _asked(attributes: Mapping[str, Any]) -> Any:
+def _asked(attributes: Record) -> Any:
     """Return the input of a span: the first with messages, or else the first there is."""
     values = (read_attribute(attributes, (name,)) for name in keys.SPAN_INPUT)
     there = [value for value in values if value is not None]
     return next((value for value in there if messages_in(value, None)), next(iter(there), None))
 
 
-def _kind(attributes: Mapping[str, Any]) -> Kind:
+def _kind(attributes: Record) -> Kind:
     """Return what a span stands for, by its kind or by the attributes that it has."""
     name = first(attributes, keys.SPAN_KIND)
     if name:
@@ -207,12 +207,12 @@ def _kind(attributes: Mapping[str, Any]) -> Kind:
     return "other"
 
 
-def _vercel_answer(attributes: Mapping[str, Any]) -> Any:
+def _vercel_answer(attributes: Record) -> Any:
     """Return the answer that the AI SDK spreads over attributes."""
     calls = unnested(attributes.get("ai.response.toolCalls"))
     text = first(attributes, ("ai.response.text", "ai.response.object"))
     answer = {"text": text, "toolCalls": calls}
-    return {name: value for name, value in answer.items() if value is not None} or None
+    return leftover(answer, ()) or None
 
 
 def _failed(status: Any) -> bool:
@@ -222,7 +222,7 @@ def _failed(status: Any) -> bool:
     return str(code).upper().endswith("ERROR") or code == 2
 
 
-def _cost(attributes: Mapping[str, Any]) -> float | None:
+def _cost(attributes: Record) -> float | None:
     for names in keys.COSTS:
         parts: list[Any] = [attributes.get(name) for name in names]
         if all(isinstance(part, (int, float)) and not isinstance(part, bool) for part in parts):
@@ -230,9 +230,7 @@ def _cost(attributes: Mapping[str, Any]) -> float | None:
     return None
 
 
-def _add_attributes(
-    run: Run, span: Span, attributes: dict[str, Any], values: dict[str, list[Any]]
-) -> None:
+def _add_attributes(run: Run, span: Span, attributes: Record, values: dict[str, list[Any]]) -> None:
     """Add judgements to the run, and the user's own attributes to the span."""
     for name in ("trace.evaluations", "session.evaluations"):
         run.scores |= _evaluations(attributes, name)
@@ -249,20 +247,19 @@ def _add_attributes(
         values.setdefault(name, []).append(value)
 
 
-def _evaluations(attributes: Mapping[str, Any], family: str) -> dict[str, Any]:
+def _evaluations(attributes: Record, family: str) -> dict[str, Any]:
     """Return the judgements of OpenInference by name: their scores, or else their labels."""
-    rows = read_attribute(attributes, (family,))
-    rows = list(map(as_fields, as_list(rows)))
+    rows = list(map(as_fields, as_list(read_attribute(attributes, (family,)))))
     return {str(row.get("name")): first(row, ("score", "label")) for row in rows if "name" in row}
 
 
-def _event(record: Mapping[str, Any], attributes: dict[str, Any]) -> tuple[str, Mapping[str, Any]]:
+def _event(record: Record, attributes: Record) -> tuple[str, Record]:
     """Return the name of an event and its fields."""
     name = first(record, ("event_name", "eventName", "name")) or attributes.get("event.name")
     return str(name), {**attributes, **as_fields(plain(record.get("body")))}
 
 
-def _add_event(run: Run, span: Span | None, name: str, fields: Mapping[str, Any]) -> None:
+def _add_event(run: Run, span: Span | None, name: str, fields: Record) -> None:
     """Add the message or the judgement of an event."""
     if name == "gen_ai.evaluation.result":
         value = first(fields, ("gen_ai.evaluation.score.value", "gen_ai.evaluation.score.label"))

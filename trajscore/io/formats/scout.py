@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,9 +11,9 @@ from typing import Any
 
 from trajscore.core.errors import optional
 from trajscore.io._conversation import Conversation
-from trajscore.io._run import Run
+from trajscore.io._run import Run, leftover
 from trajscore.io.files import LogFile, Place
-from trajscore.io.registry import Format, Head, register
+from trajscore.io.registry import Format, Head, RawRuns, register
 
 _META = ("source_type", "agent", "model", "total_time", "total_tokens", "task_set")
 
@@ -33,7 +33,7 @@ class Scout(Format):
             return [place]
         return []
 
-    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    def runs(self, file: LogFile, options: Any) -> RawRuns:
         need = "reading transcripts of Inspect Scout needs inspect-scout"
         scout = optional("inspect_scout", need, "scout")
         with ExitStack() as opened:
@@ -59,11 +59,9 @@ class Scout(Format):
             task=transcript.task_id,
             trial=transcript.task_repeat,
             meta={name: getattr(transcript, name) for name in _META},
+            scores=leftover({"success": transcript.success, "score": transcript.score}, ()),
             extra={"metadata": dict(transcript.metadata)},
         )
-        for name in ("success", "score"):
-            if getattr(transcript, name) is not None:
-                run.scores[name] = getattr(transcript, name)
         talk = Conversation(place)
         talk.add_all([message.model_dump(exclude_none=True) for message in transcript.messages])
         return talk.finish(run)

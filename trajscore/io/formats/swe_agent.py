@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from trajscore.io._messages import is_chat_list
 from trajscore.io._run import Run, as_object, check_list, leftover
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, register
-from trajscore.io.vocabulary import as_fields, as_list
+from trajscore.io.vocabulary import Record, as_fields, as_list
 
 _RUN = ("info", "trajectory", "messages", "history", "instance_id", "trajectory_format")
 _REPORTS = ("results.json", "report.json", "results/results.json")
@@ -23,7 +22,7 @@ _FIELDS = {
     "unresolved_ids": FAILURE,
     "empty_patch_ids": FAILURE,
 }
-_SUBMITTED = re.compile(r"submitted \((.+)\)")  # by the limit that ended the run
+_SUBMITTED = re.compile(r"^submitted \((.+)\)\Z")  # by the limit that ended the run
 
 
 @register
@@ -54,7 +53,10 @@ class SWEAgent(Format):
                 _add_step(talk, as_object(step), index)
         else:
             talk.add_all(steps)
-        run = Run(name, outcome=_outcome(name, place.file), stop_reason=_stop(info), task=name)
+        run = Run(name, outcome=_outcome(name, place.file), task=name)
+        status = info.get("exit_status")
+        if isinstance(status, str):  # a limit after which the work was submitted is that limit
+            run.stop_reason = _SUBMITTED.sub(r"\1", status)
         stats = as_fields(info.get("model_stats"))
         run.meta = {
             "cost": stats.get("instance_cost"),
@@ -74,7 +76,7 @@ def _add_prompts(talk: Conversation, history: Any) -> None:
             talk.add(message, index)
 
 
-def _add_step(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
+def _add_step(talk: Conversation, step: Record, index: int) -> None:
     action = step.get("action")
     observation = step.get("observation")
     names = []
@@ -89,31 +91,15 @@ def _add_step(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
     more = ("execution_time", "state", "extra_info")
     talk.add(message | {name: step[name] for name in more if step.get(name)}, index)
     if observation is not None:
-        key = None
-        if calls:
-            key = f"step {index}"
-        talk.add({"role": "tool", "tool_call_id": key, "content": observation}, index)
-
-
-def _stop(info: Mapping[str, Any]) -> str | None:
-    """Return why the run ended; a limit after which the work was submitted is that limit."""
-    status = info.get("exit_status")
-    if not isinstance(status, str):
-        return None
-    limit = _SUBMITTED.fullmatch(status)
-    if limit:
-        return limit[1]
-    return status
+        talk.add({"role": "tool", "content": observation}, index)
 
 
 def _outcome(name: str, file: Path) -> float:
     """Find the issue in the report of an evaluation, beside the run or in the folder above."""
     for folder in file.parents[:2]:
         for path in (folder / report for report in _REPORTS):
-            report = {}
-            if path.exists():
-                report = LogFile(path).whole()
+            report = LogFile(path).whole() if path.exists() else {}
             for field, outcome in _FIELDS.items():
-                if isinstance(report.get(field), list) and name in report[field]:
+                if name in as_list(report.get(field)):
                     return outcome
     return CENSORED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run, as_object, as_outcome, check_list, leftover
 from trajscore.io.files import LogFile, Paths, Place
 from trajscore.io.reading import read_as
-from trajscore.io.registry import Format, Head, register
+from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.runs import Runs
 from trajscore.io.vocabulary import as_fields
 
@@ -82,7 +81,7 @@ class Tau2(Format):
             return super().folder(place)
         return []
 
-    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    def runs(self, file: LogFile, options: Any) -> RawRuns:
         # beside a folder of simulations, the list is an index of them
         file.is_head = file.path.name in _HEADS and (file.path.parent / "simulations").is_dir()
         listed = False
@@ -110,6 +109,11 @@ class Tau2(Format):
             )
         place.stop_reason = reason.rpartition(".")[2].lower()
         reward = as_fields(raw.get("reward_info")).get("reward")
+        meta = leftover(
+            {name: raw.get(name) for name in _META}
+            | {"max_steps": as_fields(place.info.get("info")).get("max_steps")},
+            (),
+        )
         talk = Conversation(place)
         messages = check_list(raw.get("messages"), "its messages are")
         talk.add_all(list(map(_with_confidence, messages)))
@@ -119,22 +123,14 @@ class Tau2(Format):
             stop_reason=place.stop_reason,
             task=task,
             trial=raw.get("trial"),
-            meta={"reward": reward, **_meta(raw, place.info)},
+            meta={"reward": reward, **meta},
             extra=leftover(raw, _RUN | frozenset(_META)),
         )
         return talk.finish(run)
 
 
 def _is_run(value: Any) -> bool:
-    return isinstance(value, dict) and "messages" in value
-
-
-def _meta(raw: Mapping[str, Any], info: Mapping[str, Any]) -> dict[str, Any]:
-    fields = {name: raw[name] for name in _META if raw.get(name) is not None}
-    budget = as_fields(info.get("info")).get("max_steps")
-    if budget is not None:
-        fields["max_steps"] = budget
-    return fields
+    return "messages" in as_fields(value)
 
 
 def _with_confidence(message: Any) -> Any:
