@@ -21,7 +21,7 @@ from trajscore import (
 )
 from trajscore import TrajectoryArray as Runs
 from trajscore.datasets import make_trajectories
-from trajscore.monitoring import EProcessMonitor
+from trajscore.monitoring import Conformal, EProcessMonitor
 
 
 @functools.cache
@@ -74,9 +74,12 @@ GROUPS = {
         {"forecaster": PrefixForecaster(**RUNNING)},
     ],
     "worth of ends": [
-        {"end_worth": 0, "ties": "randomized"},
-        {"forecaster": PrefixForecaster(**RUNNING, end="after"), "end_worth": 0.3},
-        {"forecaster": PrefixForecaster(**RUNNING), "end_worth": 0.3},
+        {"threshold": Conformal("randomized", end_worth=0)},
+        {
+            "forecaster": PrefixForecaster(**RUNNING, end="after"),
+            "threshold": Conformal(end_worth=0.3),
+        },
+        {"forecaster": PrefixForecaster(**RUNNING), "threshold": Conformal(end_worth=0.3)},
     ],
     "features": [
         {"forecaster": PrefixForecaster()},
@@ -125,7 +128,7 @@ def test_live_and_batch_are_the_same(options):
 @pytest.mark.parametrize("end", ["step", "after", None])
 def test_an_end_that_is_said_late_gives_the_decision_on_the_whole_run(end):
     X, y = runs()
-    options = [{"log_offset": 0.2}, {"end_worth": 0.1}]
+    options = [{"log_offset": 0.2}, {"threshold": Conformal(end_worth=0.1)}]
     for option in options + [{"threshold": "randomized_ville"}] * (end is not None):
         process = DensityRatioEProcess(PrefixForecaster(**RUNNING, end=end), alpha=0.3, **option)
         monitor, margins = process.fit(X, y).monitor(), process.decision_function(X[:40])
@@ -244,7 +247,7 @@ def test_other_arguments_that_are_refused():
     for seconds in (-1e-9, np.nan, "1", None):
         with pytest.raises(ValueError, match="seconds must be"):
             monitor.forget(seconds)
-    for options in ({"ties": "randomized"}, {"threshold": "randomized_ville"}):
+    for options in ({"threshold": Conformal("randomized")}, {"threshold": "randomized_ville"}):
         drawn = DensityRatioEProcess(alpha=0.3, **options).fit(*runs()).monitor()
         with pytest.raises(ValueError, match="run's id"):
             drawn.update(0.4)
@@ -261,13 +264,16 @@ def test_runs_are_opened_reset_and_finished():
     first = monitor.update(0.4)
     assert np.exp(first.log_threshold) == pytest.approx(process.thresholds_.iloc[0])
     assert first == monitor.update(score=0.4, run="other")._replace(id="run")
+    assert ("other" in monitor, X.ids[3] in monitor) == (True, False)
     monitor.reset("other")
+    assert "other" not in monitor
     assert monitor.update(0.4, "other").step == 1
     assert monitor.finish("other").step == 1
     for method in (monitor.finish, monitor.reset):
         with pytest.raises(KeyError, match="'other' is not open"):
             method("other")
     monitor.update(0.4, X.ids[3])  # NumPy's 7 is 7
+    assert X.ids[3] in monitor
     assert monitor.update(0.3, int(X.ids[3])).step == 2
     copy = pickle.loads(pickle.dumps(monitor))
     assert list(copy) == list(monitor)

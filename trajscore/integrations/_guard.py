@@ -219,7 +219,7 @@ class Guard(BaseEstimator):
         (looks,) = self.looks([Run(str(run), list(steps), outcome=outcome)], alpha)
         if looks:
             return looks[-1]
-        log_threshold = self.process_.test_.threshold(self.process_._level(alpha)).log_threshold
+        log_threshold = self.process_.test_.threshold.log_threshold(self.process_._level(alpha))
         return Look(str(run), 0, False, None, 0.0, log_threshold, 0.0)
 
     def looks(self, runs: Iterable[Run], alpha: float | None = None) -> list[list[Look]]:
@@ -246,7 +246,7 @@ class Guard(BaseEstimator):
         X = self.signals_.transform(followed)
         X = self.process_._check(X.with_ended(outcomes(followed) != CENSORED))
         log_m, p_values, stops = self.process_.test_.decide(X, level)
-        log_threshold = self.process_.test_.threshold(level).log_threshold
+        log_threshold = self.process_.test_.threshold.log_threshold(level)
         looks: dict[int, list[Look]] = {}
         for run, offset, length, stop in zip(
             followed, X.offsets[:-1].tolist(), X.lengths.tolist(), stops.tolist(), strict=True

@@ -25,7 +25,7 @@ from trajscore.core.within_runs import (
     step_numbers,
 )
 from trajscore.monitoring._stopping_rule import Ranges, unfitted_forecaster
-from trajscore.monitoring._thresholds import Threshold, id_array
+from trajscore.monitoring.thresholds import Threshold, id_array
 
 END_AWARE = PrefixForecaster(features="running", pooled=True, end="step")
 _DONE = np.array([True])
@@ -144,35 +144,25 @@ class FittedTest:
 
     ratio: DensityRatio  # M, as it is shown
     alphas: tuple[float, ...]
-    thresholds: tuple[Threshold, ...]  # of each level
-    seed: int  # of the uniforms of runs; it depends on the data of the fit
+    threshold: Threshold  # fitted at these levels
     n_channels: int
     channels: tuple[str, ...] | None
     longest: int  # steps of the longest run in fitting
     fitted_range: Ranges  # of the scores in fitting
 
-    def threshold(self, alpha: float) -> Threshold:
-        """Return the threshold of a fitted level."""
-        return self.thresholds[self.alphas.index(alpha)]
-
-    def draws(self, alpha: float) -> bool:
-        """Whether a uniform of each run, by its id, takes part in what is decided."""
-        return self.threshold(alpha).seed is not None
-
     def statistic(self, X: TrajectoryArray, log_m: FloatArray) -> FloatArray:
         """What is compared with limits, of every cell, from log M."""
         values = self.ratio.monitored_values(X, log_m)
         ends = last_cells(X)[X.ended]
-        values[ends] = self.thresholds[0].final_values(values[ends], X.ids[X.ended])
+        values[ends] = self.threshold.final_values(values[ends], X.ids[X.ended])
         return values
 
     def decide(self, X: TrajectoryArray, alpha: float) -> tuple[FloatArray, FloatArray, IntArray]:
         """Return log M of every cell, its p-value so far, and the step at which each run stops."""
         log_m = self.ratio.log_m(X)
-        threshold = self.threshold(alpha)
         values = self.statistic(X, log_m)
-        stops = first_step_above(X, values, threshold.limits(X.ids))
-        return log_m, threshold.p_values(running_max(X, values)), stops
+        stops = first_step_above(X, values, self.threshold.limits(X.ids, alpha))
+        return log_m, self.threshold.p_values(running_max(X, values)), stops
 
     def begin(self) -> Any:
         """State of the forecaster before a run's first step."""
@@ -188,7 +178,7 @@ class FittedTest:
         if done:
             _, log_m = self._next_log_m(state, scores, _DONE)
             last = np.array([ratio.last_value(statistic, log_m + ratio.at_end)])
-            statistic = self.thresholds[0].final_values(last, id_array(run_id)).item()
+            statistic = self.threshold.final_values(last, id_array(run_id)).item()
         return after, log_m, statistic
 
     def _live(self) -> Live:

@@ -26,7 +26,7 @@ from trajscore.core.values import (
 from trajscore.monitoring._density_ratio import FittedTest
 from trajscore.monitoring._state_file import StateFile, packed, unpacked
 from trajscore.monitoring._stopping_rule import LARGEST_SCORE, longer_than_fitted, range_warning
-from trajscore.monitoring._thresholds import id_array
+from trajscore.monitoring.thresholds import id_array
 
 _DEFAULT_RUN = "run"
 # runs that have ended whose last decision is given again where their end comes twice
@@ -39,7 +39,7 @@ class Decision(NamedTuple):
     """What a monitor says after a step: where `flagged`, the run should stop.
 
     `margin` is the threshold minus the largest log M so far, negative once flagged, both weighted
-    where the process has an `end_worth`.
+    where the threshold has an `end_worth`.
     """
 
     id: Hashable  # the run
@@ -164,7 +164,7 @@ class EProcessMonitor:
         OSError
             If the step cannot be kept in the `state`; the monitor is then as it was.
         """
-        if run is None and self.test.draws(self.alpha):
+        if run is None and self.test.threshold.draws:
             raise ValueError(
                 "a run's id decides ties and ends that are randomised; give one to each run"
             )
@@ -340,6 +340,10 @@ class EProcessMonitor:
     def __len__(self) -> int:
         return len(self._runs)
 
+    def __contains__(self, run: Hashable) -> bool:
+        """Whether a run of that id is open."""
+        return _checked_id(run) in self._runs
+
     def __iter__(self) -> Iterator[Decision]:
         """Go through the last decisions of all open runs."""
         with self._lock:
@@ -353,7 +357,7 @@ class EProcessMonitor:
         )
 
     def _new_run(self, run_id: Hashable) -> _Run:
-        limit = self.test.threshold(self.alpha).limits(id_array(run_id)).item()
+        limit = self.test.threshold.limits(id_array(run_id), self.alpha).item()
         last = Decision(run_id, 0, 0.0, limit, False, np.inf)
         return _Run(last, -np.inf, self._begin, np.empty(0), None, 0.0)
 
@@ -436,12 +440,10 @@ def _fingerprint(test: FittedTest) -> dict[str, Any]:
         statistics.append(f"{log_m:.4f} {statistic:.4f}")
     return {
         "channels": list(test.channels or ()) or test.n_channels,
-        "seed": test.seed,  # depends on the scores and outcomes of the fit
+        "seed": test.threshold.seed,  # depends on the scores and outcomes of the fit
         "log_odds": f"{test.ratio.log_odds:.6g}",
-        "thresholds": [
-            [type(threshold).__name__, threshold.seed, f"{threshold.log_threshold:.6g}"]
-            for threshold in test.thresholds
-        ],
+        "threshold": repr(test.threshold),
+        "log_thresholds": [f"{test.threshold.log_threshold(a):.6g}" for a in test.alphas],
         "statistics": statistics,
     }
 

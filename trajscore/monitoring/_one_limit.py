@@ -20,7 +20,7 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_fraction, number_of
 from trajscore.core.within_runs import run_maxima
 from trajscore.monitoring._stopping_rule import StoppingRule, check_alphas, unfitted_forecaster
-from trajscore.monitoring._thresholds import most_flagged, pac_needs
+from trajscore.monitoring.thresholds import most_flagged, pac_needs
 
 
 class OneLimit(StoppingRule):
