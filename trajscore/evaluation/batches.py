@@ -21,12 +21,10 @@ from numpy.typing import NDArray
 
 from trajscore.calibration.calibrators import CALIBRATORS, calibrator_maker
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import in_unit
 from trajscore.core.errors import RowError
-from trajscore.core.run_sums import collapse, weighted_mean
 from trajscore.core.sample import Sample
 from trajscore.core.stops import UNKNOWN, recorded_stops
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import one_per_run, outside_unit, run_label, unknown_name
 from trajscore.evaluation.doubts import stop_notes
 from trajscore.evaluation.evaluation import Counts, Evaluation
@@ -66,18 +64,23 @@ class BatchSelection:
 
     def apply(self, y: NDArray[Any], X: TrajectoryArray) -> EvaluatedRuns:
         """Select the runs that count."""
-        meta = X.meta
-        reasons = q_z = None
-        if self.stop_reason is not None:
-            reasons = meta[self.stop_reason].to_numpy()
-        if self.q_z is not None:
-            q_z = one_per_run(meta[self.q_z].to_numpy(), "q_z", len(X))
+        q_z = _column(X, self.q_z)
+        if q_z is not None:
+            q_z = one_per_run(q_z, "q_z", len(X))
         traces = {name: X[name] for name in X.channels or ()}
         sample = Sample(traces, y, np.ones(len(X)), q_z=q_z)
         try:
-            return select_runs(sample, recorded_stops(meta, reasons), self.censored)
+            stops = recorded_stops(X.meta, _column(X, self.stop_reason))
+            return select_runs(sample, stops, self.censored)
         except RowError as error:  # rows of a batch are not rows of the source
             raise ValueError(f"run {run_label(X.ids[error.row])}: {error.text}") from error
+
+
+def _column(X: TrajectoryArray, name: str | None) -> NDArray[Any] | None:
+    """Return a column of `meta`; None without a name."""
+    if name is None:
+        return None
+    return np.asarray(X.meta[name])
 
 
 def batch_selection(
@@ -131,30 +134,27 @@ class RowSums:
                 f"Batches hold probabilities; divide percentages by 100, or turn the signal into "
                 f"probabilities first"
             )
-        X = in_unit(X, probabilities=True)
-        phi = self.options.settings.phi
-        if phi == "weighted":  # by what is at hand
-            confidence = weighted_mean(X, runs.weight)
-        else:
-            confidence = collapse(X, phi, self.options.weights)
-        self.runs._add_collapsed(runs.label, confidence)
-        self.steps._add(runs, X.cells)
-        self.scores._add(runs, X.cells)
+        cells = np.clip(X.cells, 0, 1)
+        confidence = runs.collapse(cells, self.options.settings.phi)
+        self.runs.add_collapsed(runs.label, confidence)
+        self.steps.add(runs, cells)
+        self.scores.add(runs, cells)
         self.costs += _costs(runs.label, confidence)
 
     def of_base_rate(self) -> RowSums:
         """Return the sums of the best constants, for steps and for runs, as the only forecasts."""
-        n_runs = self.runs.sums[:2].sum(axis=1)  # failures, successes
-        rate = float(n_runs[1] / n_runs.sum())
+        n_runs = self.runs.sums[:2].sum(axis=1)  # successes, failures
+        rate = float(n_runs[0] / n_runs.sum())
         of_steps = self.scores.success_rate
         if self.options.weights.is_own:
             of_steps = rate
         base = RowSums(self.options)
-        base.scores = self.scores._constant(of_steps)
-        base.steps = self.steps._constant(of_steps)
-        base.runs = self.runs._constant(rate)
+        base.scores = self.scores.constant(of_steps)
+        base.steps = self.steps.constant(of_steps)
+        base.runs = self.runs.constant(rate)
         base.costs = sum(
-            n * _costs(np.array([label]), np.array([rate])) for label, n in enumerate(n_runs)
+            n * _costs(np.array([label]), np.array([rate]))
+            for label, n in zip((1, 0), n_runs, strict=True)
         )
         return base
 
@@ -192,27 +192,27 @@ class HashSample:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.parts: list[tuple[IntArray, Batch]] = []  # hashes, and runs
+        self.parts: list[Batch] = []
 
-    def add(self, parts: list[tuple[IntArray, Batch]]) -> None:
-        """Take in runs with their hashes."""
+    def add(self, parts: list[Batch]) -> None:
+        """Take in runs."""
         self.parts = self.parts + parts
-        if sum(len(hashes) for hashes, _ in self.parts) > 2 * self.size:
+        if sum(len(part.y) for part in self.parts) > 2 * self.size:
             self.parts = self._smallest()
 
-    def _smallest(self) -> list[tuple[IntArray, Batch]]:
-        every = np.sort(np.concatenate([hashes for hashes, _ in self.parts]))
+    def _smallest(self) -> list[Batch]:
+        hashes = [part.hashes() for part in self.parts]
+        every = np.sort(np.concatenate(hashes))
         limit = every[min(self.size, len(every)) - 1]  # whole clusters, at least one
-        rows = [np.flatnonzero(hashes <= limit) for hashes, _ in self.parts]
         return [
-            (hashes[drawn], runs.take(drawn))
-            for (hashes, runs), drawn in zip(self.parts, rows, strict=True)
-            if len(drawn)
+            part.take(np.flatnonzero(own <= limit))
+            for part, own in zip(self.parts, hashes, strict=True)
+            if (own <= limit).any()
         ]
 
     def runs(self) -> Batch:
         """Return the runs of the sample."""
-        y, X, groups = zip(*(runs for _, runs in self._smallest()), strict=True)
+        y, X, groups = zip(*self._smallest(), strict=True)
         clusters = None
         if groups[0] is not None:
             clusters = np.concatenate(groups)
@@ -255,28 +255,28 @@ class Pass:
         counted = self.selection.apply(y, X)
         scored = leave_out_incomplete(counted, counted.complete())
         self.exclusions.update(scored.exclusions)
-        self.counts += Counts.of_outcomes(counted.y, counted.labels)
         if counted.stops is not None:
             self.stops.update(counted.stops.stop_counts)
         batch = Batch(y, X, groups).take(scored.source_rows)._replace(y=scored.y)
-        half = batch.hashes() & 1  # another bit than the sample's
-        for k in (0, 1):
-            rows = np.flatnonzero(half == k)
-            if len(rows):
-                self._add(batch.take(rows), scored.labels[rows], k)
-
-    def _add(self, batch: Batch, label: FloatArray, half: int) -> None:
-        """Add runs of one half that are scored."""
-        runs = LabelledRuns(label, batch.X, self.options.weights, batch.groups)
-        for (name, k), sums in self.rows.items():
-            if k == half:
-                X = batch.X[name]
-                if self.maps is not None:
-                    X = X.with_cells(self.maps[name, 1 - half](X.cells))
-                sums.add(runs, X)
+        self.counts += Counts.of_outcomes(counted.y, counted.labels)
         self.counts += Counts.of_scored(batch.y, batch.X, self.options.weights)
+        if not len(batch.y):
+            return
         if self.maps is None:
-            self.sample.add([(batch.hashes(), batch)])
+            self.sample.add([batch])
+        half = batch.hashes() & 1  # another bit than the sample's
+        parts = {}
+        for k in np.unique(half).tolist():
+            rows = np.flatnonzero(half == k)
+            part = batch.take(rows)
+            labels = scored.labels[rows]
+            parts[k] = LabelledRuns(labels, part.X, self.options.weights, part.groups)
+        for (name, k), sums in self.rows.items():
+            if k in parts:
+                trace = parts[k].X[name]
+                if self.maps is not None:
+                    trace = trace.with_cells(self.maps[name, 1 - k](trace.cells))
+                sums.add(parts[k], trace)
 
     def merge(self, other: Self) -> None:
         """Add another's sums."""
@@ -320,12 +320,10 @@ def evaluate_batches(
     if not first.counts.n_runs:
         raise ValueError("no run counts; give runs with a value of every predictor")
     y, X, groups = first.sample.runs()
-    reasons = None
     censored: Any = selection.censored
-    if selection.stop_reason is not None:
-        reasons = X.meta[selection.stop_reason].to_numpy()
     if selection.q_z is not None:
-        censored = X.meta[selection.q_z].to_numpy()
+        censored = _column(X, selection.q_z)
+    reasons = _column(X, selection.stop_reason)
     report = evaluate(X, y, groups=groups, censored=censored, stop_reason=reasons)
     raw = first.of_all()
     calibrated: dict[str, RowSums] = {}

@@ -31,8 +31,6 @@ from trajscore.monitoring.thresholds import id_array
 _DEFAULT_RUN = "run"
 # runs that have ended whose last decision is given again where their end comes twice
 _REMEMBERED = 1000
-# a content begins with: whether the run has ended, its step, log M, the largest, and the time
-_HEAD = (False, 0, 0.0, 0.0, 0.0)
 
 
 class Decision(NamedTuple):
@@ -174,8 +172,8 @@ class EProcessMonitor:
         label = run_label(run_id)
         done = as_flag(done, "done")
         with self._lock:
-            before = self._whole(self._runs.get(run_id))
-            latest = before or self._whole(self._ended.get(run_id))
+            before = self._runs.get(run_id)
+            latest = before or self._ended.get(run_id)
             if latest is not None and self._is_repeat(latest, step, score, done):
                 return latest.last
             before = before or self._new_run(run_id)
@@ -244,7 +242,7 @@ class EProcessMonitor:
         run_id = _checked_id(run)
         with self._lock:
             open_run = self._open_run(run_id)
-            after = self._after(open_run.before or open_run, open_run.scores, done=True)
+            after = self._after(open_run.before, open_run.scores, done=True)
             self._take(after, done=True)
             return after.last
 
@@ -314,11 +312,11 @@ class EProcessMonitor:
         ended = []
         latest = 0.0
         for run_id, content in contents.items():
-            is_ended, step, log_m, largest, at = unpacked(_HEAD, content)
             new = self._new_run(run_id)
-            last = self._decision(new, step, log_m, largest)
-            run = new._replace(last=last, largest=largest, time=at, content=content)
-            latest = max(latest, at)
+            is_ended, step, log_m, *rest = unpacked((False, 0, 0.0, *new[1:]), content)
+            run = _Run(new.last, *rest)
+            run = run._replace(last=self._decision(run, step, log_m, run.largest))
+            latest = max(latest, run.time)
             if is_ended:
                 ended.append(run)
             else:
@@ -326,16 +324,6 @@ class EProcessMonitor:
         ended.sort(key=lambda run: run.time)
         self._ended = {run.last.id: run for run in ended}
         self._start -= latest
-
-    def _whole(self, run: _Run | None) -> _Run | None:
-        """Return a run with all that a file has of it."""
-        if run is None or not run.content:
-            return run
-        like = (_HEAD, np.empty(0), self._begin, 0.0, self._begin)
-        _, scores, progress, largest, earlier = unpacked(like, run.content)
-        last = run.last._replace(step=run.last.step - 1)
-        before = run._replace(last=last, largest=largest, progress=earlier, content=b"")
-        return run._replace(scores=scores, progress=progress, before=before, content=b"")
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -359,7 +347,7 @@ class EProcessMonitor:
     def _new_run(self, run_id: Hashable) -> _Run:
         limit = self.test.threshold.limits(id_array(run_id), self.alpha).item()
         last = Decision(run_id, 0, 0.0, limit, False, np.inf)
-        return _Run(last, -np.inf, self._begin, np.empty(0), None, 0.0)
+        return _Run(last, -np.inf, self._begin, np.empty(0), 0.0, -np.inf, self._begin)
 
     def _after(self, run: _Run, scores: FloatArray, *, done: bool = False) -> _Run:
         """Return a run after checked scores; where a forecast fails, nothing has changed."""
@@ -370,17 +358,15 @@ class EProcessMonitor:
             )
         largest = max(run.largest, statistic)
         last = self._decision(run, step, log_m, largest)
-        # of what was before, the last step alone can be decided again, by `finish`
-        before = run._replace(before=None)
         now = time.monotonic() - self._start
-        return _Run(last, largest, progress, scores, before, now)
+        return _Run(last, largest, progress, scores, now, run.largest, run.progress)
 
     def _decision(self, run: _Run, step: int, log_m: float, largest: float) -> Decision:
         margin = run.last.log_threshold - largest
         return run.last._replace(step=step, log_e_value=log_m, flagged=margin < 0, margin=margin)
 
     def _open_run(self, run_id: Hashable) -> _Run:
-        run = self._whole(self._runs.get(run_id))
+        run = self._runs.get(run_id)
         if run is None:
             raise KeyError(
                 f"run {run_label(run_id)} is not open: it has no score yet, or has ended"
@@ -407,9 +393,15 @@ class _Run(NamedTuple):
     largest: float
     progress: Any  # state of the forecaster
     scores: FloatArray  # of the last step
-    before: _Run | None  # as it was before that step
     time: float  # of that step, in seconds for which monitors have had the state
-    content: bytes = b""  # as it is in a file, before it is needed
+    largest_before: float  # that step
+    progress_before: Any
+
+    @property
+    def before(self) -> _Run:
+        """The run without its last step, which `finish` decides on again."""
+        last = self.last._replace(step=self.last.step - 1)
+        return self._replace(last=last, largest=self.largest_before, progress=self.progress_before)
 
 
 def _checked_id(run: Hashable | None) -> Hashable:
@@ -450,9 +442,7 @@ def _fingerprint(test: FittedTest) -> dict[str, Any]:
 
 def _content(run: _Run, ended: bool) -> bytes:
     """Return what a state file has of a run; the rest follows from the process."""
-    before = run.before or run
-    head = (ended, run.last.step, run.last.log_e_value, run.largest, run.time)
-    return packed((head, run.scores, run.progress, before.largest, before.progress))
+    return packed((ended, run.last.step, run.last.log_e_value, *run[1:]))
 
 
 # --------------------------------------------------------------------------- scores
