@@ -16,12 +16,22 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups
 from trajscore.core.estimator import TraceTransformer, like_input
 from trajscore.core.folds import held_out_rows
+from trajscore.core.outcomes import outcomes_vary
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_amount, as_fraction, check_choice, number_of
 from trajscore.core.within_runs import run_maxima
-from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, final_forecaster
+from trajscore.monitoring._density_ratio import (
+    END_AWARE,
+    FittedTest,
+    added_to_log_m,
+    final_forecaster,
+)
 from trajscore.monitoring._monitor import EProcessMonitor
-from trajscore.monitoring._stopping_rule import StoppingRule, draw_per_group
+from trajscore.monitoring._stopping_rule import (
+    StoppingRule,
+    draw_per_group,
+    unfitted_forecaster,
+)
 from trajscore.monitoring.thresholds import TIE, HeldOut, Threshold, as_threshold, data_digest
 
 
@@ -190,10 +200,17 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         runs = traces[observed].with_ended()
         outcomes = labels[observed]
         y_train = outcomes[~held_out]
-        ratio = DensityRatio.fit(
-            self.forecaster, runs[~held_out], y_train, float(self.log_offset), threshold.end_worth
-        )
-        if threshold.needs_end and ratio.forecaster and ratio.end is None:
+        train = runs[~held_out]
+        if not outcomes_vary(y_train):
+            raise ValueError(
+                f"all training runs of the density ratio (n_samples = {len(y_train)}) have the "
+                f"same outcome; it needs successes and failures"
+            )
+        forecaster = unfitted_forecaster(self.forecaster, END_AWARE)
+        if forecaster is not None:
+            forecaster.fit(train, y_train)
+        end = getattr(final_forecaster(forecaster), "end", None)
+        if threshold.needs_end and forecaster and end is None:
             raise ValueError(
                 f'threshold="{threshold.keyword}" needs a forecaster that knows the end of a run, '
                 f'such as PrefixForecaster(features="running", pooled=True, end="step")'
@@ -205,24 +222,34 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
                 f"be set; hold out other runs"
             )
         success_rows = draw_per_group(success_rows, clusters[observed], random)
-        maxima = ratio.largest(runs[success_rows])
-        threshold.fit(maxima, runs.ids[success_rows], seed, self.alphas_, self.longest_)
-        self.forecaster_ = ratio.forecaster
+        self.forecaster_ = forecaster
         self.base_rate_ = float(y_train.mean())
-        self.n_calibration_successes_ = len(maxima)
+        self.n_calibration_successes_ = len(success_rows)
+        going, at_end = added_to_log_m(
+            train.lengths[y_train == 0], end, float(self.log_offset), threshold.end_worth
+        )
         self.test_ = FittedTest(
-            ratio=ratio,
-            alphas=tuple(self.alphas_.tolist()),
+            forecaster=forecaster,
+            end=end,
+            log_odds=float(np.log(self.base_rate_ / (1 - self.base_rate_))),
+            going=going,
+            at_end=at_end,
             threshold=threshold,
+            alphas=tuple(self.alphas_.tolist()),
             n_channels=self.n_channels_in_,
             channels=self.channels_in_,
             longest=self.longest_,
             fitted_range=self._fitted_range,
         )
+        maxima = np.empty(0)
+        if len(success_rows):
+            winners = runs[success_rows]
+            maxima = run_maxima(winners, self._statistic(winners))
+        threshold.fit(maxima, runs.ids[success_rows], seed, self.alphas_, self.longest_)
         # forecasts of all runs take time: not asked for where maxima of the held-out runs differ,
         # which with end_worth they may by their lengths alone
         if threshold.end_worth is not None or len(maxima) < 2 or np.ptp(maxima) < TIE:
-            _warn_if_alike(ratio, runs)
+            _warn_if_alike(self.test_, runs)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -245,7 +272,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             If the runs are in other channels than those of the fit, or a score is not finite.
         """
         traces = self._check(X)
-        log_m = traces.with_cells(self.test_.ratio.log_m(traces), channels=self._output_channels)
+        log_m = traces.with_cells(self.test_.log_m(traces), channels=self._output_channels)
         return like_input(log_m, X)
 
     def monitor(
@@ -349,7 +376,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     # ------------------------------------------------------------------ using
 
     def _statistic(self, X: TrajectoryArray) -> FloatArray:
-        return self.test_.statistic(X, self.test_.ratio.log_m(X))
+        return self.test_.statistic(X, self.test_.log_m(X))
 
     def _limits(self, X: TrajectoryArray, alpha: float) -> FloatArray:
         return self.test_.threshold.limits(X.ids, alpha)
@@ -358,10 +385,10 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         return float(np.exp(self.test_.threshold.log_threshold(alpha)))
 
 
-def _warn_if_alike(ratio: DensityRatio, X: TrajectoryArray) -> None:
-    if len(X) < 2 or np.ptp(ratio.log_m(X)) >= TIE:
+def _warn_if_alike(test: FittedTest, X: TrajectoryArray) -> None:
+    if len(X) < 2 or np.ptp(test.log_m(X)) >= TIE:
         return
-    least = int(getattr(final_forecaster(ratio.forecaster), "min_class_count", 1))
+    least = int(getattr(final_forecaster(test.forecaster), "min_class_count", 1))
     warnings.warn(
         f"The forecasts of all {len(X)} runs are the same at every step, so the process cannot "
         f"distinguish runs. Give scores that vary, or more runs: a step needs {least} runs of "

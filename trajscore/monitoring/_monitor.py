@@ -116,7 +116,7 @@ class EProcessMonitor:
         self._start = time.monotonic()
         self._begin = test.begin()
         # a forecaster extrapolates in a run that is longer than any in fitting
-        self._may_warn_of_length = test.ratio.forecaster is not None
+        self._may_warn_of_length = test.forecaster is not None
         self._may_warn_of_range = True
         if state is not None:
             owner = {"alpha": self.alpha, **_fingerprint(test)}
@@ -433,7 +433,7 @@ def _fingerprint(test: FittedTest) -> dict[str, Any]:
     return {
         "channels": list(test.channels or ()) or test.n_channels,
         "seed": test.threshold.seed,  # depends on the scores and outcomes of the fit
-        "log_odds": f"{test.ratio.log_odds:.6g}",
+        "log_odds": f"{test.log_odds:.6g}",
         "threshold": repr(test.threshold),
         "log_thresholds": [f"{test.threshold.log_threshold(a):.6g}" for a in test.alphas],
         "statistics": statistics,
@@ -475,7 +475,7 @@ def _checked_scores(test: FittedTest, score: Any, run_id: Hashable, step: int) -
                 f"the score {run_label(score)} is not a finite number up to {LARGEST_SCORE:g}; "
                 f"send one, or finish the run"
             )
-        if test.ratio.forecaster is not None:
+        if test.forecaster is not None:
             return values
         if outside_unit(values[0]):
             raise ValueError(

@@ -301,15 +301,14 @@ class LearnThenTestStop(OneLimit):
 
     def _most_allowed(self, alpha: float) -> int:
         """Most held-out successes that a threshold that passes may flag; -1 if none passes."""
-        allowed = most_flagged(self.n_calibration_successes_, alpha, self.delta)
+        bounds = [(self.n_calibration_successes_, "success", alpha)]
         if self.lost_accuracy is not None:
-            all_runs = most_flagged(self.n_calibration_, self.lost_accuracy, self.delta)
-            allowed = min(allowed, all_runs)
+            bounds.append((self.n_calibration_, "run", self.lost_accuracy))
+        allowed = min(most_flagged(n, rate, self.delta) for n, _, rate in bounds)
         if allowed < 0:
-            needed = number_of(pac_needs(alpha, self.delta), "success")
-            if self.lost_accuracy is not None:
-                n_runs = pac_needs(self.lost_accuracy, self.delta)
-                needed = f"{needed} and {number_of(n_runs, 'run')}"
+            needed = " and ".join(
+                number_of(pac_needs(rate, self.delta), noun) for _, noun, rate in bounds
+            )
             warnings.warn(
                 f"too few held-out runs ({self.n_calibration_}, of which "
                 f"{self.n_calibration_successes_} succeeded) at alpha = {alpha:g}: no run will be "
