@@ -33,8 +33,8 @@ from trajscore.evaluation.options import (
     BASE_RATE,
     CONSTANT,
     INFLUENCE,
-    LEVELS,
     MARGIN,
+    OVER_AS_GIVEN,
     RECALIBRATED,
     RUN_METRICS,
     VALUE,
@@ -47,7 +47,6 @@ from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSA
 from trajscore.streaming.accumulator import LabelledRuns
 from trajscore.streaming.batches import Batch
 
-Key = tuple[str, str]
 AnyEvaluation = TypeVar("AnyEvaluation", bound=Evaluation)
 SAMPLE_RUNS = 20_000
 """Runs that intervals, pictures and all tables but the first are made of."""
@@ -152,10 +151,7 @@ class RowSums:
         base.scores = self.scores.constant(of_steps)
         base.steps = self.steps.constant(of_steps)
         base.runs = self.runs.constant(rate)
-        base.costs = sum(
-            n * _costs(np.array([label]), np.array([rate]))
-            for label, n in zip((1, 0), n_runs, strict=True)
-        )
+        base.costs = n_runs @ [_costs(np.array([label]), np.array([rate])) for label in (1, 0)]
         return base
 
     def merge(self, other: Self) -> None:
@@ -165,16 +161,14 @@ class RowSums:
         self.runs.merge(other.runs)
         self.costs = self.costs + other.costs
 
-    def ends(self, level: float) -> dict[str, FloatArray]:
-        """Return the ends of each score's interval, and of its margin's."""
-        table = self.scores.compute(level)[["low", "high", "margin_low", "margin_high"]]
-        return dict(zip(self.options.score_names, table.to_numpy(), strict=True))
+    def score_table(self, level: float) -> pd.DataFrame:
+        """Return the scores with intervals, by their names in reports."""
+        return self.scores.compute(level).set_axis(self.options.score_names)
 
     def values(self) -> dict[str, float]:
         """Return all metrics by name."""
         options = self.options
-        scores = self.scores.compute()["value"].to_numpy()
-        metrics = dict(zip(options.score_names, scores.tolist(), strict=True))
+        metrics = self.score_table(options.settings.confidence_level)["value"].to_dict()
         steps = self.steps.compute(options.scores[0])
         metrics |= {name: steps[name] for name in steps.index if name.startswith("S-ECE")}
         metrics[options.miscalibration] = steps["miscalibration"]
@@ -265,18 +259,16 @@ class Pass:
         if self.maps is None:
             self.sample.add([batch])
         half = batch.hashes() & 1  # another bit than the sample's
-        parts = {}
         for k in np.unique(half).tolist():
             rows = np.flatnonzero(half == k)
             part = batch.take(rows)
             labels = scored.labels[rows]
-            parts[k] = LabelledRuns(labels, part.X, self.options.weights, part.groups)
-        for (name, k), sums in self.rows.items():
-            if k in parts:
-                trace = parts[k].X[name]
+            runs = LabelledRuns(labels, part.X, self.options.weights, part.groups)
+            for name in X.channels or ():
+                trace = part.X[name]
                 if self.maps is not None:
                     trace = trace.with_cells(self.maps[name, 1 - k](trace.cells))
-                sums.add(parts[k], trace)
+                self.rows[name, k].add(runs, trace)
 
     def merge(self, other: Self) -> None:
         """Add another's sums."""
@@ -342,13 +334,13 @@ def evaluate_batches(
     sums = next(iter(raw.values()))
     rows[BASE_RATE, CONSTANT] = sums.of_base_rate()
     rate = sums.scores.success_rate
-    values = {key: sums.values() for key, sums in rows.items()}
+    values = {key: pd.Series(sums.values()) for key, sums in rows.items()}
     intervals = _of_all(report.intervals, values, np.sqrt(len(X) / first.counts.n_runs))
+    level = options.settings.confidence_level
+    scores = pd.concat({key: sums.score_table(level) for key, sums in rows.items()})
+    intervals.update(scores[[*VALUE[1:], *MARGIN[1:]]])
     methods = report.interval_methods.copy()
-    for key, sums in rows.items():
-        for metric, ends in sums.ends(options.settings.confidence_level).items():
-            intervals.loc[(*key, metric), [*VALUE[1:], *MARGIN[1:]]] = ends
-            methods.loc[(*key, metric), [VALUE[0], MARGIN[0]]] = INFLUENCE
+    methods.loc[scores.index, [VALUE[0], MARGIN[0]]] = INFLUENCE
     n_unknown = sum(n for (kind, _), n in first.stops.items() if kind == UNKNOWN)
     n_of = {"observed": first.counts.n_censored, "unknown": n_unknown}
     others = report.other_choices.items()
@@ -368,32 +360,25 @@ def evaluate_batches(
 
 
 def _of_all(
-    sampled: pd.DataFrame, values: Mapping[Key, Mapping[str, float]], shrink: float
+    sampled: pd.DataFrame, values: Mapping[tuple[str, str], pd.Series], shrink: float
 ) -> pd.DataFrame:
-    """Put the values of all runs in place of the sample's, and shrink the intervals around them."""
-    place = {level[0]: sampled.columns.get_indexer(level) for level in LEVELS}
-    numbers = sampled.to_numpy(dtype=float).copy()
-    for row, (predictor, form, metric) in zip(numbers, sampled.index, strict=True):
-        value = values.get((predictor, form), {}).get(metric)
-        if value is None:
-            continue
-        # what is above the alive rates stays that of the sample
-        others = {"value": {metric: 0.0}, "margin": values[BASE_RATE, CONSTANT]}
-        if form == RECALIBRATED:
-            others["over_as_given"] = values[predictor, AS_GIVEN]
-        for level, other in others.items():
-            if metric in other:
-                row[place[level]] = _moved(row[place[level]], value - other[metric], shrink)
-        if "ECE" in metric:
-            row[place["value"]] = np.clip(row[place["value"]], 0, 1)
-    return pd.DataFrame(numbers, sampled.index, sampled.columns)
+    """Put the values of all runs in place of the sample's, and shrink the intervals around them.
 
-
-def _moved(cell: FloatArray, value: float, shrink: float) -> FloatArray:
-    """Return another value with an interval as wide as this one's, but for the number of runs."""
-    if np.isnan(cell[0]):
-        return cell
-    ends = value + (cell[1:] - cell[0]) * shrink
-    if cell[1] == 0:  # a bound, as of the miscalibration
-        ends[0] = 0.0
-    return np.array([value, *ends])
+    What is above the alive rates stays that of the sample.
+    """
+    intervals = sampled.copy()
+    every = pd.concat(values, names=sampled.index.names)
+    of_all = every.reindex(sampled.index)
+    metric = sampled.index.get_level_values("metric")
+    base = values[BASE_RATE, CONSTANT].reindex(metric).to_numpy()
+    as_given = every.xs(AS_GIVEN, level="form").reindex(sampled.index.droplevel("form")).to_numpy()
+    for columns, other in ((VALUE, 0.0), (MARGIN, base), (OVER_AS_GIVEN, as_given)):
+        estimate = sampled[columns[0]]
+        new = of_all - other
+        moved = sampled[columns].sub(estimate, axis=0).mul(shrink).add(new, axis=0)
+        is_bound = sampled[columns[1]] == 0  # as of the miscalibration
+        moved[columns[1]] = moved[columns[1]].mask(is_bound, 0.0)
+        intervals[columns] = moved.where(new.notna() & estimate.notna(), sampled[columns])
+    is_error = metric.str.contains("ECE") & of_all.notna().to_numpy()
+    intervals.loc[is_error, VALUE] = intervals.loc[is_error, VALUE].clip(0, 1)
+    return intervals
