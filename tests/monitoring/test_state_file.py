@@ -350,7 +350,7 @@ class Disk(sqlite3.Connection):
     error = None
 
     def execute(self, query, *rest):
-        if self.error and query.startswith("REPLACE"):
+        if self.error and query.startswith("INSERT"):
             error = sqlite3.OperationalError("failed")
             error.sqlite_errorname = self.error
             raise error
