@@ -7,7 +7,6 @@ import pickle
 import re
 import shutil
 import sqlite3
-import struct
 import subprocess
 import sys
 from contextlib import closing
@@ -415,7 +414,7 @@ def test_damage_is_never_silent(state):
         state.write_bytes(whole)
         damage(state, *rng.integers(len(whole), size=(1, 3, 30)[trial % 3]))
         is_whole(state, expected)
-    for start in (0, whole.index(struct.pack("d", X[7][1]))):  # its head, and a score of a run
+    for start in (0, whole.index(str(X[7][1]).encode())):  # its head, and a score of a run
         state.write_bytes(whole)
         damage(state, *range(start, start + 8))
         assert not is_whole(state, expected)

@@ -12,11 +12,9 @@ import sqlite3
 import warnings
 import weakref
 import zlib
-from array import array
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
-from itertools import islice
-from math import prod
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +116,9 @@ class StateFile:
     def _read(self) -> dict[Hashable, bytes]:
         """Contents of all runs."""
         try:
-            rows = self._db.execute("SELECT id, content, checksum FROM runs ORDER BY rowid").fetchall()
+            rows = self._db.execute(
+                "SELECT id, content, checksum FROM runs ORDER BY rowid"
+            ).fetchall()
             is_whole = self._db.execute("PRAGMA integrity_check(1)").fetchall() == [(b"ok",)]
         except _ERRORS as error:
             raise ValueError(f"{self.path} {_OF_OTHERS}") from error
@@ -223,39 +223,24 @@ def _in_words(path: Path, at_start: bool = False) -> Iterator[None]:
         raise OSError(f"{path}: {error}; {_REMEDIES.get(kind, 'check the disk')}") from error
 
 
-# --------------------------------------------------------------------------- numbers
+# --------------------------------------------------------------------------- contents
 
 
 def packed(value: Any) -> bytes:
-    """Return nested tuples of numbers and arrays as bytes."""
-    numbers = array("d")
-    _append(value, numbers)
-    return numbers.tobytes()
+    """Return nested tuples of numbers and arrays as JSON, which has every digit."""
+    return json.dumps(value, default=methodcaller("tolist")).encode()
 
 
 def unpacked(like: Any, content: bytes) -> Any:
-    """Return what was packed, or what it begins with, in the types of `like`."""
-    numbers = array("d")
-    numbers.frombytes(content)
-    return _filled(like, iter(numbers))
+    """Return what was packed, in the types of `like`; an empty array there if one was empty."""
+    return _in_types(like, json.loads(content))
 
 
-def _append(value: Any, numbers: array[float]) -> None:
-    if isinstance(value, tuple):
-        for part in value:
-            _append(part, numbers)
-    elif isinstance(value, np.ndarray):
-        numbers.extend(value.shape)
-        numbers.extend(value.ravel().tolist())
-    elif value is not None:
-        numbers.append(value)
-
-
-def _filled(like: Any, numbers: Iterator[float]) -> Any:
+def _in_types(like: Any, value: Any) -> Any:
     if isinstance(like, tuple):
-        parts = [_filled(part, numbers) for part in like]
+        parts = list(map(_in_types, like, value))
         return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
     if isinstance(like, np.ndarray):
-        shape = [int(next(numbers)) for _ in like.shape]
-        return np.array(list(islice(numbers, prod(shape))), like.dtype).reshape(shape)
-    return None if like is None else type(like)(next(numbers))
+        array = np.array(value, like.dtype)
+        return array if array.size else like
+    return None if like is None else type(like)(value)
