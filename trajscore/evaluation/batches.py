@@ -181,36 +181,16 @@ def _costs(label: FloatArray, confidence: FloatArray) -> FloatArray:
     return np.array([metric.cost(confidence, label).sum() for metric in _COSTS.values()])
 
 
-class HashSample:
-    """Whole clusters of the smallest hashes, up to a number of runs: the same however they come."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.parts: list[Batch] = []
-
-    def add(self, parts: list[Batch]) -> None:
-        """Take in runs."""
-        self.parts = self.parts + parts
-        if sum(len(part.y) for part in self.parts) > 2 * self.size:
-            self.parts = self._smallest()
-
-    def _smallest(self) -> list[Batch]:
-        hashes = [part.hashes() for part in self.parts]
-        every = np.sort(np.concatenate(hashes))
-        limit = every[min(self.size, len(every)) - 1]  # whole clusters, at least one
-        return [
-            part.take(np.flatnonzero(own <= limit))
-            for part, own in zip(self.parts, hashes, strict=True)
-            if (own <= limit).any()
-        ]
-
-    def runs(self) -> Batch:
-        """Return the runs of the sample."""
-        y, X, groups = zip(*self._smallest(), strict=True)
-        clusters = None
-        if groups[0] is not None:
-            clusters = np.concatenate(groups)
-        return Batch(np.concatenate(y), TrajectoryArray.concat(X), clusters)
+def smallest(parts: Sequence[Batch]) -> list[Batch]:
+    """Draw whole clusters of the smallest hashes, the same however the runs come."""
+    hashes = [part.hashes() for part in parts]
+    every = np.sort(np.concatenate(hashes))
+    limit = every[min(SAMPLE_RUNS, len(every)) - 1]  # at least one cluster
+    return [
+        part.take(np.flatnonzero(own <= limit))
+        for part, own in zip(parts, hashes, strict=True)
+        if (own <= limit).any()
+    ]
 
 
 class Pass:
@@ -231,7 +211,7 @@ class Pass:
         self.selection = selection
         self.maps = maps
         self.rows = {(name, half): RowSums(options) for name in names for half in (0, 1)}
-        self.sample = HashSample(SAMPLE_RUNS)
+        self.parts: list[Batch] = []  # of which the sample is drawn
         self.exclusions: Counter[Exclusion] = Counter()
         self.stops: Counter[tuple[str, str]] = Counter()  # by what a stop made of them
         self.filled: Counter[str] = Counter()  # values that were not stated, of all steps
@@ -257,7 +237,7 @@ class Pass:
         if not len(batch.y):
             return
         if self.maps is None:
-            self.sample.add([batch])
+            self._keep([batch])
         half = batch.hashes() & 1  # another bit than the sample's
         for k in np.unique(half).tolist():
             rows = np.flatnonzero(half == k)
@@ -270,6 +250,19 @@ class Pass:
                     trace = trace.with_cells(self.maps[name, 1 - k](trace.cells))
                 self.rows[name, k].add(runs, trace)
 
+    def _keep(self, parts: list[Batch]) -> None:
+        self.parts = self.parts + parts
+        if sum(len(part.y) for part in self.parts) > 2 * SAMPLE_RUNS:
+            self.parts = smallest(self.parts)
+
+    def sample(self) -> Batch:
+        """Return the runs that were drawn."""
+        y, X, groups = zip(*smallest(self.parts), strict=True)
+        clusters = None
+        if groups[0] is not None:
+            clusters = np.concatenate(groups)
+        return Batch(np.concatenate(y), TrajectoryArray.concat(X), clusters)
+
     def merge(self, other: Self) -> None:
         """Add another's sums."""
         self.exclusions = self.exclusions + other.exclusions
@@ -277,7 +270,7 @@ class Pass:
         self.filled = self.filled + other.filled
         self.n_cells += other.n_cells
         self.counts += other.counts
-        self.sample.add(other.sample.parts)
+        self._keep(other.parts)
         for key, sums in self.rows.items():
             sums.merge(other.rows[key])
 
@@ -288,9 +281,9 @@ class Pass:
             sums.merge(self.rows[name, 1])
         return of_all
 
-    def notes(self) -> list[Note]:
+    def notes(self, n_drawn: int) -> list[Note]:
         """Return what a reader should know of the runs."""
-        facts = {"n": len(self.sample.runs().y), "n_runs": self.counts.n_runs}
+        facts = {"n": n_drawn, "n_runs": self.counts.n_runs}
         filled = {name: n / self.n_cells for name, n in self.filled.items() if n}
         notes = stop_notes(self.stops)
         if facts["n"] < facts["n_runs"]:
@@ -311,27 +304,24 @@ def evaluate_batches(
     first: Pass = batches.reduce(Pass(options, selection, names))
     if not first.counts.n_runs:
         raise ValueError("no run counts; give runs with a value of every predictor")
-    y, X, groups = first.sample.runs()
+    y, X, groups = first.sample()
     censored: Any = selection.censored
     if selection.q_z is not None:
         censored = _column(X, selection.q_z)
     reasons = _column(X, selection.stop_reason)
     report = evaluate(X, y, groups=groups, censored=censored, stop_reason=reasons)
-    raw = first.of_all()
-    calibrated: dict[str, RowSums] = {}
+    rows = {(name, AS_GIVEN): sums for name, sums in first.of_all().items()}
+    sums = next(iter(rows.values()))
     if maker is not None:
         maps = {key: sums.steps.fit(maker(True)) for key, sums in first.rows.items()}
         second: Pass = batches.reduce(Pass(options, selection, names, maps))
-        calibrated = second.of_all()
+        rows |= {(name, RECALIBRATED): sums for name, sums in second.of_all().items()}
         if second.counts.n_runs != first.counts.n_runs:
             raise ValueError(
                 f"the source had {first.counts.n_runs} runs at first and {second.counts.n_runs} "
                 f"when it was read again to calibrate; give one that can be read twice, such as a "
                 f"folder, or pass calibrator=None"
             )
-    rows = {(name, AS_GIVEN): sums for name, sums in raw.items()}
-    rows |= {(name, RECALIBRATED): sums for name, sums in calibrated.items()}
-    sums = next(iter(raw.values()))
     rows[BASE_RATE, CONSTANT] = sums.of_base_rate()
     rate = sums.scores.success_rate
     values = {key: pd.Series(sums.values()) for key, sums in rows.items()}
@@ -353,7 +343,7 @@ def evaluate_batches(
         other_choices={choice: (max(n, n_of[choice]), cards) for choice, (n, cards) in others},
         facts=replace(report.facts, rate=rate, **asdict(first.counts)),
         remarks=[
-            *first.notes(),
+            *first.notes(len(y)),
             *(note for note in report.remarks if (note.predictor, note.kind) != ("stops", "text")),
         ],
     )
