@@ -265,11 +265,8 @@ class Pass:
 
     def merge(self, other: Self) -> None:
         """Add another's sums."""
-        self.exclusions = self.exclusions + other.exclusions
-        self.stops = self.stops + other.stops
-        self.filled = self.filled + other.filled
-        self.n_cells += other.n_cells
-        self.counts += other.counts
+        for name in ("exclusions", "stops", "filled", "n_cells", "counts"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         self._keep(other.parts)
         for key, sums in self.rows.items():
             sums.merge(other.rows[key])

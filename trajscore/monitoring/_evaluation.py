@@ -160,9 +160,9 @@ def _report_of_split(
         warnings.filterwarnings("ignore", message="|".join(_SHOWN))
         fitted = clone(rule).fit(train.X, train.y, **fit_params)
         table = fitted.report(test.X, test.y, cost=test.traces.get(_COST))
-    columns = [name for name in (*RATES, "n_success", "n_failure") if name in table]
     too_few = np.isinf(table["threshold"]).astype(float)
-    return table[columns].assign(n_known=len(train), too_few=too_few)
+    table = table.filter(items=[*RATES, "n_success", "n_failure"])
+    return table.assign(n_known=len(train), too_few=too_few)
 
 
 def _means(tables: pd.DataFrame) -> pd.DataFrame:
@@ -355,6 +355,4 @@ def _at_alpha(process: StoppingRule, account: _Account) -> pd.DataFrame:
         np.array([y[steps == 0].sum() for steps in stops]),
     )
     rates = [rate_with_interval("false_alarm_rate", steps[y == 1] > 0) for steps in stops]
-    table = table.join(pd.DataFrame(rates))
-    table.index = pd.Index(process.alphas_, name="alpha")
-    return table
+    return table.join(pd.DataFrame(rates)).set_axis(process.thresholds_.index)

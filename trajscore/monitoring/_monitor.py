@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import (
@@ -469,7 +468,6 @@ def _checked_scores(test: FittedTest, score: Any, run_id: Hashable, step: int) -
             if values.ndim > 1:
                 got = f"an array of shape {values.shape}"
             raise ValueError(f"expected {wanted}, got {got}")
-        values = values.astype(np.float64)
         if not (np.abs(values) <= LARGEST_SCORE).all():
             raise ValueError(
                 f"the score {run_label(score)} is not a finite number up to {LARGEST_SCORE:g}; "
@@ -498,16 +496,9 @@ def _in_channel_order(test: FittedTest, score: Any) -> Any:
     return [score[name] for name in channels]
 
 
-def _numbers(score: Any) -> NDArray[Any]:
+def _numbers(score: Any) -> FloatArray:
     """Return real numbers as an array; text, truth values and dates are not."""
-    parts = [score]
-    if isinstance(score, (list, tuple)):
-        parts.extend(score)
-    is_bool = any(isinstance(part, (bool, np.bool_)) for part in parts)
-    try:
-        values = np.asarray(score)
-    except ValueError:  # lists of different lengths
-        values = np.array(None)
-    if is_bool or (values.size and values.dtype.kind not in "iuf"):
+    values = np.array(score, dtype=object)
+    if any(isinstance(part, bool) or not is_number(part) for part in values.ravel().tolist()):
         raise ValueError(f"the score {run_label(score)} is not a number; send one, such as 0.7")
-    return values
+    return values.astype(np.float64)
