@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from trajscore.calibration import PrefixForecaster
@@ -24,7 +23,7 @@ from trajscore.core.within_runs import (
     step_numbers,
 )
 from trajscore.monitoring._stopping_rule import Ranges
-from trajscore.monitoring.thresholds import Threshold, id_array
+from trajscore.monitoring.thresholds import Ids, Threshold
 
 END_AWARE = PrefixForecaster(features="running", pooled=True, end="step")
 _DONE = np.array([True])
@@ -133,7 +132,7 @@ class FittedTest:
         statistic = log_m + self.going[min(step, len(self.going)) - 1]
         if done:
             _, log_m = self._next_log_m(state, scores, _DONE)
-            statistic = self._last_values(statistic, log_m, id_array(run_id))
+            statistic = self._last_values(statistic, log_m, [run_id])
         return after, log_m.item(), statistic.item()
 
     def _log_ratio(self, F: FloatArray) -> FloatArray:
@@ -141,7 +140,7 @@ class FittedTest:
         p = np.clip(F, CLIP, 1 - CLIP)
         return np.asarray(np.log1p(-p) - np.log(p) + self.log_odds)
 
-    def _last_values(self, going: FloatArray, log_m: FloatArray, ids: NDArray[Any]) -> FloatArray:
+    def _last_values(self, going: FloatArray, log_m: FloatArray, ids: Ids) -> FloatArray:
         """Values of last steps, looked at before and after the end, unless they come at once."""
         values = log_m + self.at_end
         if self.end != "step":

@@ -25,7 +25,6 @@ from trajscore.core.values import (
 from trajscore.monitoring._density_ratio import FittedTest
 from trajscore.monitoring._state_file import StateFile, packed, unpacked
 from trajscore.monitoring._stopping_rule import LARGEST_SCORE, longer_than_fitted, range_warning
-from trajscore.monitoring.thresholds import id_array
 
 _DEFAULT_RUN = "run"
 # runs that have ended whose last decision is given again where their end comes twice
@@ -344,7 +343,7 @@ class EProcessMonitor:
         )
 
     def _new_run(self, run_id: Hashable) -> _Run:
-        limit = self.test.threshold.limits(id_array(run_id), self.alpha).item()
+        limit = self.test.threshold.limits([run_id], self.alpha).item()
         last = Decision(run_id, 0, 0.0, limit, False, np.inf)
         return _Run(last, -np.inf, self._begin, np.empty(0), 0.0, -np.inf, self._begin)
 

@@ -27,6 +27,7 @@ from trajscore.core.within_runs import step_numbers
 # Values of log M this close are tied: verifiers with few distinct scores have runs exactly at the
 # threshold, and a sum may come out differently in the last digit elsewhere.
 TIE = 1e-9
+Ids = NDArray[Any] | list[Hashable]
 
 
 # --------------------------------------------------------------------------- binomial bounds
@@ -59,7 +60,7 @@ class Threshold(ABC):
     end_worth = None
 
     def fit(
-        self, maxima: FloatArray, ids: NDArray[Any], seed: int, alphas: FloatArray, longest: int
+        self, maxima: FloatArray, ids: Ids, seed: int, alphas: FloatArray, longest: int
     ) -> None:
         """Learn from the largest log M of held-out successes; `longest` is the most steps."""
         self.seed = seed  # of the uniforms of runs
@@ -74,11 +75,11 @@ class Threshold(ABC):
     def log_threshold(self, alpha: float) -> float:
         """Threshold on log M that people are shown."""
 
-    def limits(self, ids: NDArray[Any], alpha: float) -> FloatArray:
+    def limits(self, ids: Ids, alpha: float) -> FloatArray:
         """Limit of each new run."""
         return np.full(len(ids), self.log_threshold(alpha) + TIE)
 
-    def final_values(self, values: FloatArray, ids: NDArray[Any]) -> FloatArray:
+    def final_values(self, values: FloatArray, ids: Ids) -> FloatArray:
         """Return what is compared with the limits at the ends of runs, from log M there."""
         return values
 
@@ -130,7 +131,7 @@ class RandomizedVille(Ville):
     def draws(self) -> bool:
         return True
 
-    def final_values(self, values: FloatArray, ids: NDArray[Any]) -> FloatArray:
+    def final_values(self, values: FloatArray, ids: Ids) -> FloatArray:
         return values - np.log(run_uniforms(ids, self.seed))
 
 
@@ -185,7 +186,7 @@ class HeldOut(Threshold):
         return max(n, needed)
 
     def fit(
-        self, maxima: FloatArray, ids: NDArray[Any], seed: int, alphas: FloatArray, longest: int
+        self, maxima: FloatArray, ids: Ids, seed: int, alphas: FloatArray, longest: int
     ) -> None:
         super().fit(maxima, ids, seed, alphas, longest)
         n = len(maxima)
@@ -213,7 +214,7 @@ class HeldOut(Threshold):
         below = np.searchsorted(self._maxima, largest - TIE, side="left")
         return np.asarray((n - below + 1) / (n + 1))
 
-    def limits(self, ids: NDArray[Any], alpha: float) -> FloatArray:
+    def limits(self, ids: Ids, alpha: float) -> FloatArray:
         # with too few values no uniform flags a run either
         if not self.draws or np.isinf(self.log_threshold(alpha)):
             return super().limits(ids, alpha)
@@ -395,19 +396,12 @@ def as_threshold(threshold: Any) -> Threshold:
 # --------------------------------------------------------------------------- uniforms
 
 
-def run_uniforms(ids: NDArray[Any], seed: int) -> FloatArray:
+def run_uniforms(ids: Ids, seed: int) -> FloatArray:
     """Uniform in (0, 1) of each run, a hash of its id and the seed: the same in any batch."""
     # as text, so that 7 and "7", which a live log cannot tell apart, are the same run
     text = np.array([str(run_id) for run_id in ids], dtype=object)
     hashed = hash_array(text, hash_key=f"{seed & (2**64 - 1):016x}", categorize=False)
     return np.asarray((hashed >> np.uint64(11)) + 0.5) / 2.0**53
-
-
-def id_array(run_id: Hashable) -> NDArray[Any]:
-    """Return one id as an array of ids."""
-    ids = np.empty(1, dtype=object)
-    ids[0] = run_id
-    return ids
 
 
 def data_digest(X: TrajectoryArray, y: NDArray[Any]) -> int:
