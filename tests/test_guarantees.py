@@ -49,8 +49,6 @@ def test_successes_are_flagged_at_most_at_alpha_on_average(threshold, population
 
 
 RULES = [kind for kind in public_classes(monitoring) if issubclass(kind, StoppingRule)]
-
-
 BOUNDED = [
     DensityRatioEProcess(threshold=Pac(delta=DELTA), alpha=ALPHA),
     *(kind(alpha=ALPHA, delta=DELTA) for kind in RULES if "delta" in signature(kind).parameters),

@@ -63,9 +63,7 @@ def steps(monitor):
 def test_a_monitor_goes_on_where_another_was(state, options):
     process = DensityRatioEProcess(**{"alpha": 0.3, **options}).fit(X, Y)
     whole = follow(process.monitor(), range(30))
-    monitor = process.monitor(
-        state=state, durability="full" if "threshold" in options else "normal"
-    )
+    monitor = process.monitor(state=state, durability="full")
     follow(monitor, range(30), stop=2)
     before = list(map(repr, monitor))  # with NaN where there is no threshold
     monitor.close()

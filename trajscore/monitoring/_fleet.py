@@ -543,7 +543,7 @@ class FleetMonitor(BaseEstimator):
         self._begin(after[-1].number, training, ranked, training)
 
     def _status(self, n_alarms: int) -> FleetStatus:
-        """Return what is known now, after so many alarms before."""
+        """Return what is known now; there were `n_alarms` before the update."""
         cause = ""
         if self.changes_:
             cause = self.changes_[-1].cause

@@ -178,7 +178,7 @@ class HeldOut(Threshold):
         Returns
         -------
         int
-            At least so many as the threshold needs, if there are enough.
+            At least the number that the threshold needs, if there are enough.
         """
         needed = self.needs(alpha)
         if needed > n_successes - 2:  # even all would be too few, and two are left to learn from
