@@ -28,6 +28,9 @@ class OneLimit(StoppingRule):
 
     _thresholds: FloatArray  # one a level, set by fit; -inf flags no run
 
+    def __init__(self, alpha: float | ArrayLike = 0.05) -> None:
+        self.alpha = alpha
+
     def _limits(self, X: TrajectoryArray, alpha: float) -> FloatArray:
         return np.full(len(X), -self._shown_threshold(alpha))
 
@@ -61,9 +64,6 @@ class RawVerifier(OneLimit):
     >>> RawVerifier(alpha=0.5).fit([[0.9, 0.8], [0.6, 0.3]]).stopping_steps([[0.7, 0.4]])
     array([2])
     """
-
-    def __init__(self, alpha: float | ArrayLike = 0.05) -> None:
-        self.alpha = alpha
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
         """Check the input; there is nothing to learn.
@@ -130,9 +130,6 @@ class CalibratedVerifier(OneLimit):
 
     _needs_outcomes = True
 
-    def __init__(self, alpha: float | ArrayLike = 0.05) -> None:
-        self.alpha = alpha
-
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Calibrate the scores.
 
@@ -154,11 +151,9 @@ class CalibratedVerifier(OneLimit):
             If no outcome was observed, or one is a grade.
         """
         traces, labels, observed = self._check_training(X, y, single_channel=True)
-        scores = traces[observed].cells
         outcomes = np.repeat(labels[observed], traces.lengths[observed])
-        order = np.lexsort((outcomes, scores))  # the order of rows must not matter
         self.isotonic_ = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")
-        self.isotonic_.fit(scores[order], outcomes[order])
+        self.isotonic_.fit(traces[observed].cells, outcomes)
         self._thresholds = self.alphas_
         return self
 
