@@ -50,7 +50,6 @@ from trajscore.streaming.batches import Batch
 AnyEvaluation = TypeVar("AnyEvaluation", bound=Evaluation)
 SAMPLE_RUNS = 20_000
 """Runs that intervals, pictures and all tables but the first are made of."""
-_COSTS = {name: metric for name, metric in RUN_METRICS.items() if isinstance(metric, CostMetric)}
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,7 @@ class RowSums:
         self.scores = TPSAccumulator(options.scores, options.weights)
         self.steps = CalibrationAccumulator(options.weights)
         self.runs = RankingAccumulator(options.settings.phi, options.weights)
-        self.costs = np.zeros(len(_COSTS))
+        self.costs: Any = 0.0
 
     def add(self, runs: LabelledRuns, X: TrajectoryArray) -> None:
         """Add trusted runs with forecasts."""
@@ -138,7 +137,7 @@ class RowSums:
         self.runs.add_collapsed(runs.label, confidence)
         self.steps.add(runs, cells)
         self.scores.add(runs, cells)
-        self.costs += _costs(runs.label, confidence)
+        self.costs = self.costs + _costs(runs.label, confidence)
 
     def of_base_rate(self) -> RowSums:
         """Return the sums of the best constants, for steps and for runs, as the only forecasts."""
@@ -151,7 +150,8 @@ class RowSums:
         base.scores = self.scores.constant(of_steps)
         base.steps = self.steps.constant(of_steps)
         base.runs = self.runs.constant(rate)
-        base.costs = n_runs @ [_costs(np.array([label]), np.array([rate])) for label in (1, 0)]
+        success, failure = (_costs(np.array([label]), np.array([rate])) for label in (1, 0))
+        base.costs = n_runs[0] * success + n_runs[1] * failure
         return base
 
     def merge(self, other: Self) -> None:
@@ -173,12 +173,18 @@ class RowSums:
         metrics |= {name: steps[name] for name in steps.index if name.startswith("S-ECE")}
         metrics[options.miscalibration] = steps["miscalibration"]
         metrics |= self.runs.compute()["value"].to_dict()
-        return metrics | dict(zip(_COSTS, (self.costs / self.scores.n_runs).tolist(), strict=True))
+        return metrics | (self.costs / self.scores.n_runs).to_dict()
 
 
-def _costs(label: FloatArray, confidence: FloatArray) -> FloatArray:
+def _costs(label: FloatArray, confidence: FloatArray) -> pd.Series:
     """Add up what each run costs by each metric."""
-    return np.array([metric.cost(confidence, label).sum() for metric in _COSTS.values()])
+    return pd.Series(
+        {
+            name: metric.cost(confidence, label).sum()
+            for name, metric in RUN_METRICS.items()
+            if isinstance(metric, CostMetric)
+        }
+    )
 
 
 def smallest(parts: Sequence[Batch]) -> list[Batch]:
