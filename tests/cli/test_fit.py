@@ -60,6 +60,7 @@ def test_it_is_the_process_of_python(folder, fit, monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(line.encode())))
     assert main(["monitor", "--model", "p.skops"]) == 0
     assert json.loads(capsys.readouterr().out)["step"] == 1
+    assert "--threshold conformal" in fit(f"{words} --end-worth 0.5 --threshold ville")[2]
     assert fit(f"{words} --end-worth 0.5")[0] == 0
     process.set_params(threshold=Conformal(end_worth=0.5)).fit(X, Y, groups=X.ids)
     assert loaded("p.skops").thresholds_.tolist() == process.thresholds_.tolist()
