@@ -22,6 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 from reproduction.items import Data
 from shared import dispatch, over, plus_minus, show
 from trajscore import DensityRatioEProcess, PrefixForecaster, TrajectoryArray
+from trajscore.monitoring import Conformal, Pac, PacMarginal
 
 ALPHA = 0.1
 MOST_NEW = 4000
@@ -38,7 +39,10 @@ METHODS: dict[str, dict[str, Any]] = {
     "the same, pac": {"threshold": "pac"},
     "the same, randomized_ville": {"threshold": "randomized_ville"},
 }
-WORTH = {f"end_worth {worth}": {"end_worth": worth} for worth in (None, 1, 0.3, 0.1, 0)}
+WORTH = {
+    f"end_worth {worth}": {"threshold": Conformal(end_worth=worth)}
+    for worth in (None, 1, 0.3, 0.1, 0)
+}
 KNOWN = {n: {} for n in (50, 100, 200, 400, 800, 1600)}  # by the default
 SHOWN = ["power", "power_before_end", "power_longer", "steps_saved", "false_alarm_rate"]
 
@@ -116,20 +120,20 @@ def rates_above(sets: int) -> None:
     for discrete in (False, True):
         rng = np.random.default_rng(0)
         worst = np.sort(drawn(rng, 400_000, discrete).min(axis=1))
-        for threshold in ("pac", "conformal", "pac_marginal"):
+        for threshold in (Pac(delta=delta), Conformal(), PacMarginal()):
             rates = np.empty((sets, 2))
             for k in range(sets):
                 cells = np.vstack([drawn(rng, 60, discrete), np.full((60, 3), 0.3)])
-                process = DensityRatioEProcess(
-                    "passthrough", threshold=threshold, alpha=alpha, delta=delta
-                ).fit(TrajectoryArray.from_padded(cells), y, calibration=np.r_[0:50, 60:110])
+                process = DensityRatioEProcess("passthrough", threshold=threshold, alpha=alpha).fit(
+                    TrajectoryArray.from_padded(cells), y, calibration=np.r_[0:50, 60:110]
+                )
                 limit = 1 / (1 + process.thresholds_.iloc[0])
                 for j, slack in enumerate((1 - 1e-9, 1 + 1e-9)):
                     rates[k, j] = np.searchsorted(worst, limit * slack) / len(worst)
             above = (rates > alpha).mean(axis=0)
             row = {"mean rate": rates[:, 0].mean(), "P(rate > alpha)": above[0]}
             kind = "3 values" if discrete else "continuous"
-            rows[f"{threshold}, {kind}"] = row | {"with >=": above[1]}
+            rows[f"{threshold.keyword}, {kind}"] = row | {"with >=": above[1]}
     show(f"alpha = {alpha}, delta = {delta}, 50 held-out successes, {sets:,} sets", rows)
 
 
@@ -198,7 +202,7 @@ def guarantee(args: Any) -> None:
     ):
         kind = "3 values" if discrete else "continuous"
         by_design[f"{name}, {kind}, {ties}, {n} runs"] = [
-            one_set(k, n, discrete, forecaster=learner, ties=ties) for k in few
+            one_set(k, n, discrete, forecaster=learner, threshold=Conformal(ties)) for k in few
         ]
     rows = {name: {"false alarms": plus_minus(rates)} for name, rates in by_design.items()}
     show(f"alpha = {ALPHA}, simulated", rows)

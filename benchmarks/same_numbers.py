@@ -213,8 +213,12 @@ def stopping(data: Data) -> Numbers:
         threshold: DensityRatioEProcess(threshold=threshold, alpha=0.1, random_state=0)
         for threshold in ("ville", "pac", "conformal", "pac_marginal", "bonferroni")
     } | {
-        "end_worth": DensityRatioEProcess(alpha=0.1, end_worth=0.3, random_state=0),
-        "randomized": DensityRatioEProcess(alpha=0.1, ties="randomized", random_state=0),
+        "end_worth": DensityRatioEProcess(
+            threshold=monitoring.Conformal(end_worth=0.3), alpha=0.1, random_state=0
+        ),
+        "randomized": DensityRatioEProcess(
+            threshold=monitoring.Conformal("randomized"), alpha=0.1, random_state=0
+        ),
         "all": DensityRatioEProcess(alpha=0.1, hold_out="runs", random_state=0),
         "ltt": monitoring.LearnThenTestStop(alpha=0.1, random_state=0),
         "raw": monitoring.RawVerifier(alpha=0.1),

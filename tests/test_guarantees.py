@@ -9,7 +9,7 @@ from any_input import public_classes
 from trajscore import DensityRatioEProcess, monitoring
 from trajscore.datasets import make_trajectories
 from trajscore.inference import SequentialComparison
-from trajscore.monitoring import FleetMonitor, StoppingRule
+from trajscore.monitoring import FleetMonitor, Pac, StoppingRule
 
 ALPHA, DELTA = 0.1, 0.1
 
@@ -49,12 +49,15 @@ def test_successes_are_flagged_at_most_at_alpha_on_average(threshold, population
 
 
 RULES = [kind for kind in public_classes(monitoring) if issubclass(kind, StoppingRule)]
+BOUNDED = [
+    DensityRatioEProcess(threshold=Pac(delta=DELTA), alpha=ALPHA),
+    *(kind(alpha=ALPHA, delta=DELTA) for kind in RULES if "delta" in signature(kind).parameters),
+]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in RULES if "delta" in signature(kind).parameters])
-def test_rates_exceed_alpha_in_at_most_delta_of_all_fits(kind, population, n_simulations):
-    how = {"threshold": "pac"} if kind is DensityRatioEProcess else {}
-    rates = false_alarms(kind(alpha=ALPHA, delta=DELTA, **how), population, n_simulations)
+@pytest.mark.parametrize("rule", BOUNDED, ids=lambda rule: type(rule).__name__)
+def test_rates_exceed_alpha_in_at_most_delta_of_all_fits(rule, population, n_simulations):
+    rates = false_alarms(rule, population, n_simulations)
     assert (rates > ALPHA).mean() <= most(DELTA, len(rates))
 
 

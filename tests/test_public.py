@@ -28,7 +28,6 @@ WIDE = {
     # weights are two arguments everywhere, a schedule and its horizon
     "censored_tps_interval": "what is scored, what is known of cut runs, and the interval",
     "practice_shift": "what is scored, what is known of cut runs, and the interval",
-    "DensityRatioEProcess": "what is forecast, what is guaranteed, and of what runs",
     "TrajectoryArray.from_frame": "seven are columns, and three say what their words mean",
     "TracerScorer": "five are the symbols of the paper",
 }

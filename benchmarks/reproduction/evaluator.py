@@ -11,7 +11,7 @@ import pandas as pd
 
 from trajscore import DensityRatioEProcess, PrefixForecaster, TrajectoryArray
 from trajscore.datasets import load_chess
-from trajscore.monitoring import CalibratedVerifier, RawVerifier, StoppingRule, split_report
+from trajscore.monitoring import CalibratedVerifier, Pac, RawVerifier, StoppingRule, split_report
 from trajscore.plotting import EProcessDisplay, PowerDisplay, SavingsDisplay
 
 from .items import Cell, Data, Paper, at_least, at_most
@@ -32,7 +32,7 @@ SETTINGS = (
 )
 
 
-def density_ratio(threshold: str, **options: float) -> DensityRatioEProcess:
+def density_ratio(threshold: str | Pac, **options: Any) -> DensityRatioEProcess:
     """Return the published process: a regression a step, half of all known runs held out."""
     options = {"alpha": LEVELS} | options
     return DensityRatioEProcess(PrefixForecaster(), threshold, hold_out="runs", **options)
@@ -57,7 +57,7 @@ def demonstration(data: Data) -> Iterator[Cell]:
     new = place[ids[~np.isin(ids, chosen)]].to_numpy()
     ratio = np.random.default_rng(42).choice(X.ids[known], len(known) // 2, replace=False)
     ville = density_ratio("ville", alpha=ALPHAS).fit(X[known], y[known])
-    pac = density_ratio("pac", alpha=ALPHAS, delta=0.05)
+    pac = density_ratio(Pac(delta=0.05), alpha=ALPHAS)
     pac.fit(X[known], y[known], calibration=~np.isin(X.ids[known], ratio))
     for name, rule, text in (("1/alpha", ville, DEMO_VILLE), ("PAC", pac, DEMO_PAC)):
         report, printed = rule.report(X[new], y[new]), text.split()

@@ -11,7 +11,7 @@ from trajscore import DensityRatioEProcess
 from trajscore.cli.main import main
 from trajscore.datasets import make_trajectories
 from trajscore.integrations import Guard
-from trajscore.monitoring import split_report
+from trajscore.monitoring import Conformal, split_report
 
 skops = pytest.importorskip("skops.io")
 X, Y = make_trajectories(300, lengths=(1, 6), random_state=0, return_X_y=True)
@@ -61,8 +61,9 @@ def test_it_is_the_process_of_python(folder, fit, monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(line.encode())))
     assert main(["monitor", "--model", "p.skops"]) == 0
     assert json.loads(capsys.readouterr().out)["step"] == 1
+    assert "--threshold conformal" in fit(f"{words} --end-worth 0.5 --threshold ville")[2]
     assert fit(f"{words} --end-worth 0.5")[0] == 0
-    process.set_params(end_worth=0.5).fit(X, Y, groups=X.ids)
+    process.set_params(threshold=Conformal(end_worth=0.5)).fit(X, Y, groups=X.ids)
     assert loaded("p.skops").thresholds_.tolist() == process.thresholds_.tolist()
 
 

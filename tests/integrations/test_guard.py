@@ -13,6 +13,7 @@ from scripts import load_script
 from trajscore import ActionSignals, DensityRatioEProcess, TracerSignals, TrajectoryArray, io
 from trajscore.cli.main import main
 from trajscore.integrations import Guard, StopRun
+from trajscore.monitoring import Conformal
 
 live = load_script("live_runs", "tools")
 
@@ -196,7 +197,7 @@ def test_an_exception_says_what_was_stopped(guard, talks):
 def test_a_guard_of_a_real_log_decides_on_every_prefix_as_the_batch(public_file):
     log = public_file("tau_bench", "gpt-4o-airline.json")
     runs = io.read_runs(log, max_turns=None)
-    guard = Guard(process=DensityRatioEProcess(alpha=0.2, end_worth=0.3))
+    guard = Guard(process=DensityRatioEProcess(threshold=Conformal(end_worth=0.3), alpha=0.2))
     guard.fit(runs, groups=[run.task for run in runs])
     stops = guard.stopping_steps(runs)
     assert 0.2 < (stops > 0).mean() < 0.7

@@ -21,7 +21,7 @@ from trajscore import (
 )
 from trajscore import TrajectoryArray as Runs
 from trajscore.datasets import make_trajectories
-from trajscore.monitoring import EProcessMonitor
+from trajscore.monitoring import Conformal, EProcessMonitor
 
 
 @functools.cache
@@ -63,6 +63,7 @@ def failing(seen):
     return seen.mean(axis=1)
 
 
+WORTH = Conformal(end_worth=0.3)
 RUNNING = {"features": "running", "pooled": True}
 PIPELINE = make_pipeline(PrefixForecaster(features=failing), PlattCrossFitCalibrator())
 FOREST = RandomForestClassifier(5, min_samples_leaf=20, random_state=0)
@@ -74,9 +75,9 @@ GROUPS = {
         {"forecaster": PrefixForecaster(**RUNNING)},
     ],
     "worth of ends": [
-        {"end_worth": 0, "ties": "randomized"},
-        {"forecaster": PrefixForecaster(**RUNNING, end="after"), "end_worth": 0.3},
-        {"forecaster": PrefixForecaster(**RUNNING), "end_worth": 0.3},
+        {"threshold": Conformal("randomized", end_worth=0)},
+        {"forecaster": PrefixForecaster(**RUNNING, end="after"), "threshold": WORTH},
+        {"forecaster": PrefixForecaster(**RUNNING), "threshold": WORTH},
     ],
     "features": [
         {"forecaster": PrefixForecaster()},
@@ -125,7 +126,7 @@ def test_live_and_batch_are_the_same(options):
 @pytest.mark.parametrize("end", ["step", "after", None])
 def test_an_end_that_is_said_late_gives_the_decision_on_the_whole_run(end):
     X, y = runs()
-    options = [{"log_offset": 0.2}, {"end_worth": 0.1}]
+    options = [{"log_offset": 0.2}, {"threshold": Conformal(end_worth=0.1)}]
     for option in options + [{"threshold": "randomized_ville"}] * (end is not None):
         process = DensityRatioEProcess(PrefixForecaster(**RUNNING, end=end), alpha=0.3, **option)
         monitor, margins = process.fit(X, y).monitor(), process.decision_function(X[:40])
@@ -244,7 +245,7 @@ def test_other_arguments_that_are_refused():
     for seconds in (-1e-9, np.nan, "1", None):
         with pytest.raises(ValueError, match="seconds must be"):
             monitor.forget(seconds)
-    for options in ({"ties": "randomized"}, {"threshold": "randomized_ville"}):
+    for options in ({"threshold": Conformal("randomized")}, {"threshold": "randomized_ville"}):
         drawn = DensityRatioEProcess(alpha=0.3, **options).fit(*runs()).monitor()
         with pytest.raises(ValueError, match="run's id"):
             drawn.update(0.4)
@@ -261,7 +262,9 @@ def test_runs_are_opened_reset_and_finished():
     first = monitor.update(0.4)
     assert np.exp(first.log_threshold) == pytest.approx(process.thresholds_.iloc[0])
     assert first == monitor.update(score=0.4, run="other")._replace(id="run")
+    assert "other" in monitor
     monitor.reset("other")
+    assert "other" not in monitor
     assert monitor.update(0.4, "other").step == 1
     assert monitor.finish("other").step == 1
     for method in (monitor.finish, monitor.reset):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from trajscore import DensityRatioEProcess, TrajectoryArray
 from trajscore.datasets import make_trajectories
-from trajscore.monitoring import CalibratedVerifier, RawVerifier, token_savings
+from trajscore.monitoring import CalibratedVerifier, Conformal, RawVerifier, token_savings
 
 SCORES = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 1.0])
 CELLS = st.tuples(SCORES, st.sampled_from([0.0, 1.0, 2.5, 7.0]))
@@ -84,7 +84,7 @@ def runs():
 
 RULES = [
     DensityRatioEProcess(alpha=[0.05, 0.2]),
-    DensityRatioEProcess(alpha=[0.05, 0.2], threshold="conformal", ties="randomized"),
+    DensityRatioEProcess(alpha=[0.05, 0.2], threshold=Conformal("randomized")),
     DensityRatioEProcess(alpha=[0.05, 0.2], threshold="randomized_ville"),
     CalibratedVerifier(alpha=[0.05, 0.2]),
 ]

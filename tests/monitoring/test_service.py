@@ -14,6 +14,7 @@ from trajscore import DensityRatioEProcess, PlattCrossFitCalibrator, PrefixForec
 from trajscore.cli.main import main
 from trajscore.datasets import make_trajectories
 from trajscore.integrations import Guard
+from trajscore.monitoring import Conformal, Pac
 
 skops = pytest.importorskip("skops.io")
 X, Y = make_trajectories(300, lengths=(1, 6), random_state=0, return_X_y=True)
@@ -41,10 +42,10 @@ def monitored(monkeypatch, capsys, path, lines, *options):
     "options",
     [
         {"alpha": [0.3, 0.1]},
-        {"end_worth": 0.3, "ties": "randomized"},
+        {"threshold": Conformal("randomized", end_worth=0.3)},
         {"threshold": "randomized_ville"},
         {"threshold": "bonferroni"},
-        {"threshold": "pac", "ties": "randomized"},
+        {"threshold": Pac("randomized")},
         {"forecaster": "passthrough"},
         {"forecaster": make_pipeline(PrefixForecaster(), PlattCrossFitCalibrator())},
         {"forecaster": PrefixForecaster(HistGradientBoostingClassifier(max_iter=3), **RUNNING)},

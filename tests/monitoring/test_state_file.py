@@ -7,7 +7,6 @@ import pickle
 import re
 import shutil
 import sqlite3
-import struct
 import subprocess
 import sys
 from contextlib import closing
@@ -18,6 +17,7 @@ import pytest
 
 from trajscore import DensityRatioEProcess, PrefixForecaster
 from trajscore.datasets import make_trajectories
+from trajscore.monitoring import Conformal
 
 X, Y = make_trajectories(300, lengths=(1, 6), random_state=0, return_X_y=True)
 PROCESS = DensityRatioEProcess(alpha=[0.3, 0.1]).fit(X, Y)
@@ -56,14 +56,14 @@ def steps(monitor):
         {"alpha": [0.3, 0.1]},
         {"forecaster": PrefixForecaster(features="last")},
         {"forecaster": PrefixForecaster()},
-        {"ties": "randomized"},
+        {"threshold": Conformal("randomized")},
     ],
     ids=["running", "last", "prefix", "randomised"],
 )
 def test_a_monitor_goes_on_where_another_was(state, options):
     process = DensityRatioEProcess(**{"alpha": 0.3, **options}).fit(X, Y)
     whole = follow(process.monitor(), range(30))
-    monitor = process.monitor(state=state, durability="full" if "ties" in options else "normal")
+    monitor = process.monitor(state=state, durability="full")
     follow(monitor, range(30), stop=2)
     before = list(map(repr, monitor))  # with NaN where there is no threshold
     monitor.close()
@@ -276,8 +276,8 @@ def test_a_state_is_gone_on_with_only_by_its_own_process(state):
     others = [
         DensityRatioEProcess(**options).fit(X[:200], Y[:200]),
         *(DensityRatioEProcess(**options, **more).fit(X, Y) for more in (
-            {"random_state": 1}, {"log_offset": 0.5}, {"end_worth": 1}, {"threshold": "pac"},
-            {"forecaster": pooled})),
+            {"random_state": 1}, {"log_offset": 0.5}, {"threshold": Conformal(end_worth=1)},
+            {"threshold": "pac"}, {"forecaster": pooled})),
     ]  # fmt: skip
     for more in ({"log_offset": 0.5}, {"threshold": "randomized_ville"}):  # of the same limits
         other_state = state.with_name("ville" + next(iter(more)))
@@ -347,7 +347,7 @@ class Disk(sqlite3.Connection):
     error = None
 
     def execute(self, query, *rest):
-        if self.error and query.startswith("REPLACE"):
+        if self.error and query.startswith("INSERT"):
             error = sqlite3.OperationalError("failed")
             error.sqlite_errorname = self.error
             raise error
@@ -412,7 +412,7 @@ def test_damage_is_never_silent(state):
         state.write_bytes(whole)
         damage(state, *rng.integers(len(whole), size=(1, 3, 30)[trial % 3]))
         is_whole(state, expected)
-    for start in (0, whole.index(struct.pack("d", X[7][1]))):  # its head, and a score of a run
+    for start in (0, whole.index(str(X[7][1]).encode())):  # its head, and a score of a run
         state.write_bytes(whole)
         damage(state, *range(start, start + 8))
         assert not is_whole(state, expected)

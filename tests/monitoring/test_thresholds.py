@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import beta, binom
+from sklearn.model_selection import GridSearchCV
 
 from trajscore import DensityRatioEProcess, TrajectoryArray
-from trajscore.monitoring import LearnThenTestStop
+from trajscore.datasets import make_trajectories
+from trajscore.monitoring import Conformal, LearnThenTestStop, Pac
 
 
 def fitted(log_m, threshold, alpha, **options):
@@ -26,12 +28,12 @@ def forecasts(log_m):
     return expit(-np.asarray(log_m, dtype=float))[:, None]
 
 
-def rank(n, threshold, alpha, **options):
+def rank(n, threshold, alpha):
     """Rank of the threshold among n held-out values, n + 1 with too few; and what is said then."""
     values = np.linspace(-4, 4, n)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        log_c = np.log(fitted(values, threshold, alpha, **options).thresholds_.iloc[0])
+        log_c = np.log(fitted(values, threshold, alpha).thresholds_.iloc[0])
     said = "".join(str(one.message) for one in caught if "too few" in str(one.message))
     return int((values < log_c - 1e-6).sum()) + 1, said
 
@@ -51,13 +53,13 @@ def pac_rank(n, alpha, delta):
     st.integers(1, 200), st.sampled_from([0.01, 0.05, 0.1, 0.3, 0.7]), st.sampled_from([0.05, 0.2])
 )
 def test_ranks_are_the_smallest_that_keep_their_guarantee(n, alpha, delta):
-    kinds = {
-        "conformal": lambda n: conformal_rank(n, alpha),
-        "pac": lambda n: pac_rank(n, alpha, delta),
-        "pac_marginal": lambda n: pac_rank(n, 0.9 * alpha, 0.1 * alpha),
-    }
-    for kind, rank_of in kinds.items():
-        k, said = rank(n, kind, alpha, delta=delta)
+    kinds = [
+        ("conformal", lambda n: conformal_rank(n, alpha)),
+        (Pac(delta=delta), lambda n: pac_rank(n, alpha, delta)),
+        ("pac_marginal", lambda n: pac_rank(n, 0.9 * alpha, 0.1 * alpha)),
+    ]
+    for kind, rank_of in kinds:
+        k, said = rank(n, kind, alpha)
         assert k == rank_of(n), kind
         if k > n:
             needed = int(re.search(r"at least (\d+)", said)[1])
@@ -102,6 +104,21 @@ def test_p_values_are_shares_of_held_out_successes_that_are_at_least_as_bad():
     assert process.predict(forecasts(largest)).tolist() == [1, 1, 1, 1, 0, 0]
 
 
+def test_parameters_of_thresholds():
+    for kind, options, message in [
+        (Conformal, {"ties": "maybe"}, "ties must be"),
+        *((Pac, {"delta": delta}, "delta must lie") for delta in (0, "a")),
+        *((Conformal, {"end_worth": worth}, "end_worth must be") for worth in (-1, np.inf)),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            kind(**options)
+    X, y = make_trajectories(300, random_state=0, return_X_y=True)
+    grid = {"threshold": ["ville", "pac", Pac(), Pac(delta=0.4)]}
+    search = GridSearchCV(DensityRatioEProcess(alpha=0.2), grid, cv=2, refit=False).fit(X, y)
+    *pac, sure = search.cv_results_["mean_test_score"][1:]
+    assert pac[0] == pac[1] < sure
+
+
 # --------------------------------------------------------------------------- ties
 
 
@@ -109,7 +126,7 @@ def test_p_values_are_shares_of_held_out_successes_that_are_at_least_as_bad():
 def test_randomised_conformal_flags_where_the_p_value_is_at_most_alpha(alpha):
     """With a uniform U it is (#{M_i > m} + U (1 + #{M_i = m})) / (n + 1)."""
     held_out, n_new, wrong = np.array([2.0, 1.0, 3.0, 2.0]), 4000, []
-    process = fitted(held_out, "conformal", alpha, ties="randomized")
+    process = fitted(held_out, Conformal("randomized"), alpha)
     for m in (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5):
         share = (process.predict(forecasts(np.full(n_new, m))) == 0).mean()
         expected = (5 * alpha - (held_out > m).sum()) / (1 + (held_out == m).sum())
@@ -124,7 +141,7 @@ def test_randomised_pac_flags_ties_that_come_after_the_threshold():
     k = pac_rank(30, 0.2, 0.1)
     rates = []
     for seed in range(100):
-        process = fitted(np.ones(30), "pac", 0.2, ties="randomized", random_state=seed)
+        process = fitted(np.ones(30), Pac("randomized"), 0.2, random_state=seed)
         rates.append((process.predict(forecasts(np.ones(30))) == 0).mean())  # ids of held-out ones
         assert process.predict(forecasts([0.9, 1.1])).tolist() == [1, 0]
     law = beta(31 - k, k)
@@ -133,7 +150,7 @@ def test_randomised_pac_flags_ties_that_come_after_the_threshold():
 
 
 def test_uniforms_belong_to_ids_the_seed_and_the_data():
-    process = fitted(np.ones(30), "conformal", 0.3, ties="randomized")
+    process = fitted(np.ones(30), Conformal("randomized"), 0.3)
     ties = np.full(300, expit(-1.0))
     flags = process.predict(ties[:, None])
     order = np.random.default_rng(0).permutation(300)
@@ -141,16 +158,16 @@ def test_uniforms_belong_to_ids_the_seed_and_the_data():
         runs = TrajectoryArray(ties, np.ones(300, int), ids=ids)
         np.testing.assert_array_equal(process.predict(runs), flags[order])
     for other in (
-        fitted(np.ones(30), "conformal", 0.3, ties="randomized", random_state=1),
-        fitted(np.ones(31), "conformal", 0.3, ties="randomized"),
+        fitted(np.ones(30), Conformal("randomized"), 0.3, random_state=1),
+        fitted(np.ones(31), Conformal("randomized"), 0.3),
     ):
         assert (other.predict(ties[:, None]) != flags).any()
 
 
-@pytest.mark.parametrize("threshold", ["conformal", "pac"])
+@pytest.mark.parametrize("threshold", [Conformal("randomized"), Pac("randomized")])
 def test_no_uniform_flags_a_run_where_successes_are_too_few(threshold):
     with pytest.warns(UserWarning, match="no run will be flagged"):
-        process = fitted(np.linspace(0, 1, 20), threshold, 0.003, ties="randomized")
+        process = fitted(np.linspace(0, 1, 20), threshold, 0.003)
     assert np.isinf(process.thresholds_.iloc[0])
     assert process.predict(forecasts(np.full(600, 5.0))).all()
     monitor = process.monitor()
@@ -171,14 +188,14 @@ def world(rng, n, discrete):
     return traces
 
 
-def rates(threshold, discrete, n_sets=80, at_least=False, **options):
+def rates(threshold, discrete, n_sets=80, at_least=False):
     """True false-alarm rates of the thresholds of many sets of 50 held-out successes."""
     rng = np.random.default_rng(0)
     worst = np.sort(world(rng, 100_000, discrete).min(axis=1))
     y, out = np.r_[np.ones(51), 0], np.empty(n_sets)
     for k in range(n_sets):
         runs = np.vstack([world(rng, 50, discrete), np.full((2, 3), 0.3)])
-        process = DensityRatioEProcess("passthrough", threshold=threshold, alpha=0.2, **options)
+        process = DensityRatioEProcess("passthrough", threshold=threshold, alpha=0.2)
         limit = 1 / (1 + process.fit(runs, y, calibration=np.arange(50)).thresholds_.iloc[0])
         limit *= 1 + 1e-9 if at_least else 1 - 1e-9
         out[k] = np.searchsorted(worst, limit) / len(worst)
@@ -187,7 +204,7 @@ def rates(threshold, discrete, n_sets=80, at_least=False, **options):
 
 @pytest.mark.parametrize("discrete", [False, True])
 def test_held_out_thresholds_keep_their_guarantee(discrete):
-    assert (rates("pac", discrete, delta=0.1) > 0.2).mean() <= 0.1 + 4 * np.sqrt(0.09 / 80)
+    assert (rates("pac", discrete) > 0.2).mean() <= 0.1 + 4 * np.sqrt(0.09 / 80)
     for threshold in ("conformal", "pac_marginal"):
         found = rates(threshold, discrete)
         assert found.mean() <= 0.2 + 4 * found.std() / np.sqrt(80) + 1e-3
@@ -206,9 +223,8 @@ def test_randomised_ties_are_exact(discrete):
     for _ in range(n_sets):
         traces = world(rng, 40 + n_new, discrete)
         runs = np.vstack([traces[:40], np.full((2, 3), 0.3)])
-        process = DensityRatioEProcess(
-            "passthrough", threshold="conformal", alpha=0.15, ties="randomized"
-        ).fit(runs, np.r_[np.ones(41), 0], calibration=np.arange(40))
+        process = DensityRatioEProcess("passthrough", Conformal("randomized"), alpha=0.15)
+        process.fit(runs, np.r_[np.ones(41), 0], calibration=np.arange(40))
         # one seed, and the ids of held-out runs: as a user may
         flagged += (process.predict(traces[40:]) == 0).sum()
     spread = np.sqrt(0.15 * 0.85 * (1 / 41 + 1 / n_new) / n_sets)

@@ -24,7 +24,7 @@ from trajscore.metrics import (
     tps_decomposition,
     tps_score,
 )
-from trajscore.monitoring import FleetMonitor, RawVerifier, token_savings
+from trajscore.monitoring import Conformal, FleetMonitor, RawVerifier, token_savings
 from trajscore.plotting import (
     CostCurveDisplay,
     DecompositionDisplay,
@@ -217,7 +217,7 @@ def test_e_process(fitted):
     for n_runs, shown in [(0, [0, 0]), (1, [1, 1]), (5, [3, 3]), (20, [10, 10])]:
         some = EProcessDisplay.from_estimator(process, X, y, n_runs=n_runs)
         assert np.bincount(some.outcome[some.shown], minlength=2).tolist() == shown
-    weighted = DensityRatioEProcess(alpha=0.3, end_worth=0.3).fit(X, y)
+    weighted = DensityRatioEProcess(threshold=Conformal(end_worth=0.3), alpha=0.3).fit(X, y)
     weighted = EProcessDisplay.from_estimator(weighted, X, y, n_runs=5000)
     assert len(weighted.shown) == (y >= 0).sum()
     assert not any("threshold" in label for label in labels(weighted.ax_))

@@ -30,8 +30,8 @@ from trajscore.gates import RunSet
 from trajscore.integrations import Guard
 from trajscore.loading.load import RISKS
 from trajscore.monitoring import DensityRatioEProcess, split_report
-from trajscore.monitoring._thresholds import THRESHOLDS
 from trajscore.monitoring.persistence import save_fitted
+from trajscore.monitoring.thresholds import THRESHOLDS, HeldOut
 
 _ENDS = {"step": "step", "after": "after", "unknown": None}
 _N_SPLITS = 10
@@ -121,11 +121,19 @@ def _fit_guard(arguments: argparse.Namespace) -> None:
 
 
 def _process(arguments: argparse.Namespace) -> DensityRatioEProcess:
+    threshold: Any = arguments.threshold
+    if arguments.end_worth is not None:
+        kind = THRESHOLDS[threshold]
+        if not issubclass(kind, HeldOut):
+            raise ValueError(
+                f"--end-worth needs a threshold that held-out runs set, but {threshold!r} is one "
+                f"on M itself; take --threshold conformal, or leave --end-worth out"
+            )
+        threshold = kind(end_worth=arguments.end_worth)
     return DensityRatioEProcess(
         PrefixForecaster(features="running", pooled=True, end=_ENDS[arguments.end]),
-        threshold=arguments.threshold,
+        threshold=threshold,
         alpha=arguments.alpha or 0.05,
-        end_worth=arguments.end_worth,
     )
 
 
@@ -146,7 +154,7 @@ def _describe(process: DensityRatioEProcess, X: TrajectoryArray, groups: Any, n_
     if n := process.n_calibration_successes_:
         print(f"threshold set by {number_of(n, 'success')}")
     evidence = "M, its evidence of failing,"
-    if process.end_worth is not None:
+    if process.test_.threshold.end_worth is not None:
         evidence += " times what a flag is worth there,"
     for alpha, limit in process.thresholds_.items():
         effect = "no run will be flagged"

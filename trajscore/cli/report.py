@@ -47,7 +47,7 @@ from trajscore.loading.tables import (
     note_on_unused,
     task_column,
 )
-from trajscore.monitoring._thresholds import Conformal
+from trajscore.monitoring import Conformal
 from trajscore.report import EvaluationOptions, MonitoringOptions, Report, evaluate
 from trajscore.report.verdicts import without_threshold
 from trajscore.streaming import iter_batches
@@ -205,7 +205,7 @@ def _without_threshold(report: Report) -> str:
     if not levels:
         return ""
     by_task = report.runs.groups is not None
-    return without_threshold(levels, Conformal(levels[0]).needs(), by_task)
+    return without_threshold(levels, Conformal().needs(levels[0]), by_task)
 
 
 def _check_out(out: Path | None) -> None:

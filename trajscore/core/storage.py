@@ -172,7 +172,7 @@ def _same(first: pd.Series, second: pd.Series) -> bool:
 _ROOMS = ("calibration", "censoring", "monitoring", "tracer")
 _FILES_OF_RECORDS = (
     "core.ties", "monitoring._density_ratio", "monitoring._fleet_runs",
-    "monitoring._thresholds",
+    "monitoring.thresholds",
 )  # fmt: skip
 _OTHERS = (  # scikit-learn's are records of settings, in searches
     "builtins.frozenset",

@@ -139,12 +139,13 @@ def load_real_runs(
             for run in read_runs(file)
             if model in (None, run.extra["model"]) and task in (None, run.extra["family"])
         )
+    names = [*_OF_THE_LOG, *_ASKED]
     X = StepConfidence(_OF_THE_LOG, scale="fraction").fit_transform(runs)
     asked = [_asked(step) for run in runs for step in run.steps if step.actor == "agent"]
     X = TrajectoryArray(
         np.column_stack([X.cells, asked]),
         X.lengths,
-        channels=[*_OF_THE_LOG, *_ASKED],
+        channels=names,
         ids=[run.id for run in runs],
         meta=pd.DataFrame([_meta(run) for run in runs]),
         missing="allow",
@@ -154,7 +155,7 @@ def load_real_runs(
         outcomes(runs),
         return_X_y,
         runs=runs,
-        feature_names=[*_OF_THE_LOG, *_ASKED],
+        feature_names=names,
         DESCR=(folder / "README.md").read_text(encoding="utf-8"),
         filename=str(path),
     )

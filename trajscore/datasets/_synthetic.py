@@ -17,7 +17,7 @@ from trajscore.core.values import (
     as_numbers,
     is_iterable,
 )
-from trajscore.core.within_runs import last_cells, step_numbers
+from trajscore.core.within_runs import last_cells, running_sum, step_numbers
 from trajscore.datasets._fetch import as_data
 
 
@@ -100,10 +100,7 @@ def make_trajectories(
     walk = TrajectoryArray(
         rng.standard_normal(int(T.sum())) * np.sqrt(information / np.repeat(T, T)), T, ended=True
     )
-    first = walk.offsets[:-1]
-    increments = walk.cells
-    seen = np.cumsum(increments)
-    seen -= np.repeat(seen[first] - increments[first], T)
+    seen = running_sum(walk, walk.cells)
     rest = rng.standard_normal(n_runs) * np.sqrt(1 - information)
     threshold = ndtri(1 - base_rate)
     outcome = (seen[last_cells(walk)] + rest > threshold).astype(np.int64)

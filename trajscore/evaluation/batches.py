@@ -21,12 +21,10 @@ from numpy.typing import NDArray
 
 from trajscore.calibration.calibrators import CALIBRATORS, calibrator_maker
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import in_unit
 from trajscore.core.errors import RowError
-from trajscore.core.run_sums import collapse, weighted_mean
 from trajscore.core.sample import Sample
 from trajscore.core.stops import UNKNOWN, recorded_stops
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import one_per_run, outside_unit, run_label, unknown_name
 from trajscore.evaluation.doubts import stop_notes
 from trajscore.evaluation.evaluation import Counts, Evaluation
@@ -35,8 +33,8 @@ from trajscore.evaluation.options import (
     BASE_RATE,
     CONSTANT,
     INFLUENCE,
-    LEVELS,
     MARGIN,
+    OVER_AS_GIVEN,
     RECALIBRATED,
     RUN_METRICS,
     VALUE,
@@ -49,11 +47,9 @@ from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSA
 from trajscore.streaming.accumulator import LabelledRuns
 from trajscore.streaming.batches import Batch
 
-Key = tuple[str, str]
 AnyEvaluation = TypeVar("AnyEvaluation", bound=Evaluation)
 SAMPLE_RUNS = 20_000
 """Runs that intervals, pictures and all tables but the first are made of."""
-_COSTS = {name: metric for name, metric in RUN_METRICS.items() if isinstance(metric, CostMetric)}
 
 
 @dataclass(frozen=True)
@@ -66,18 +62,23 @@ class BatchSelection:
 
     def apply(self, y: NDArray[Any], X: TrajectoryArray) -> EvaluatedRuns:
         """Select the runs that count."""
-        meta = X.meta
-        reasons = q_z = None
-        if self.stop_reason is not None:
-            reasons = meta[self.stop_reason].to_numpy()
-        if self.q_z is not None:
-            q_z = one_per_run(meta[self.q_z].to_numpy(), "q_z", len(X))
+        q_z = _column(X, self.q_z)
+        if q_z is not None:
+            q_z = one_per_run(q_z, "q_z", len(X))
         traces = {name: X[name] for name in X.channels or ()}
         sample = Sample(traces, y, np.ones(len(X)), q_z=q_z)
         try:
-            return select_runs(sample, recorded_stops(meta, reasons), self.censored)
+            stops = recorded_stops(X.meta, _column(X, self.stop_reason))
+            return select_runs(sample, stops, self.censored)
         except RowError as error:  # rows of a batch are not rows of the source
             raise ValueError(f"run {run_label(X.ids[error.row])}: {error.text}") from error
+
+
+def _column(X: TrajectoryArray, name: str | None) -> NDArray[Any] | None:
+    """Return a column of `meta`; None without a name."""
+    if name is None:
+        return None
+    return np.asarray(X.meta[name])
 
 
 def batch_selection(
@@ -119,7 +120,7 @@ class RowSums:
         self.scores = TPSAccumulator(options.scores, options.weights)
         self.steps = CalibrationAccumulator(options.weights)
         self.runs = RankingAccumulator(options.settings.phi, options.weights)
-        self.costs = np.zeros(len(_COSTS))
+        self.costs: Any = 0.0
 
     def add(self, runs: LabelledRuns, X: TrajectoryArray) -> None:
         """Add trusted runs with forecasts."""
@@ -131,31 +132,26 @@ class RowSums:
                 f"Batches hold probabilities; divide percentages by 100, or turn the signal into "
                 f"probabilities first"
             )
-        X = in_unit(X, probabilities=True)
-        phi = self.options.settings.phi
-        if phi == "weighted":  # by what is at hand
-            confidence = weighted_mean(X, runs.weight)
-        else:
-            confidence = collapse(X, phi, self.options.weights)
-        self.runs._add_collapsed(runs.label, confidence)
-        self.steps._add(runs, X.cells)
-        self.scores._add(runs, X.cells)
-        self.costs += _costs(runs.label, confidence)
+        cells = np.clip(X.cells, 0, 1)
+        confidence = runs.collapse(cells, self.options.settings.phi)
+        self.runs.add_collapsed(runs.label, confidence)
+        self.steps.add(runs, cells)
+        self.scores.add(runs, cells)
+        self.costs = self.costs + _costs(runs.label, confidence)
 
     def of_base_rate(self) -> RowSums:
         """Return the sums of the best constants, for steps and for runs, as the only forecasts."""
-        n_runs = self.runs.sums[:2].sum(axis=1)  # failures, successes
-        rate = float(n_runs[1] / n_runs.sum())
+        n_runs = self.runs.sums[:2].sum(axis=1)  # successes, failures
+        rate = float(n_runs[0] / n_runs.sum())
         of_steps = self.scores.success_rate
         if self.options.weights.is_own:
             of_steps = rate
         base = RowSums(self.options)
-        base.scores = self.scores._constant(of_steps)
-        base.steps = self.steps._constant(of_steps)
-        base.runs = self.runs._constant(rate)
-        base.costs = sum(
-            n * _costs(np.array([label]), np.array([rate])) for label, n in enumerate(n_runs)
-        )
+        base.scores = self.scores.constant(of_steps)
+        base.steps = self.steps.constant(of_steps)
+        base.runs = self.runs.constant(rate)
+        success, failure = (_costs(np.array([label]), np.array([rate])) for label in (1, 0))
+        base.costs = n_runs[0] * success + n_runs[1] * failure
         return base
 
     def merge(self, other: Self) -> None:
@@ -165,58 +161,42 @@ class RowSums:
         self.runs.merge(other.runs)
         self.costs = self.costs + other.costs
 
-    def ends(self, level: float) -> dict[str, FloatArray]:
-        """Return the ends of each score's interval, and of its margin's."""
-        table = self.scores.compute(level)[["low", "high", "margin_low", "margin_high"]]
-        return dict(zip(self.options.score_names, table.to_numpy(), strict=True))
+    def score_table(self, level: float) -> pd.DataFrame:
+        """Return the scores with intervals, by their names in reports."""
+        return self.scores.compute(level).set_axis(self.options.score_names)
 
     def values(self) -> dict[str, float]:
         """Return all metrics by name."""
         options = self.options
-        scores = self.scores.compute()["value"].to_numpy()
-        metrics = dict(zip(options.score_names, scores.tolist(), strict=True))
+        metrics = self.score_table(options.settings.confidence_level)["value"].to_dict()
         steps = self.steps.compute(options.scores[0])
         metrics |= {name: steps[name] for name in steps.index if name.startswith("S-ECE")}
         metrics[options.miscalibration] = steps["miscalibration"]
         metrics |= self.runs.compute()["value"].to_dict()
-        return metrics | dict(zip(_COSTS, (self.costs / self.scores.n_runs).tolist(), strict=True))
+        return metrics | (self.costs / self.scores.n_runs).to_dict()
 
 
-def _costs(label: FloatArray, confidence: FloatArray) -> FloatArray:
+def _costs(label: FloatArray, confidence: FloatArray) -> pd.Series:
     """Add up what each run costs by each metric."""
-    return np.array([metric.cost(confidence, label).sum() for metric in _COSTS.values()])
+    return pd.Series(
+        {
+            name: metric.cost(confidence, label).sum()
+            for name, metric in RUN_METRICS.items()
+            if isinstance(metric, CostMetric)
+        }
+    )
 
 
-class HashSample:
-    """Whole clusters of the smallest hashes, up to a number of runs: the same however they come."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.parts: list[tuple[IntArray, Batch]] = []  # hashes, and runs
-
-    def add(self, parts: list[tuple[IntArray, Batch]]) -> None:
-        """Take in runs with their hashes."""
-        self.parts = self.parts + parts
-        if sum(len(hashes) for hashes, _ in self.parts) > 2 * self.size:
-            self.parts = self._smallest()
-
-    def _smallest(self) -> list[tuple[IntArray, Batch]]:
-        every = np.sort(np.concatenate([hashes for hashes, _ in self.parts]))
-        limit = every[min(self.size, len(every)) - 1]  # whole clusters, at least one
-        rows = [np.flatnonzero(hashes <= limit) for hashes, _ in self.parts]
-        return [
-            (hashes[drawn], runs.take(drawn))
-            for (hashes, runs), drawn in zip(self.parts, rows, strict=True)
-            if len(drawn)
-        ]
-
-    def runs(self) -> Batch:
-        """Return the runs of the sample."""
-        y, X, groups = zip(*(runs for _, runs in self._smallest()), strict=True)
-        clusters = None
-        if groups[0] is not None:
-            clusters = np.concatenate(groups)
-        return Batch(np.concatenate(y), TrajectoryArray.concat(X), clusters)
+def smallest(parts: Sequence[Batch]) -> list[Batch]:
+    """Draw whole clusters of the smallest hashes, the same however the runs come."""
+    hashes = [part.hashes() for part in parts]
+    every = np.sort(np.concatenate(hashes))
+    limit = every[min(SAMPLE_RUNS, len(every)) - 1]  # at least one cluster
+    return [
+        part.take(np.flatnonzero(own <= limit))
+        for part, own in zip(parts, hashes, strict=True)
+        if (own <= limit).any()
+    ]
 
 
 class Pass:
@@ -237,7 +217,7 @@ class Pass:
         self.selection = selection
         self.maps = maps
         self.rows = {(name, half): RowSums(options) for name in names for half in (0, 1)}
-        self.sample = HashSample(SAMPLE_RUNS)
+        self.parts: list[Batch] = []  # of which the sample is drawn
         self.exclusions: Counter[Exclusion] = Counter()
         self.stops: Counter[tuple[str, str]] = Counter()  # by what a stop made of them
         self.filled: Counter[str] = Counter()  # values that were not stated, of all steps
@@ -255,37 +235,45 @@ class Pass:
         counted = self.selection.apply(y, X)
         scored = leave_out_incomplete(counted, counted.complete())
         self.exclusions.update(scored.exclusions)
-        self.counts += Counts.of_outcomes(counted.y, counted.labels)
         if counted.stops is not None:
             self.stops.update(counted.stops.stop_counts)
         batch = Batch(y, X, groups).take(scored.source_rows)._replace(y=scored.y)
-        half = batch.hashes() & 1  # another bit than the sample's
-        for k in (0, 1):
-            rows = np.flatnonzero(half == k)
-            if len(rows):
-                self._add(batch.take(rows), scored.labels[rows], k)
-
-    def _add(self, batch: Batch, label: FloatArray, half: int) -> None:
-        """Add runs of one half that are scored."""
-        runs = LabelledRuns(label, batch.X, self.options.weights, batch.groups)
-        for (name, k), sums in self.rows.items():
-            if k == half:
-                X = batch.X[name]
-                if self.maps is not None:
-                    X = X.with_cells(self.maps[name, 1 - half](X.cells))
-                sums.add(runs, X)
+        self.counts += Counts.of_outcomes(counted.y, counted.labels)
         self.counts += Counts.of_scored(batch.y, batch.X, self.options.weights)
+        if not len(batch.y):
+            return
         if self.maps is None:
-            self.sample.add([(batch.hashes(), batch)])
+            self._keep([batch])
+        half = batch.hashes() & 1  # another bit than the sample's
+        for k in np.unique(half).tolist():
+            rows = np.flatnonzero(half == k)
+            part = batch.take(rows)
+            labels = scored.labels[rows]
+            runs = LabelledRuns(labels, part.X, self.options.weights, part.groups)
+            for name in X.channels or ():
+                trace = part.X[name]
+                if self.maps is not None:
+                    trace = trace.with_cells(self.maps[name, 1 - k](trace.cells))
+                self.rows[name, k].add(runs, trace)
+
+    def _keep(self, parts: list[Batch]) -> None:
+        self.parts = self.parts + parts
+        if sum(len(part.y) for part in self.parts) > 2 * SAMPLE_RUNS:
+            self.parts = smallest(self.parts)
+
+    def sample(self) -> Batch:
+        """Return the runs that were drawn."""
+        y, X, groups = zip(*smallest(self.parts), strict=True)
+        clusters = None
+        if groups[0] is not None:
+            clusters = np.concatenate(groups)
+        return Batch(np.concatenate(y), TrajectoryArray.concat(X), clusters)
 
     def merge(self, other: Self) -> None:
         """Add another's sums."""
-        self.exclusions = self.exclusions + other.exclusions
-        self.stops = self.stops + other.stops
-        self.filled = self.filled + other.filled
-        self.n_cells += other.n_cells
-        self.counts += other.counts
-        self.sample.add(other.sample.parts)
+        for name in ("exclusions", "stops", "filled", "n_cells", "counts"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self._keep(other.parts)
         for key, sums in self.rows.items():
             sums.merge(other.rows[key])
 
@@ -296,9 +284,9 @@ class Pass:
             sums.merge(self.rows[name, 1])
         return of_all
 
-    def notes(self) -> list[Note]:
+    def notes(self, n_drawn: int) -> list[Note]:
         """Return what a reader should know of the runs."""
-        facts = {"n": len(self.sample.runs().y), "n_runs": self.counts.n_runs}
+        facts = {"n": n_drawn, "n_runs": self.counts.n_runs}
         filled = {name: n / self.n_cells for name, n in self.filled.items() if n}
         notes = stop_notes(self.stops)
         if facts["n"] < facts["n_runs"]:
@@ -319,38 +307,33 @@ def evaluate_batches(
     first: Pass = batches.reduce(Pass(options, selection, names))
     if not first.counts.n_runs:
         raise ValueError("no run counts; give runs with a value of every predictor")
-    y, X, groups = first.sample.runs()
-    reasons = None
+    y, X, groups = first.sample()
     censored: Any = selection.censored
-    if selection.stop_reason is not None:
-        reasons = X.meta[selection.stop_reason].to_numpy()
     if selection.q_z is not None:
-        censored = X.meta[selection.q_z].to_numpy()
+        censored = _column(X, selection.q_z)
+    reasons = _column(X, selection.stop_reason)
     report = evaluate(X, y, groups=groups, censored=censored, stop_reason=reasons)
-    raw = first.of_all()
-    calibrated: dict[str, RowSums] = {}
+    rows = {(name, AS_GIVEN): sums for name, sums in first.of_all().items()}
+    sums = next(iter(rows.values()))
     if maker is not None:
         maps = {key: sums.steps.fit(maker(True)) for key, sums in first.rows.items()}
         second: Pass = batches.reduce(Pass(options, selection, names, maps))
-        calibrated = second.of_all()
+        rows |= {(name, RECALIBRATED): sums for name, sums in second.of_all().items()}
         if second.counts.n_runs != first.counts.n_runs:
             raise ValueError(
                 f"the source had {first.counts.n_runs} runs at first and {second.counts.n_runs} "
                 f"when it was read again to calibrate; give one that can be read twice, such as a "
                 f"folder, or pass calibrator=None"
             )
-    rows = {(name, AS_GIVEN): sums for name, sums in raw.items()}
-    rows |= {(name, RECALIBRATED): sums for name, sums in calibrated.items()}
-    sums = next(iter(raw.values()))
     rows[BASE_RATE, CONSTANT] = sums.of_base_rate()
     rate = sums.scores.success_rate
-    values = {key: sums.values() for key, sums in rows.items()}
+    values = {key: pd.Series(sums.values()) for key, sums in rows.items()}
     intervals = _of_all(report.intervals, values, np.sqrt(len(X) / first.counts.n_runs))
+    level = options.settings.confidence_level
+    scores = pd.concat({key: sums.score_table(level) for key, sums in rows.items()})
+    intervals.update(scores[[*VALUE[1:], *MARGIN[1:]]])
     methods = report.interval_methods.copy()
-    for key, sums in rows.items():
-        for metric, ends in sums.ends(options.settings.confidence_level).items():
-            intervals.loc[(*key, metric), [*VALUE[1:], *MARGIN[1:]]] = ends
-            methods.loc[(*key, metric), [VALUE[0], MARGIN[0]]] = INFLUENCE
+    methods.loc[scores.index, [VALUE[0], MARGIN[0]]] = INFLUENCE
     n_unknown = sum(n for (kind, _), n in first.stops.items() if kind == UNKNOWN)
     n_of = {"observed": first.counts.n_censored, "unknown": n_unknown}
     others = report.other_choices.items()
@@ -363,39 +346,32 @@ def evaluate_batches(
         other_choices={choice: (max(n, n_of[choice]), cards) for choice, (n, cards) in others},
         facts=replace(report.facts, rate=rate, **asdict(first.counts)),
         remarks=[
-            *first.notes(),
+            *first.notes(len(y)),
             *(note for note in report.remarks if (note.predictor, note.kind) != ("stops", "text")),
         ],
     )
 
 
 def _of_all(
-    sampled: pd.DataFrame, values: Mapping[Key, Mapping[str, float]], shrink: float
+    sampled: pd.DataFrame, values: Mapping[tuple[str, str], pd.Series], shrink: float
 ) -> pd.DataFrame:
-    """Put the values of all runs in place of the sample's, and shrink the intervals around them."""
-    place = {level[0]: sampled.columns.get_indexer(level) for level in LEVELS}
-    numbers = sampled.to_numpy(dtype=float).copy()
-    for row, (predictor, form, metric) in zip(numbers, sampled.index, strict=True):
-        value = values.get((predictor, form), {}).get(metric)
-        if value is None:
-            continue
-        # what is above the alive rates stays that of the sample
-        others = {"value": {metric: 0.0}, "margin": values[BASE_RATE, CONSTANT]}
-        if form == RECALIBRATED:
-            others["over_as_given"] = values[predictor, AS_GIVEN]
-        for level, other in others.items():
-            if metric in other:
-                row[place[level]] = _moved(row[place[level]], value - other[metric], shrink)
-        if "ECE" in metric:
-            row[place["value"]] = np.clip(row[place["value"]], 0, 1)
-    return pd.DataFrame(numbers, sampled.index, sampled.columns)
+    """Put the values of all runs in place of the sample's, and shrink the intervals around them.
 
-
-def _moved(cell: FloatArray, value: float, shrink: float) -> FloatArray:
-    """Return another value with an interval as wide as this one's, but for the number of runs."""
-    if np.isnan(cell[0]):
-        return cell
-    ends = value + (cell[1:] - cell[0]) * shrink
-    if cell[1] == 0:  # a bound, as of the miscalibration
-        ends[0] = 0.0
-    return np.array([value, *ends])
+    What is above the alive rates stays that of the sample.
+    """
+    intervals = sampled.copy()
+    every = pd.concat(values, names=sampled.index.names)
+    of_all = every.reindex(sampled.index)
+    metric = sampled.index.get_level_values("metric")
+    base = values[BASE_RATE, CONSTANT].reindex(metric).to_numpy()
+    as_given = every.xs(AS_GIVEN, level="form").reindex(sampled.index.droplevel("form")).to_numpy()
+    for columns, other in ((VALUE, 0.0), (MARGIN, base), (OVER_AS_GIVEN, as_given)):
+        estimate = sampled[columns[0]]
+        new = of_all - other
+        moved = sampled[columns].sub(estimate, axis=0).mul(shrink).add(new, axis=0)
+        is_bound = sampled[columns[1]] == 0  # as of the miscalibration
+        moved[columns[1]] = moved[columns[1]].mask(is_bound, 0.0)
+        intervals[columns] = moved.where(new.notna() & estimate.notna(), sampled[columns])
+    is_error = metric.str.contains("ECE") & of_all.notna().to_numpy()
+    intervals.loc[is_error, VALUE] = intervals.loc[is_error, VALUE].clip(0, 1)
+    return intervals

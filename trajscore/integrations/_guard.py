@@ -219,7 +219,7 @@ class Guard(BaseEstimator):
         (looks,) = self.looks([Run(str(run), list(steps), outcome=outcome)], alpha)
         if looks:
             return looks[-1]
-        log_threshold = self.process_.test_.threshold(self.process_._level(alpha)).log_threshold
+        log_threshold = self.process_.test_.threshold.log_threshold(self.process_._level(alpha))
         return Look(str(run), 0, False, None, 0.0, log_threshold, 0.0)
 
     def looks(self, runs: Iterable[Run], alpha: float | None = None) -> list[list[Look]]:
@@ -237,7 +237,7 @@ class Guard(BaseEstimator):
         list of lists of Look
             For each run a look after each turn of agent or user.
         """
-        check_is_fitted(self, "process_")
+        check_is_fitted(self)
         all_runs = check_runs(runs, "looks", may_be_empty=True)
         level = self.process_._level(alpha)
         followed = [run for run in all_runs if _has_signals(run.steps)]
@@ -246,7 +246,7 @@ class Guard(BaseEstimator):
         X = self.signals_.transform(followed)
         X = self.process_._check(X.with_ended(outcomes(followed) != CENSORED))
         log_m, p_values, stops = self.process_.test_.decide(X, level)
-        log_threshold = self.process_.test_.threshold(level).log_threshold
+        log_threshold = self.process_.test_.threshold.log_threshold(level)
         looks: dict[int, list[Look]] = {}
         for run, offset, length, stop in zip(
             followed, X.offsets[:-1].tolist(), X.lengths.tolist(), stops.tolist(), strict=True
@@ -289,7 +289,7 @@ class Guard(BaseEstimator):
                 messages += call_model(messages)
                 ...
         """
-        check_is_fitted(self, "process_")
+        check_is_fitted(self)
         return Watch(self, run, alpha)
 
     def stopping_steps(self, runs: Iterable[Run], alpha: float | None = None) -> IntArray:
@@ -307,7 +307,7 @@ class Guard(BaseEstimator):
         ndarray of int of shape (n_runs,)
             Steps, counted from 1 in rows of the signals.
         """
-        check_is_fitted(self, "process_")
+        check_is_fitted(self)
         return self.process_.stopping_steps(self.signals_.transform(list(runs)), alpha)
 
     def save(self, path: str | Path) -> None:
@@ -318,7 +318,7 @@ class Guard(BaseEstimator):
         path : str or Path
             The file.
         """
-        check_is_fitted(self, "process_")
+        check_is_fitted(self)
         save_fitted(self, Path(path))
 
     @classmethod

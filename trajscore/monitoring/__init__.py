@@ -6,13 +6,17 @@ from trajscore.monitoring._fleet import FleetMonitor
 from trajscore.monitoring._monitor import EProcessMonitor
 from trajscore.monitoring._one_limit import CalibratedVerifier, LearnThenTestStop, RawVerifier
 from trajscore.monitoring._stopping_rule import StoppingRule
+from trajscore.monitoring.thresholds import Conformal, Pac, PacMarginal
 
 __all__ = [
     "CalibratedVerifier",
+    "Conformal",
     "DensityRatioEProcess",
     "EProcessMonitor",
     "FleetMonitor",
     "LearnThenTestStop",
+    "Pac",
+    "PacMarginal",
     "RawVerifier",
     "StoppingRule",
     "split_report",

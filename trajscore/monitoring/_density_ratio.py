@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -14,18 +14,16 @@ from trajscore.calibration.forecaster import Live, check_finite, live_form
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.estimator import inside_of
-from trajscore.core.outcomes import outcomes_vary
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.within_runs import (
     first_step_above,
     last_cells,
-    run_maxima,
     running_max,
     step_numbers,
 )
-from trajscore.monitoring._stopping_rule import Ranges, unfitted_forecaster
-from trajscore.monitoring._thresholds import Threshold, id_array
+from trajscore.monitoring._stopping_rule import Ranges
+from trajscore.monitoring.thresholds import Ids, Threshold
 
 END_AWARE = PrefixForecaster(features="running", pooled=True, end="step")
 _DONE = np.array([True])
@@ -34,83 +32,18 @@ _SHRINKAGE = 10
 _NOTHING = np.finfo(np.float64).tiny  # a worth of 0, of which there is a logarithm
 
 
-class DensityRatio(NamedTuple):
-    """M_t = (1 - F_t) / F_t * pi / (1 - pi), with the success rate pi of the training runs."""
+def added_to_log_m(
+    lengths: IntArray, end: str | None, log_offset: float, end_worth: float | None
+) -> tuple[tuple[float, ...], float]:
+    """Return what is added to log M at each step of a run, and at its end.
 
-    forecaster: Any  # fitted; None where scores are forecasts already
-    log_odds: float  # log(pi / (1 - pi))
-    going: tuple[float, ...] = (0.0,)  # added to log M at each step; the last from there on
-    at_end: float = 0.0  # the same at the end of a run
-
-    @classmethod
-    def fit(
-        cls,
-        forecaster: Any,
-        X: TrajectoryArray,
-        y: IntArray,
-        log_offset: float = 0.0,
-        end_worth: float | None = None,
-    ) -> Self:
-        """Fit to runs with outcomes 0 and 1."""
-        if not outcomes_vary(y):
-            raise ValueError(
-                f"all training runs of the density ratio (n_samples = {len(y)}) have the same "
-                f"outcome; it needs successes and failures"
-            )
-        fitted = unfitted_forecaster(forecaster, END_AWARE)
-        if fitted is not None:
-            fitted.fit(X, y)
-        ratio = cls(fitted, float(np.log(y.mean() / (1 - y.mean()))), (-log_offset,))
-        if end_worth is None:
-            return ratio
-        worth = _remaining_shares(X.lengths[y == 0], ratio.end == "step") + end_worth
-        going = np.log(np.maximum(worth, _NOTHING)) - log_offset
-        return ratio._replace(
-            going=tuple(going.tolist()), at_end=float(np.log(max(end_worth, _NOTHING)))
-        )
-
-    @property
-    def end(self) -> str | None:
-        """When the forecaster knows that a run has ended: with its last step, after it, never."""
-        return getattr(final_forecaster(self.forecaster), "end", None)
-
-    def log_ratio(self, F: FloatArray) -> FloatArray:
-        """Log M of forecasts, which are clipped."""
-        p = np.clip(F, CLIP, 1 - CLIP)
-        return np.asarray(np.log1p(-p) - np.log(p) + self.log_odds)
-
-    def log_m(self, X: TrajectoryArray) -> FloatArray:
-        """Log M of every cell."""
-        if self.forecaster is None:
-            F = check_trajectories(X, probabilities=True, single_channel=True)
-        else:
-            with np.errstate(over="ignore", invalid="ignore"):
-                F = check_trajectories(
-                    self.forecaster.transform(X), single_channel=True, allow_missing=True
-                )
-            check_finite(F.cells, F)
-        return self.log_ratio(F.cells)
-
-    def monitored_values(self, X: TrajectoryArray, log_m: FloatArray) -> FloatArray:
-        """Log M plus what is added at its step: what thresholds look at."""
-        values = np.array(self.going)[np.minimum(step_numbers(X), len(self.going)) - 1]
-        ends = last_cells(X)[X.ended]
-        if self.end == "after":
-            values += self.log_m(X.with_ended(False))
-        else:
-            values += log_m
-        values[ends] = self.last_value(values[ends], log_m[ends] + self.at_end)
-        return values
-
-    def last_value(self, going: Any, ended: Any) -> Any:
-        """Value of the last step: looked at before and after the end, unless they come at once."""
-        return ended if self.end == "step" else np.maximum(going, ended)
-
-    def largest(self, X: TrajectoryArray) -> FloatArray:
-        """Largest monitored value of each run."""
-        if not len(X):
-            return np.empty(0)
-        return run_maxima(X, self.monitored_values(X, self.log_m(X)))
+    Read from the `lengths` of failing runs; `end` says when the forecaster knows the end.
+    """
+    if end_worth is None:
+        return (-log_offset,), 0.0
+    worth = _remaining_shares(lengths, end == "step") + end_worth
+    going = np.log(np.maximum(worth, _NOTHING)) - log_offset
+    return tuple(going.tolist()), float(np.log(max(end_worth, _NOTHING)))
 
 
 def _remaining_shares(lengths: IntArray, without_ends: bool) -> FloatArray:
@@ -140,39 +73,52 @@ def final_forecaster(forecaster: Any) -> Any:
 
 @dataclass(frozen=True)
 class FittedTest:
-    """All that decides on new runs, in a batch or step by step."""
+    """All that decides on new runs, in a batch or step by step.
 
-    ratio: DensityRatio  # M, as it is shown
-    alphas: tuple[float, ...]
-    thresholds: tuple[Threshold, ...]  # of each level
-    seed: int  # of the uniforms of runs; it depends on the data of the fit
+    M_t = (1 - F_t) / F_t * pi / (1 - pi), with the success rate pi of the training runs.
+    """
+
+    forecaster: Any  # fitted; None where scores are forecasts already
+    end: str | None  # when it knows that a run has ended: with its "step", "after" it, or never
+    log_odds: float  # log(pi / (1 - pi))
+    going: tuple[float, ...]  # added to log M at each step; the last from there on
+    at_end: float  # the same at the end of a run
+    threshold: Threshold
+    alphas: tuple[float, ...]  # its levels
     n_channels: int
     channels: tuple[str, ...] | None
     longest: int  # steps of the longest run in fitting
     fitted_range: Ranges  # of the scores in fitting
 
-    def threshold(self, alpha: float) -> Threshold:
-        """Return the threshold of a fitted level."""
-        return self.thresholds[self.alphas.index(alpha)]
-
-    def draws(self, alpha: float) -> bool:
-        """Whether a uniform of each run, by its id, takes part in what is decided."""
-        return self.threshold(alpha).seed is not None
+    def log_m(self, X: TrajectoryArray) -> FloatArray:
+        """Log M of every cell, as it is shown."""
+        if self.forecaster is None:
+            F = check_trajectories(X, probabilities=True, single_channel=True)
+        else:
+            with np.errstate(over="ignore", invalid="ignore"):
+                F = check_trajectories(
+                    self.forecaster.transform(X), single_channel=True, allow_missing=True
+                )
+            check_finite(F.cells, F)
+        return self._log_ratio(F.cells)
 
     def statistic(self, X: TrajectoryArray, log_m: FloatArray) -> FloatArray:
         """What is compared with limits, of every cell, from log M."""
-        values = self.ratio.monitored_values(X, log_m)
+        values = np.array(self.going)[np.minimum(step_numbers(X), len(self.going)) - 1]
         ends = last_cells(X)[X.ended]
-        values[ends] = self.thresholds[0].final_values(values[ends], X.ids[X.ended])
+        if self.end == "after":
+            values += self.log_m(X.with_ended(False))
+        else:
+            values += log_m
+        values[ends] = self._last_values(values[ends], log_m[ends], X.ids[X.ended])
         return values
 
     def decide(self, X: TrajectoryArray, alpha: float) -> tuple[FloatArray, FloatArray, IntArray]:
         """Return log M of every cell, its p-value so far, and the step at which each run stops."""
-        log_m = self.ratio.log_m(X)
-        threshold = self.threshold(alpha)
+        log_m = self.log_m(X)
         values = self.statistic(X, log_m)
-        stops = first_step_above(X, values, threshold.limits(X.ids))
-        return log_m, threshold.p_values(running_max(X, values)), stops
+        stops = first_step_above(X, values, self.threshold.limits(X.ids, alpha))
+        return log_m, self.threshold.p_values(running_max(X, values)), stops
 
     def begin(self) -> Any:
         """State of the forecaster before a run's first step."""
@@ -182,21 +128,33 @@ class FittedTest:
         self, state: Any, scores: FloatArray, run_id: Hashable, step: int, *, done: bool = False
     ) -> tuple[Any, float, float]:
         """State of the forecaster after the next step of a run, with log M and the statistic."""
-        ratio = self.ratio
         after, log_m = self._next_log_m(state, scores)
-        statistic = log_m + ratio.going[min(step, len(ratio.going)) - 1]
+        statistic = log_m + self.going[min(step, len(self.going)) - 1]
         if done:
             _, log_m = self._next_log_m(state, scores, _DONE)
-            last = np.array([ratio.last_value(statistic, log_m + ratio.at_end)])
-            statistic = self.thresholds[0].final_values(last, id_array(run_id)).item()
-        return after, log_m, statistic
+            statistic = self._last_values(statistic, log_m, [run_id])
+        return after, log_m.item(), statistic.item()
+
+    def _log_ratio(self, F: FloatArray) -> FloatArray:
+        """Log M of forecasts, which are clipped."""
+        p = np.clip(F, CLIP, 1 - CLIP)
+        return np.asarray(np.log1p(-p) - np.log(p) + self.log_odds)
+
+    def _last_values(self, going: FloatArray, log_m: FloatArray, ids: Ids) -> FloatArray:
+        """Values of last steps, looked at before and after the end, unless they come at once."""
+        values = log_m + self.at_end
+        if self.end != "step":
+            values = np.maximum(going, values)
+        return self.threshold.final_values(values, ids)
 
     def _live(self) -> Live:
-        return live_form(self.ratio.forecaster, self.n_channels, self.channels)
+        return live_form(self.forecaster, self.n_channels, self.channels)
 
-    def _next_log_m(self, state: Any, scores: FloatArray, done: Any = None) -> tuple[Any, float]:
+    def _next_log_m(
+        self, state: Any, scores: FloatArray, done: Any = None
+    ) -> tuple[Any, FloatArray]:
         """Return the state of the forecaster after a step, and log M."""
         with np.errstate(over="ignore", invalid="ignore"):
             after, F = self._live().advance(state, scores[None], done)
         check_finite(F)
-        return after, float(self.ratio.log_ratio(F)[0])
+        return after, self._log_ratio(F)

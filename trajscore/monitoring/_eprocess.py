@@ -16,25 +16,23 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups
 from trajscore.core.estimator import TraceTransformer, like_input
 from trajscore.core.folds import held_out_rows
+from trajscore.core.outcomes import outcomes_vary
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import (
-    as_amount,
-    as_fraction,
-    check_choice,
-    number_of,
-)
+from trajscore.core.values import as_amount, as_fraction, check_choice, number_of
 from trajscore.core.within_runs import run_maxima
-from trajscore.monitoring._density_ratio import DensityRatio, FittedTest, final_forecaster
-from trajscore.monitoring._monitor import EProcessMonitor
-from trajscore.monitoring._stopping_rule import StoppingRule, draw_per_group
-from trajscore.monitoring._thresholds import (
-    THRESHOLDS,
-    TIE,
-    HeldOut,
-    Threshold,
-    data_digest,
-    run_uniforms,
+from trajscore.monitoring._density_ratio import (
+    END_AWARE,
+    FittedTest,
+    added_to_log_m,
+    final_forecaster,
 )
+from trajscore.monitoring._monitor import EProcessMonitor
+from trajscore.monitoring._stopping_rule import (
+    StoppingRule,
+    draw_per_group,
+    unfitted_forecaster,
+)
+from trajscore.monitoring.thresholds import TIE, HeldOut, Threshold, as_threshold, data_digest
 
 
 class DensityRatioEProcess(TraceTransformer, StoppingRule):
@@ -50,29 +48,25 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     forecaster : forecaster, "passthrough" or None, default=None
         Gives F_t by its ``transform``. None is ``PrefixForecaster(features="running", pooled=True,
         end="step")``; "passthrough" takes X as calibrated traces.
-    threshold : str, default="conformal"
+    threshold : str, Conformal, Pac or PacMarginal, default="conformal"
         What is guaranteed, and how:
 
         - "conformal": a run that would succeed is flagged with probability at most alpha, as a mean
           over training sets;
-        - "pac": the false-alarm rate exceeds alpha with probability at most delta, over held-out
-          sets (Algorithm 3);
+        - "pac": the false-alarm rate exceeds alpha with probability at most delta = 0.1, over
+          held-out sets (Algorithm 3);
         - "pac_marginal": that of "conformal", by "pac" with 0.9 alpha and delta = 0.1 alpha;
         - "ville": 1 / alpha, without held-out runs; holds for the true density ratio, for any
           number of steps;
         - "randomized_ville": as "ville", and at the end of a run the last M is compared with
           U / alpha, U uniform; needs a forecaster that knows the end;
         - "bonferroni": T / alpha, for the longest run T in fitting.
-    ties : {"strict", "randomized"}, default="strict"
-        Verifiers with few distinct scores make ties at the threshold. "strict" never flags them,
-        which is safe and gives power away; "randomized" flags some of them, by one uniform a run,
-        and makes the level exact ("conformal", "pac", "pac_marginal"). The uniform is a hash of
-        the run's id, the seed and the data of the fit. Forecasts below 1e-6, or above 1 - 1e-6,
-        are clipped and tie, too.
+
+        Those that held-out runs set have parameters: ``Conformal(ties="randomized")`` makes the
+        level exact where scores have few values, ``Conformal(end_worth=0.3)`` flags earlier, and
+        ``Pac(delta=0.05)`` is surer.
     alpha : float or array-like of shape (n_alphas,), default=0.05
         One level or several; methods use the first by default.
-    delta : float, default=0.1
-        Read for "pac".
     hold_out : {"successes", "runs"}, default="successes"
         Of what a share is held out for the threshold: of the successes alone, which set it, so that
         every failure is learned from; or of all runs, within each outcome (Algorithm 3). With
@@ -83,19 +77,13 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     log_offset : float, default=0.0
         Subtracted from log M while a run goes on, 0 or more: the process flags more runs in all,
         and fewer of them before their end.
-    end_worth : float, optional
-        What a flag at the end of a run is worth, where one before all of its steps is worth 1; 0 or
-        more. M then counts r_t + end_worth times, r_t the mean share of their steps that failing
-        training runs still had after step t: flags come earlier and save more, and power falls a
-        little. "conformal", "pac" and "pac_marginal" promise the same. Default: the same worth at
-        every step.
     random_state : int, RandomState instance or None, default=0
         Draws the split, and the uniforms.
 
     Attributes
     ----------
     thresholds_ : Series indexed by alpha
-        Threshold on M, weighted with `end_worth`.
+        Threshold on M, weighted with the threshold's `end_worth`.
     forecaster_ : forecaster or None
         Fitted on the runs that were not held out.
     base_rate_ : float
@@ -112,6 +100,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     See Also
     --------
     trajscore.PrefixForecaster : The default forecaster.
+    trajscore.monitoring.Conformal : The default threshold, with its parameters.
     trajscore.monitoring.LearnThenTestStop : Controls false alarms and lost accuracy together.
     trajscore.monitoring.token_savings : What stopping early saves.
 
@@ -148,25 +137,19 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     def __init__(
         self,
         forecaster: Any = None,
-        threshold: str = "conformal",
-        ties: str = "strict",
+        threshold: str | Threshold = "conformal",
         alpha: float | ArrayLike = 0.05,
-        delta: float = 0.1,
         hold_out: str = "successes",
         calibration_fraction: float = 0.5,
         log_offset: float = 0.0,
-        end_worth: float | None = None,
         random_state: Any = 0,
     ) -> None:
         self.forecaster = forecaster
         self.threshold = threshold
-        self.ties = ties
         self.alpha = alpha
-        self.delta = delta
         self.hold_out = hold_out
         self.calibration_fraction = calibration_fraction
         self.log_offset = log_offset
-        self.end_worth = end_worth
         self.random_state = random_state
 
     def fit(
@@ -201,7 +184,10 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             If a parameter cannot be used or parameters disagree, an outcome is a grade or is
             missing altogether, or no held-out run succeeded.
         """
-        self._check_parameters()
+        as_fraction(self.calibration_fraction, "calibration_fraction")
+        check_choice(self.hold_out, "hold_out", ("successes", "runs"))
+        as_amount(self.log_offset, "log_offset")
+        threshold = as_threshold(self.threshold)
         traces, labels, observed = self._check_training(X, y)
         clusters = np.arange(len(traces))
         if groups is not None:
@@ -209,51 +195,61 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         random = check_random_state(self.random_state)
         # with the data in it, so that other calibration sets have other uniforms at the same seed
         seed = int(random.randint(2**31)) + data_digest(traces, labels)
-        kind = THRESHOLDS[self.threshold]
-        thresholds = [kind.build(alpha, seed, self) for alpha in self.alphas_.tolist()]
-        strictest = min(thresholds, key=lambda threshold: threshold.alpha)
-        rows = self._held_out_rows(strictest, labels, observed, calibration, clusters, random)
+        rows = self._held_out_rows(threshold, labels, observed, calibration, clusters, random)
         held_out = np.isin(observed, rows)
         runs = traces[observed].with_ended()
         outcomes = labels[observed]
         y_train = outcomes[~held_out]
-        ratio = DensityRatio.fit(
-            self.forecaster, runs[~held_out], y_train, float(self.log_offset), self.end_worth
-        )
-        if kind.needs_end and ratio.forecaster and ratio.end is None:
+        train = runs[~held_out]
+        if not outcomes_vary(y_train):
             raise ValueError(
-                f'threshold="{self.threshold}" needs a forecaster that knows the end of a run, '
+                f"all training runs of the density ratio (n_samples = {len(y_train)}) have the "
+                f"same outcome; it needs successes and failures"
+            )
+        forecaster = unfitted_forecaster(self.forecaster, END_AWARE)
+        if forecaster is not None:
+            forecaster.fit(train, y_train)
+        end = getattr(final_forecaster(forecaster), "end", None)
+        if threshold.needs_end and forecaster and end is None:
+            raise ValueError(
+                f'threshold="{threshold.keyword}" needs a forecaster that knows the end of a run, '
                 f'such as PrefixForecaster(features="running", pooled=True, end="step")'
             )
         success_rows = np.flatnonzero(held_out & (outcomes == 1))
-        if issubclass(kind, HeldOut) and not len(success_rows):
+        if isinstance(threshold, HeldOut) and not len(success_rows):
             raise ValueError(
                 f"none of the {len(rows)} held-out runs succeeded, so no threshold can "
                 f"be set; hold out other runs"
             )
         success_rows = draw_per_group(success_rows, clusters[observed], random)
-        maxima = ratio.largest(runs[success_rows])
-        # not the uniforms of new runs with the same ids
-        uniforms = run_uniforms(runs.ids[success_rows], seed + 1)
-        for threshold in thresholds:
-            threshold.fit(maxima, uniforms)
-        self.forecaster_ = ratio.forecaster
+        self.forecaster_ = forecaster
         self.base_rate_ = float(y_train.mean())
-        self.n_calibration_successes_ = len(maxima)
+        self.n_calibration_successes_ = len(success_rows)
+        going, at_end = added_to_log_m(
+            train.lengths[y_train == 0], end, float(self.log_offset), threshold.end_worth
+        )
         self.test_ = FittedTest(
-            ratio=ratio,
+            forecaster=forecaster,
+            end=end,
+            log_odds=float(np.log(self.base_rate_ / (1 - self.base_rate_))),
+            going=going,
+            at_end=at_end,
+            threshold=threshold,
             alphas=tuple(self.alphas_.tolist()),
-            thresholds=tuple(thresholds),
-            seed=seed,
             n_channels=self.n_channels_in_,
             channels=self.channels_in_,
             longest=self.longest_,
             fitted_range=self._fitted_range,
         )
+        maxima = np.empty(0)
+        if len(success_rows):
+            winners = runs[success_rows]
+            maxima = run_maxima(winners, self._statistic(winners))
+        threshold.fit(maxima, runs.ids[success_rows], seed, self.alphas_, self.longest_)
         # forecasts of all runs take time: not asked for where maxima of the held-out runs differ,
         # which with end_worth they may by their lengths alone
-        if self.end_worth is not None or len(maxima) < 2 or np.ptp(maxima) < TIE:
-            _warn_if_alike(ratio, runs)
+        if threshold.end_worth is not None or len(maxima) < 2 or np.ptp(maxima) < TIE:
+            _warn_if_alike(self.test_, runs)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -276,7 +272,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             If the runs are in other channels than those of the fit, or a score is not finite.
         """
         traces = self._check(X)
-        log_m = traces.with_cells(self.test_.ratio.log_m(traces), channels=self._output_channels)
+        log_m = traces.with_cells(self.test_.log_m(traces), channels=self._output_channels)
         return like_input(log_m, X)
 
     def monitor(
@@ -337,25 +333,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         """
         traces = self._check(X)
         largest = run_maxima(traces, self._statistic(traces))
-        return self.test_.thresholds[0].p_values(largest)
-
-    # ------------------------------------------------------------------ fitting
-
-    def _check_parameters(self) -> None:
-        check_choice(self.threshold, "threshold", tuple(THRESHOLDS))
-        check_choice(self.ties, "ties", ("strict", "randomized"))
-        as_fraction(self.delta, "delta")
-        as_fraction(self.calibration_fraction, "calibration_fraction")
-        check_choice(self.hold_out, "hold_out", ("successes", "runs"))
-        as_amount(self.log_offset, "log_offset")
-        if self.end_worth is None:
-            return
-        as_amount(self.end_worth, "end_worth")
-        if not issubclass(THRESHOLDS[self.threshold], HeldOut):
-            raise ValueError(
-                f"end_worth needs a threshold that held-out runs set, but {self.threshold!r} is "
-                f'one on M itself; take threshold="conformal", or leave end_worth out'
-            )
+        return self.test_.threshold.p_values(largest)
 
     def _held_out_rows(
         self,
@@ -370,7 +348,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         if not isinstance(threshold, HeldOut):
             if calibration is not None:
                 raise ValueError(
-                    f"threshold={self.threshold!r} holds out no runs; leave calibration out"
+                    f"threshold={threshold.keyword!r} holds out no runs; leave calibration out"
                 )
             return np.empty(0, dtype=np.int64)
         share = self.calibration_fraction
@@ -389,26 +367,28 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             return held_out_rows(observed, len(y), None, share, seed, stratify=y[observed])
         # whole groups of which one succeeded; without groups every run is one
         winners = pd.unique(groups[observed[y[observed] == 1]])
-        n_held_out = threshold.n_held_out(int(share * len(winners)), len(winners))
+        n_held_out = threshold.n_held_out(
+            int(share * len(winners)), len(winners), float(self.alphas_.min())
+        )
         drawn = random.permutation(winners)[:n_held_out]
         return observed[np.isin(groups[observed], drawn)]
 
     # ------------------------------------------------------------------ using
 
     def _statistic(self, X: TrajectoryArray) -> FloatArray:
-        return self.test_.statistic(X, self.test_.ratio.log_m(X))
+        return self.test_.statistic(X, self.test_.log_m(X))
 
     def _limits(self, X: TrajectoryArray, alpha: float) -> FloatArray:
-        return self.test_.threshold(alpha).limits(X.ids)
+        return self.test_.threshold.limits(X.ids, alpha)
 
     def _shown_threshold(self, alpha: float) -> float:
-        return float(np.exp(self.test_.threshold(alpha).log_threshold))
+        return float(np.exp(self.test_.threshold.log_threshold(alpha)))
 
 
-def _warn_if_alike(ratio: DensityRatio, X: TrajectoryArray) -> None:
-    if len(X) < 2 or np.ptp(ratio.log_m(X)) >= TIE:
+def _warn_if_alike(test: FittedTest, X: TrajectoryArray) -> None:
+    if len(X) < 2 or np.ptp(test.log_m(X)) >= TIE:
         return
-    least = int(getattr(final_forecaster(ratio.forecaster), "min_class_count", 1))
+    least = int(getattr(final_forecaster(test.forecaster), "min_class_count", 1))
     warnings.warn(
         f"The forecasts of all {len(X)} runs are the same at every step, so the process cannot "
         f"distinguish runs. Give scores that vary, or more runs: a step needs {least} runs of "

@@ -12,6 +12,7 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 from sklearn.base import clone
+from sklearn.metrics import auc
 from sklearn.utils import check_random_state
 
 from trajscore.calibration.forecaster import fit_arguments
@@ -154,16 +155,14 @@ def _report_of_split(
     is_training = np.isin(units, order[: int(known_share * len(order))])
     train = sample.take(is_training)
     test = sample.take(~is_training)
-    fit_params = {}
-    if train.groups is not None:
-        fit_params = fit_arguments(rule, {"groups": train.groups})
+    fit_params = fit_arguments(rule, {"groups": train.groups})
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="|".join(_SHOWN))
         fitted = clone(rule).fit(train.X, train.y, **fit_params)
         table = fitted.report(test.X, test.y, cost=test.traces.get(_COST))
-    columns = [name for name in (*RATES, "n_success", "n_failure") if name in table]
     too_few = np.isinf(table["threshold"]).astype(float)
-    return table[columns].assign(n_known=len(train), too_few=too_few)
+    table = table.filter(items=[*RATES, "n_success", "n_failure"])
+    return table.assign(n_known=len(train), too_few=too_few)
 
 
 def _means(tables: pd.DataFrame) -> pd.DataFrame:
@@ -208,12 +207,11 @@ class TokenSavings:
         the two attains. 0.5 is what a random share of runs flagged at their first step comes to;
         NaN if no run costs anything after its first step.
         """
-        cost = self.curve["cost_share"].to_numpy()
-        shares = self.curve["accuracy_share"].to_numpy()
-        span = cost[0] - cost[-1]
+        cost = self.curve["cost_share"]
+        span = np.ptp(cost)
         if not span > 0:
             return float("nan")
-        return float((cost[:-1] - cost[1:]) @ (shares[:-1] + shares[1:]) / 2 / span)
+        return float(auc(cost, self.curve["accuracy_share"]) / span)
 
     def point(self, accuracy_share: float = 0.9) -> pd.Series:
         """Return the cheapest row of `curve` that keeps a share of the accuracy without flags."""
@@ -357,6 +355,4 @@ def _at_alpha(process: StoppingRule, account: _Account) -> pd.DataFrame:
         np.array([y[steps == 0].sum() for steps in stops]),
     )
     rates = [rate_with_interval("false_alarm_rate", steps[y == 1] > 0) for steps in stops]
-    table = table.join(pd.DataFrame(rates))
-    table.index = pd.Index(process.alphas_, name="alpha")
-    return table
+    return table.join(pd.DataFrame(rates)).set_axis(process.thresholds_.index)

@@ -282,7 +282,7 @@ class FleetMonitor(BaseEstimator):
                 stacklevel=2,
             )
         self.n_runs_ += len(traces)
-        return self._status(alarm=len(self.changes_) > n_alarms)
+        return self._status(n_alarms)
 
     def add_outcomes(self, ids: ArrayLike, y: ArrayLike) -> FleetStatus:
         """Take outcomes of runs that were given without one.
@@ -327,7 +327,7 @@ class FleetMonitor(BaseEstimator):
                 self._look(self.n_runs_)  # so that outcomes of all runs until now are late
             else:
                 self._settle()
-        return self._status(alarm=len(self.changes_) > n_alarms)
+        return self._status(n_alarms)
 
     @property
     def e_values_(self) -> pd.DataFrame:
@@ -542,8 +542,9 @@ class FleetMonitor(BaseEstimator):
         training, ranked = ([after[row] for row in rows] for rows in parts)
         self._begin(after[-1].number, training, ranked, training)
 
-    def _status(self, *, alarm: bool) -> FleetStatus:
+    def _status(self, n_alarms: int) -> FleetStatus:
+        """Return what is known now; there were `n_alarms` before the update."""
         cause = ""
         if self.changes_:
             cause = self.changes_[-1].cause
-        return FleetStatus(alarm, cause)
+        return FleetStatus(len(self.changes_) > n_alarms, cause)

@@ -10,9 +10,10 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
-from scipy.stats import rankdata
+from scipy.stats import kruskal, rankdata
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
+from sklearn.preprocessing import scale
 
 from trajscore.calibration.forecaster import Forecaster
 from trajscore.core.array import TrajectoryArray
@@ -218,7 +219,7 @@ def name_cause(before: Runs, after: Runs, predictor: int) -> str:
     old, new = (_columns(runs, predictor) for runs in (before, after))
     length, f, y = old
     new_length, g, z = new
-    has_none = [np.array([not run.has_forecast for run in runs]) for runs in (before, after)]
+    has_none = [[float(not run.has_forecast) for run in runs] for runs in (before, after)]
     if _moved(*has_none) / 2 > _MISFIT:
         return _WITHOUT_FORECAST
     if min(sum(outcome == k) for outcome in (y, z) for k in (0, 1)) < MIN_RUNS_TO_NAME_CAUSE:
@@ -257,45 +258,32 @@ def _columns(runs: Runs, predictor: int) -> FloatArray:
     return np.array(rows, dtype=float).reshape(-1, 3).T
 
 
-def _moved(before: FloatArray, after: FloatArray) -> float:
-    """Return the squared standardized difference of ranks, ties included."""
-    n, m = len(before), len(after)
-    ranks = rankdata(np.concatenate([before, after]))
-    variance = n * m / (n + m - 1) * ranks.var()
-    difference = ranks[n:].sum() - m * (n + m + 1) / 2
-    return _squared(difference, variance)
+def _moved(before: ArrayLike, after: ArrayLike) -> float:
+    """Return the squared standardized difference of ranks, ties included; 0 if nothing varies."""
+    if not np.ptp(np.concatenate([before, after])):
+        return 0.0
+    return float(kruskal(before, after).statistic)
 
 
 def _recalibrated(old: FloatArray, new: FloatArray) -> float:
     """Return twice the log likelihood that a new level and slope of the forecasts add."""
     is_new = np.repeat([0.0, 1.0], [old.shape[1], new.shape[1]])
     length, forecast, y = np.concatenate([old, new], axis=1)
-    logits = _standardized(logit(np.clip(forecast, 0.01, 0.99)))
-    lengths = _standardized(np.log(length))
-    same = np.column_stack([logits, lengths])
+    same = scale(np.column_stack([logit(np.clip(forecast, 0.01, 0.99)), np.log(length)]))
     losses = []
-    for columns in (same, np.column_stack([same, is_new, is_new * logits])):
+    for columns in (same, np.column_stack([same, is_new, is_new * same[:, 0]])):
         fit = LogisticRegression(C=1e4, max_iter=500).fit(columns, y)
         losses.append(log_loss(y, fit.predict_proba(columns)[:, 1], normalize=False))
     return float(2 * (losses[0] - losses[1]))
-
-
-def _standardized(values: FloatArray) -> FloatArray:
-    spread = values.std()
-    return (values - values.mean()) / (spread or 1.0)
 
 
 def _reranked(f: FloatArray, y: FloatArray, g: FloatArray, z: FloatArray) -> float:
     """Return the squared standardized difference of AUROC (DeLong's variance)."""
     auroc_before, variance_before = _auroc(f, y)
     auroc_after, variance_after = _auroc(g, z)
-    return _squared(auroc_after - auroc_before, variance_before + variance_after)
-
-
-def _squared(difference: float, variance: float) -> float:
-    """Return a squared standardized difference; 0 where nothing varies."""
+    variance = variance_before + variance_after
     if variance > 0:
-        return float(difference**2 / variance)
+        return (auroc_after - auroc_before) ** 2 / variance
     return 0.0
 
 

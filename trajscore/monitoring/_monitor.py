@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import (
@@ -26,20 +25,17 @@ from trajscore.core.values import (
 from trajscore.monitoring._density_ratio import FittedTest
 from trajscore.monitoring._state_file import StateFile, packed, unpacked
 from trajscore.monitoring._stopping_rule import LARGEST_SCORE, longer_than_fitted, range_warning
-from trajscore.monitoring._thresholds import id_array
 
 _DEFAULT_RUN = "run"
 # runs that have ended whose last decision is given again where their end comes twice
 _REMEMBERED = 1000
-# a content begins with: whether the run has ended, its step, log M, the largest, and the time
-_HEAD = (False, 0, 0.0, 0.0, 0.0)
 
 
 class Decision(NamedTuple):
     """What a monitor says after a step: where `flagged`, the run should stop.
 
     `margin` is the threshold minus the largest log M so far, negative once flagged, both weighted
-    where the process has an `end_worth`.
+    where the threshold has an `end_worth`.
     """
 
     id: Hashable  # the run
@@ -118,7 +114,7 @@ class EProcessMonitor:
         self._start = time.monotonic()
         self._begin = test.begin()
         # a forecaster extrapolates in a run that is longer than any in fitting
-        self._may_warn_of_length = test.ratio.forecaster is not None
+        self._may_warn_of_length = test.forecaster is not None
         self._may_warn_of_range = True
         if state is not None:
             owner = {"alpha": self.alpha, **_fingerprint(test)}
@@ -164,7 +160,7 @@ class EProcessMonitor:
         OSError
             If the step cannot be kept in the `state`; the monitor is then as it was.
         """
-        if run is None and self.test.draws(self.alpha):
+        if run is None and self.test.threshold.draws:
             raise ValueError(
                 "a run's id decides ties and ends that are randomised; give one to each run"
             )
@@ -174,8 +170,8 @@ class EProcessMonitor:
         label = run_label(run_id)
         done = as_flag(done, "done")
         with self._lock:
-            before = self._whole(self._runs.get(run_id))
-            latest = before or self._whole(self._ended.get(run_id))
+            before = self._runs.get(run_id)
+            latest = before or self._ended.get(run_id)
             if latest is not None and self._is_repeat(latest, step, score, done):
                 return latest.last
             before = before or self._new_run(run_id)
@@ -244,7 +240,7 @@ class EProcessMonitor:
         run_id = _checked_id(run)
         with self._lock:
             open_run = self._open_run(run_id)
-            after = self._after(open_run.before or open_run, open_run.scores, done=True)
+            after = self._after(open_run.before, open_run.scores, done=True)
             self._take(after, done=True)
             return after.last
 
@@ -314,11 +310,11 @@ class EProcessMonitor:
         ended = []
         latest = 0.0
         for run_id, content in contents.items():
-            is_ended, step, log_m, largest, at = unpacked(_HEAD, content)
             new = self._new_run(run_id)
-            last = self._decision(new, step, log_m, largest)
-            run = new._replace(last=last, largest=largest, time=at, content=content)
-            latest = max(latest, at)
+            is_ended, step, log_m, *rest = unpacked((False, 0, 0.0, *new[1:]), content)
+            run = _Run(new.last, *rest)
+            run = run._replace(last=self._decision(run, step, log_m, run.largest))
+            latest = max(latest, run.time)
             if is_ended:
                 ended.append(run)
             else:
@@ -327,18 +323,12 @@ class EProcessMonitor:
         self._ended = {run.last.id: run for run in ended}
         self._start -= latest
 
-    def _whole(self, run: _Run | None) -> _Run | None:
-        """Return a run with all that a file has of it."""
-        if run is None or not run.content:
-            return run
-        like = (_HEAD, np.empty(0), self._begin, 0.0, self._begin)
-        _, scores, progress, largest, earlier = unpacked(like, run.content)
-        last = run.last._replace(step=run.last.step - 1)
-        before = run._replace(last=last, largest=largest, progress=earlier, content=b"")
-        return run._replace(scores=scores, progress=progress, before=before, content=b"")
-
     def __len__(self) -> int:
         return len(self._runs)
+
+    def __contains__(self, run: Hashable) -> bool:
+        """Whether a run of that id is open."""
+        return _checked_id(run) in self._runs
 
     def __iter__(self) -> Iterator[Decision]:
         """Go through the last decisions of all open runs."""
@@ -353,9 +343,9 @@ class EProcessMonitor:
         )
 
     def _new_run(self, run_id: Hashable) -> _Run:
-        limit = self.test.threshold(self.alpha).limits(id_array(run_id)).item()
+        limit = self.test.threshold.limits([run_id], self.alpha).item()
         last = Decision(run_id, 0, 0.0, limit, False, np.inf)
-        return _Run(last, -np.inf, self._begin, np.empty(0), None, 0.0)
+        return _Run(last, -np.inf, self._begin, np.empty(0), 0.0, -np.inf, self._begin)
 
     def _after(self, run: _Run, scores: FloatArray, *, done: bool = False) -> _Run:
         """Return a run after checked scores; where a forecast fails, nothing has changed."""
@@ -366,17 +356,15 @@ class EProcessMonitor:
             )
         largest = max(run.largest, statistic)
         last = self._decision(run, step, log_m, largest)
-        # of what was before, the last step alone can be decided again, by `finish`
-        before = run._replace(before=None)
         now = time.monotonic() - self._start
-        return _Run(last, largest, progress, scores, before, now)
+        return _Run(last, largest, progress, scores, now, run.largest, run.progress)
 
     def _decision(self, run: _Run, step: int, log_m: float, largest: float) -> Decision:
         margin = run.last.log_threshold - largest
         return run.last._replace(step=step, log_e_value=log_m, flagged=margin < 0, margin=margin)
 
     def _open_run(self, run_id: Hashable) -> _Run:
-        run = self._whole(self._runs.get(run_id))
+        run = self._runs.get(run_id)
         if run is None:
             raise KeyError(
                 f"run {run_label(run_id)} is not open: it has no score yet, or has ended"
@@ -403,9 +391,15 @@ class _Run(NamedTuple):
     largest: float
     progress: Any  # state of the forecaster
     scores: FloatArray  # of the last step
-    before: _Run | None  # as it was before that step
     time: float  # of that step, in seconds for which monitors have had the state
-    content: bytes = b""  # as it is in a file, before it is needed
+    largest_before: float  # that step
+    progress_before: Any
+
+    @property
+    def before(self) -> _Run:
+        """The run without its last step, which `finish` decides on again."""
+        last = self.last._replace(step=self.last.step - 1)
+        return self._replace(last=last, largest=self.largest_before, progress=self.progress_before)
 
 
 def _checked_id(run: Hashable | None) -> Hashable:
@@ -436,21 +430,17 @@ def _fingerprint(test: FittedTest) -> dict[str, Any]:
         statistics.append(f"{log_m:.4f} {statistic:.4f}")
     return {
         "channels": list(test.channels or ()) or test.n_channels,
-        "seed": test.seed,  # depends on the scores and outcomes of the fit
-        "log_odds": f"{test.ratio.log_odds:.6g}",
-        "thresholds": [
-            [type(threshold).__name__, threshold.seed, f"{threshold.log_threshold:.6g}"]
-            for threshold in test.thresholds
-        ],
+        "seed": test.threshold.seed,  # depends on the scores and outcomes of the fit
+        "log_odds": f"{test.log_odds:.6g}",
+        "threshold": repr(test.threshold),
+        "log_thresholds": [f"{test.threshold.log_threshold(a):.6g}" for a in test.alphas],
         "statistics": statistics,
     }
 
 
 def _content(run: _Run, ended: bool) -> bytes:
     """Return what a state file has of a run; the rest follows from the process."""
-    before = run.before or run
-    head = (ended, run.last.step, run.last.log_e_value, run.largest, run.time)
-    return packed((head, run.scores, run.progress, before.largest, before.progress))
+    return packed((ended, run.last.step, run.last.log_e_value, *run[1:]))
 
 
 # --------------------------------------------------------------------------- scores
@@ -477,13 +467,12 @@ def _checked_scores(test: FittedTest, score: Any, run_id: Hashable, step: int) -
             if values.ndim > 1:
                 got = f"an array of shape {values.shape}"
             raise ValueError(f"expected {wanted}, got {got}")
-        values = values.astype(np.float64)
         if not (np.abs(values) <= LARGEST_SCORE).all():
             raise ValueError(
                 f"the score {run_label(score)} is not a finite number up to {LARGEST_SCORE:g}; "
                 f"send one, or finish the run"
             )
-        if test.ratio.forecaster is not None:
+        if test.forecaster is not None:
             return values
         if outside_unit(values[0]):
             raise ValueError(
@@ -506,16 +495,9 @@ def _in_channel_order(test: FittedTest, score: Any) -> Any:
     return [score[name] for name in channels]
 
 
-def _numbers(score: Any) -> NDArray[Any]:
+def _numbers(score: Any) -> FloatArray:
     """Return real numbers as an array; text, truth values and dates are not."""
-    parts = [score]
-    if isinstance(score, (list, tuple)):
-        parts.extend(score)
-    is_bool = any(isinstance(part, (bool, np.bool_)) for part in parts)
-    try:
-        values = np.asarray(score)
-    except ValueError:  # lists of different lengths
-        values = np.array(None)
-    if is_bool or (values.size and values.dtype.kind not in "iuf"):
+    values = np.array(score, dtype=object)
+    if any(isinstance(part, bool) or not is_number(part) for part in values.ravel().tolist()):
         raise ValueError(f"the score {run_label(score)} is not a number; send one, such as 0.7")
-    return values
+    return values.astype(np.float64)

@@ -20,13 +20,16 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_fraction, number_of
 from trajscore.core.within_runs import run_maxima
 from trajscore.monitoring._stopping_rule import StoppingRule, check_alphas, unfitted_forecaster
-from trajscore.monitoring._thresholds import most_flagged, pac_needs
+from trajscore.monitoring.thresholds import most_flagged, pac_needs
 
 
 class OneLimit(StoppingRule):
     """A rule that flags a run where a score, minus its statistic, falls below one threshold."""
 
     _thresholds: FloatArray  # one a level, set by fit; -inf flags no run
+
+    def __init__(self, alpha: float | ArrayLike = 0.05) -> None:
+        self.alpha = alpha
 
     def _limits(self, X: TrajectoryArray, alpha: float) -> FloatArray:
         return np.full(len(X), -self._shown_threshold(alpha))
@@ -61,9 +64,6 @@ class RawVerifier(OneLimit):
     >>> RawVerifier(alpha=0.5).fit([[0.9, 0.8], [0.6, 0.3]]).stopping_steps([[0.7, 0.4]])
     array([2])
     """
-
-    def __init__(self, alpha: float | ArrayLike = 0.05) -> None:
-        self.alpha = alpha
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
         """Check the input; there is nothing to learn.
@@ -130,9 +130,6 @@ class CalibratedVerifier(OneLimit):
 
     _needs_outcomes = True
 
-    def __init__(self, alpha: float | ArrayLike = 0.05) -> None:
-        self.alpha = alpha
-
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Calibrate the scores.
 
@@ -154,11 +151,9 @@ class CalibratedVerifier(OneLimit):
             If no outcome was observed, or one is a grade.
         """
         traces, labels, observed = self._check_training(X, y, single_channel=True)
-        scores = traces[observed].cells
         outcomes = np.repeat(labels[observed], traces.lengths[observed])
-        order = np.lexsort((outcomes, scores))  # the order of rows must not matter
         self.isotonic_ = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")
-        self.isotonic_.fit(scores[order], outcomes[order])
+        self.isotonic_.fit(traces[observed].cells, outcomes)
         self._thresholds = self.alphas_
         return self
 
@@ -301,15 +296,14 @@ class LearnThenTestStop(OneLimit):
 
     def _most_allowed(self, alpha: float) -> int:
         """Most held-out successes that a threshold that passes may flag; -1 if none passes."""
-        allowed = most_flagged(self.n_calibration_successes_, alpha, self.delta)
+        bounds = [(self.n_calibration_successes_, "success", alpha)]
         if self.lost_accuracy is not None:
-            all_runs = most_flagged(self.n_calibration_, self.lost_accuracy, self.delta)
-            allowed = min(allowed, all_runs)
+            bounds.append((self.n_calibration_, "run", self.lost_accuracy))
+        allowed = min(most_flagged(n, rate, self.delta) for n, _, rate in bounds)
         if allowed < 0:
-            needed = number_of(pac_needs(alpha, self.delta), "success")
-            if self.lost_accuracy is not None:
-                n_runs = pac_needs(self.lost_accuracy, self.delta)
-                needed = f"{needed} and {number_of(n_runs, 'run')}"
+            needed = " and ".join(
+                number_of(pac_needs(rate, self.delta), noun) for _, noun, rate in bounds
+            )
             warnings.warn(
                 f"too few held-out runs ({self.n_calibration_}, of which "
                 f"{self.n_calibration_successes_} succeeded) at alpha = {alpha:g}: no run will be "

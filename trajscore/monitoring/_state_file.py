@@ -12,11 +12,9 @@ import sqlite3
 import warnings
 import weakref
 import zlib
-from array import array
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
-from itertools import islice
-from math import prod
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +23,11 @@ import numpy as np
 from trajscore.core.storage import replacing
 from trajscore.core.values import check_choice, check_file
 
-_VERSION = 3
-# Slot 0 has the owner; each other slot has a run, in the order in which runs were opened.
-_TABLE = "runs (slot INTEGER PRIMARY KEY, id BLOB, content BLOB, checksum INTEGER)"
+_VERSION = 4
+# The first row has the owner; each other one a run, in the order in which runs were opened.
+_TABLE = "runs (id BLOB PRIMARY KEY, content BLOB, checksum INTEGER)"
+_PUT = """INSERT INTO runs VALUES (?, ?, ?) ON CONFLICT (id)
+    DO UPDATE SET content = excluded.content, checksum = excluded.checksum"""
 # OFF leaves what was written to the operating system, which outlives the process
 _SYNCHRONOUS = {"normal": "OFF", "full": "FULL"}
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)  # the latter of messages on a damaged schema
@@ -55,13 +55,11 @@ class StateFile:
         self._durability = durability
         self._owner = json.dumps({"version": _VERSION, **owner}).encode()
         self._pid = os.getpid()
-        self._slots: dict[Hashable, int] = {}
-        self._last_slot = 0
         check_file(self.path)
         if not self.path.exists():
             with self._new_file() as db, db:
                 db.execute(f"CREATE TABLE {_TABLE}")
-                self._put(db, 0, b"", self._owner)
+                self._put(db, b"", self._owner)
         if not self.path.stat().st_size:  # which SQLite would take for a new file
             raise ValueError(f"{self.path} {_OF_OTHERS}")
         self._open()
@@ -76,19 +74,14 @@ class StateFile:
     def write(self, changes: Mapping[Hashable, bytes | None]) -> None:
         """Set the contents of runs, or remove runs (None): all of them or, if it fails, none."""
         self._check()
-        slots = dict(self._slots)
-        last = self._last_slot
         with _in_words(self.path), self._db:
             self._db.execute("BEGIN")
             for run_id, content in changes.items():
-                if content is not None:
-                    if run_id not in slots:
-                        slots[run_id] = last = last + 1
-                    self._put(self._db, slots[run_id], json.dumps(run_id).encode(), content)
-                elif run_id in slots:
-                    self._db.execute("DELETE FROM runs WHERE slot = ?", (slots.pop(run_id),))
-        self._slots = slots
-        self._last_slot = last
+                key = json.dumps(run_id).encode()
+                if content is None:
+                    self._db.execute("DELETE FROM runs WHERE id = ?", (key,))
+                else:
+                    self._put(self._db, key, content)
         self._writes = self._count_writes()
 
     def close(self) -> None:
@@ -117,26 +110,26 @@ class StateFile:
     def _begin_to_write(self) -> None:
         self._db.execute("PRAGMA journal_mode = PERSIST")
         self._db.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[self._durability]}")
-        self._put(self._db, 0, b"", self._owner)  # counted by SQLite, so that others notice it
+        self._put(self._db, b"", self._owner)  # counted by SQLite, so that others notice it
         self._writes = self._count_writes()
 
     def _read(self) -> dict[Hashable, bytes]:
         """Contents of all runs."""
         try:
-            rows = self._db.execute("SELECT * FROM runs ORDER BY slot").fetchall()
-            is_whole = self._db.execute("PRAGMA quick_check(1)").fetchall() == [(b"ok",)]
+            rows = self._db.execute(
+                "SELECT id, content, checksum FROM runs ORDER BY rowid"
+            ).fetchall()
+            is_whole = self._db.execute("PRAGMA integrity_check(1)").fetchall() == [(b"ok",)]
         except _ERRORS as error:
             raise ValueError(f"{self.path} {_OF_OTHERS}") from error
         if not is_whole or not all(map(_is_sound, rows)):
             raise ValueError(f"{self.path} {_DAMAGED}")
-        if not rows or rows[0][2] != self._owner:
+        if not rows or rows[0][1] != self._owner:
             raise ValueError(
                 f"{self.path} was written with another fitted process, alpha or version of "
                 f"trajscore; use that one, or name another file"
             )
-        self._slots = {json.loads(key): slot for slot, key, *_ in rows[1:]}
-        self._last_slot = rows[-1][0]
-        return {json.loads(key): content for _, key, content, _ in rows[1:]}
+        return {json.loads(key): content for key, content, _ in rows[1:]}
 
     # ------------------------------------------------------------------ the file
 
@@ -151,9 +144,8 @@ class StateFile:
             yield db
 
     @staticmethod
-    def _put(db: sqlite3.Connection, slot: int, key: bytes, content: bytes) -> None:
-        row = (slot, key, content, _checksum(slot, key, content))
-        db.execute("REPLACE INTO runs VALUES (?, ?, ?, ?)", row)
+    def _put(db: sqlite3.Connection, key: bytes, content: bytes) -> None:
+        db.execute(_PUT, (key, content, _checksum(key, content)))
 
     def _check(self) -> None:
         """Refuse to write where the file is no longer this monitor's; write it anew if deleted."""
@@ -205,12 +197,14 @@ def _close(db: sqlite3.Connection, file: int, pid: int) -> None:
         db.close()
 
 
-def _checksum(slot: int, key: bytes, content: bytes) -> int:
-    return zlib.crc32(b"%d %d " % (slot, len(key)) + key + content)
+def _checksum(key: bytes, content: bytes) -> int:
+    return zlib.crc32(b"%d " % len(key) + key + content)
 
 
 def _is_sound(row: tuple[Any, ...]) -> bool:
-    return isinstance(row[1], bytes) and isinstance(row[2], bytes) and _checksum(*row[:3]) == row[3]
+    key, content, checksum = row
+    is_bytes = isinstance(key, bytes) and isinstance(content, bytes)
+    return is_bytes and _checksum(key, content) == checksum
 
 
 @contextmanager
@@ -229,39 +223,24 @@ def _in_words(path: Path, at_start: bool = False) -> Iterator[None]:
         raise OSError(f"{path}: {error}; {_REMEDIES.get(kind, 'check the disk')}") from error
 
 
-# --------------------------------------------------------------------------- numbers
+# --------------------------------------------------------------------------- contents
 
 
 def packed(value: Any) -> bytes:
-    """Return nested tuples of numbers and arrays as bytes."""
-    numbers = array("d")
-    _append(value, numbers)
-    return numbers.tobytes()
+    """Return nested tuples of numbers and arrays as JSON, which has every digit."""
+    return json.dumps(value, default=methodcaller("tolist")).encode()
 
 
 def unpacked(like: Any, content: bytes) -> Any:
-    """Return what was packed, or what it begins with, in the types of `like`."""
-    numbers = array("d")
-    numbers.frombytes(content)
-    return _filled(like, iter(numbers))
+    """Return what was packed, in the types of `like`; an empty array there if one was empty."""
+    return _in_types(like, json.loads(content))
 
 
-def _append(value: Any, numbers: array[float]) -> None:
-    if isinstance(value, tuple):
-        for part in value:
-            _append(part, numbers)
-    elif isinstance(value, np.ndarray):
-        numbers.extend(value.shape)
-        numbers.extend(value.ravel().tolist())
-    elif value is not None:
-        numbers.append(value)
-
-
-def _filled(like: Any, numbers: Iterator[float]) -> Any:
+def _in_types(like: Any, value: Any) -> Any:
     if isinstance(like, tuple):
-        parts = [_filled(part, numbers) for part in like]
+        parts = list(map(_in_types, like, value))
         return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
     if isinstance(like, np.ndarray):
-        shape = [int(next(numbers)) for _ in like.shape]
-        return np.array(list(islice(numbers, prod(shape))), like.dtype).reshape(shape)
-    return None if like is None else type(like)(next(numbers))
+        array = np.array(value, like.dtype)
+        return array if array.size else like
+    return None if like is None else type(like)(value)

@@ -40,8 +40,8 @@ from trajscore.plotting._display import (
 class EProcessDisplay(DisplayMixin):
     """Log M of succeeding and failing runs over steps: a sample, medians, and the threshold.
 
-    Where a flag at the end is worth less (``end_worth``), M is not what is compared with the
-    threshold, and none is drawn.
+    Where a flag at the end is worth less (``Conformal(end_worth=)``), M is not what is compared
+    with the threshold, and none is drawn.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class EProcessDisplay(DisplayMixin):
         log_m = log_m[observed]
         outcome = outcome[observed]
         shown = _drawn_rows(log_m, outcome, n_runs, random_state)
-        is_weighted = process.end_worth is not None
+        is_weighted = process.test_.threshold.end_worth is not None
         threshold = np.nan if is_weighted else process._shown_threshold(level)
         return cls(log_m, outcome, threshold, level, shown).plot(**kwargs)
 

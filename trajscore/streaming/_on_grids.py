@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from copy import deepcopy
+from math import prod
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -10,10 +12,10 @@ import pandas as pd
 from trajscore.calibration.cross_fit import CrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.ranking import GRADIENTS, harmonic
-from trajscore.core.run_sums import AGGREGATORS, PART_STARTS, collapse, step_parts
+from trajscore.core.run_sums import AGGREGATORS, PART_STARTS, step_parts
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import binned_error
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference.influence import bounds as interval_bounds
@@ -25,7 +27,31 @@ from trajscore.streaming.accumulator import Accumulator, Grid, LabelledRuns
 _N_RANK_CELLS = 1 << 16  # with 16,384, the AUPRC of calibrated forecasts was off by 2e-4
 
 
-class RankingAccumulator(Accumulator):
+class _GridAccumulator(Accumulator):
+    """Weights of successes and of failures, and either times the values, by cell of the grid."""
+
+    sums: FloatArray  # these four, with the cells as the last axis
+
+    def _count(
+        self, keys: IntArray, weight: FloatArray | float, label: FloatArray, values: FloatArray
+    ) -> None:
+        """Add values with weights and outcomes at places of one of the four."""
+        success = weight * label
+        failure = weight * (1 - label)
+        shape = self.sums.shape[1:]
+        for place, part in enumerate((success, failure, success * values, failure * values)):
+            self.sums[place] += np.bincount(keys, part, prod(shape)).reshape(shape)
+
+    def constant(self, forecast: float) -> Self:
+        constant = deepcopy(self)
+        constant.sums = np.zeros_like(self.sums)
+        (cell,) = self.grid.cells(np.array([forecast]))
+        weight = self.sums[:2].sum(axis=-1)
+        constant.sums[..., cell] = [*weight, *(weight * forecast)]
+        return constant
+
+
+class RankingAccumulator(_GridAccumulator):
     """AUROC, AUPRC, AURC and T-ECE of collapsed traces, in one pass, with the error of the grid.
 
     Parameters
@@ -75,25 +101,15 @@ class RankingAccumulator(Accumulator):
         self.phi = phi
         self.weights = as_step_weights(weights, horizon)
         self.grid = Grid.between(bounds, _N_RANK_CELLS)
-        self.sums: FloatArray = np.zeros((3, _N_RANK_CELLS))  # failures, successes, confidence
+        self.sums = np.zeros((4, _N_RANK_CELLS))
 
-    def _add(self, runs: LabelledRuns, values: FloatArray) -> None:
-        confidence = collapse(runs.X.with_cells(values), self.phi, self.weights)
-        self._add_collapsed(runs.label, confidence)
+    def add(self, runs: LabelledRuns, values: FloatArray) -> None:
+        """Add trusted runs with one value a step."""
+        self.add_collapsed(runs.label, runs.collapse(values, self.phi))
 
-    def _add_collapsed(self, label: FloatArray, confidence: FloatArray) -> None:
+    def add_collapsed(self, label: FloatArray, confidence: FloatArray) -> None:
         """Add trusted runs with one confidence each."""
-        cells = self.grid.cells(confidence)
-        for place, values in enumerate((1 - label, label, confidence)):
-            self.sums[place] += np.bincount(cells, values, _N_RANK_CELLS)
-
-    def _constant(self, forecast: float) -> RankingAccumulator:
-        """Return the sums of the same runs with one number as the forecast of every step."""
-        constant = RankingAccumulator(self.phi, self.weights)
-        (cell,) = constant.grid.cells(np.array([forecast]))
-        n_runs = self.sums[:2].sum(axis=1)
-        constant.sums[:, cell] = [*n_runs, n_runs.sum() * forecast]
-        return constant
+        self._count(self.grid.cells(confidence), 1.0, label, confidence)
 
     def compute(self, confidence_level: float = 0.95) -> pd.DataFrame:
         """Return the statistics so far.
@@ -116,7 +132,7 @@ class RankingAccumulator(Accumulator):
         """
         if not self.sums[:2].any():
             raise ValueError("There are no runs yet; add some with update")
-        failures, successes, confidence = self.sums[:, self.sums[:2].sum(axis=0) > 0]
+        successes, failures, *moments = self.sums[:, self.sums[:2].sum(axis=0) > 0]
         total = failures + successes
         rows = {}
         for name, metric in DIAGNOSTICS.items():
@@ -132,7 +148,7 @@ class RankingAccumulator(Accumulator):
             half_width = t_quantile(int(total.sum()) - 1, confidence_level) * np.sqrt(squares)
             rows[name] = value, float(half_width), min(cases), max(cases)
         if self.grid.is_probability:
-            error = binned_error(total, successes - confidence, 10)
+            error = binned_error(total, successes - np.add(*moments), 10)
             rows["T-ECE"] = error, np.nan, np.nan, np.nan
         value, half_width, least, most = np.array(list(rows.values())).T
         low, high = interval_bounds(value, half_width, np.full(len(rows), True))
@@ -163,7 +179,7 @@ def _least_auprc(failures: FloatArray, successes: FloatArray) -> float:
 _N_CELLS = 1 << 14
 
 
-class CalibrationAccumulator(Accumulator):
+class CalibrationAccumulator(_GridAccumulator):
     """Calibration errors, the parts of a score, and fitted calibrators, in one pass.
 
     Steps are counted, with the weights of the score, in 16,384 cells of log-odds that are 0.0017
@@ -218,29 +234,14 @@ class CalibrationAccumulator(Accumulator):
         self.grid = Grid.between(bounds, _N_CELLS)
         self.n_runs = 0
         self.divisor = 0.0
-        # weight of successes, of failures, and of either times the value; by part and cell
-        self.sums: FloatArray = np.zeros((4, 3, _N_CELLS))
+        self.sums = np.zeros((4, 3, _N_CELLS))  # by part of the steps and cell
 
-    def _add(self, runs: LabelledRuns, values: FloatArray) -> None:
+    def add(self, runs: LabelledRuns, values: FloatArray) -> None:
         """Add trusted runs with one value a step."""
         self.n_runs += len(runs.label)
         self.divisor += float(runs.of_runs.divisor().sum())
         key = step_parts(runs.X).astype(np.int64) * _N_CELLS + self.grid.cells(values)
-        success = runs.weight * runs.step_label
-        failure = runs.weight * (1 - runs.step_label)
-        parts = (success, failure, success * values, failure * values)
-        for place, part in enumerate(parts):
-            self.sums[place] += np.bincount(key, part, 3 * _N_CELLS).reshape(3, _N_CELLS)
-
-    def _constant(self, forecast: float) -> CalibrationAccumulator:
-        """Return the sums of the same runs with one number as the forecast of every step."""
-        constant = CalibrationAccumulator(self.weights)
-        (cell,) = constant.grid.cells(np.array([forecast]))
-        weight = self.sums[:2].sum(axis=2)
-        constant.n_runs = self.n_runs
-        constant.divisor = self.divisor
-        constant.sums[:, :, cell] = [*weight, *(weight * forecast)]
-        return constant
+        self._count(key, runs.weight, runs.step_label, values)
 
     def _pooled(self) -> CalibrationSample:
         """Return outcomes at the mean value of each cell."""

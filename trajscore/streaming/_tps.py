@@ -58,7 +58,7 @@ class TPSAccumulator(Accumulator):
     """
 
     settings = ("scores", "weights")
-    added = ("moments",)
+    added = ("moments", "by_cluster")
 
     def __init__(
         self, score: Any = "log", weights: Weights = "early", horizon: Horizon = None
@@ -68,11 +68,11 @@ class TPSAccumulator(Accumulator):
         # products, summed over runs, of scores, divisor, weights of success and failure, and 1
         n_sums = len(self.scores) + 4
         self.moments: FloatArray = np.zeros((n_sums, n_sums))
-        self.by_cluster: FloatArray | None = None
+        self.by_cluster: FloatArray | float = 0.0  # without clusters
 
-    def _add(self, runs: LabelledRuns, forecasts: FloatArray) -> None:
+    def add(self, runs: LabelledRuns, forecasts: FloatArray) -> None:
         """Add trusted runs with one forecast a step."""
-        self._refuse_some_groups(runs.groups)
+        self._refuse_some_groups(runs.groups is not None)
         cells = (score_cells(family, forecasts, runs.step_label) for family in self.scores)
         scores = [runs.of_runs.sums(scored) for scored in cells]
         total = runs.of_runs.total
@@ -81,11 +81,11 @@ class TPSAccumulator(Accumulator):
         sums = np.column_stack([*scores, *columns])
         self.moments += sums.T @ sums
         if runs.groups is not None:
-            if self.by_cluster is None:
-                self.by_cluster = np.zeros((_BUCKETS, sums.shape[1]))
-            np.add.at(self.by_cluster, hashed(runs.groups) % _BUCKETS, sums)
+            by_cluster = np.zeros((_BUCKETS, sums.shape[1]))
+            np.add.at(by_cluster, hashed(runs.groups) % _BUCKETS, sums)
+            self.by_cluster = self.by_cluster + by_cluster
 
-    def _constant(self, forecast: float) -> Self:
+    def constant(self, forecast: float) -> Self:
         """Return the sums of the same runs with one number as the forecast of every step."""
         onto = np.eye(len(self.moments))
         for j, family in enumerate(self.scores):
@@ -93,7 +93,7 @@ class TPSAccumulator(Accumulator):
             onto[_BY_OUTCOME, j] = _constant_scores(family, forecast)
         constant = deepcopy(self)
         constant.moments = onto.T @ self.moments @ onto
-        if self.by_cluster is not None:
+        if isinstance(self.by_cluster, np.ndarray):
             constant.by_cluster = self.by_cluster @ onto
         return constant
 
@@ -108,17 +108,13 @@ class TPSAccumulator(Accumulator):
         success, failure = self.moments[_N_RUNS, _BY_OUTCOME]
         return float(success / (success + failure))
 
-    def _add_sums(self, other: Self) -> None:
-        if other.n_runs:
-            self._refuse_some_groups(other.by_cluster)
-        super()._add_sums(other)
-        if other.by_cluster is not None:
-            if self.by_cluster is None:
-                self.by_cluster = np.zeros_like(other.by_cluster)
-            self.by_cluster = self.by_cluster + other.by_cluster
+    def merge(self, other: Self) -> Self:
+        if isinstance(other, TPSAccumulator) and other.n_runs:
+            self._refuse_some_groups(np.ndim(other.by_cluster) > 0)
+        return super().merge(other)
 
-    def _refuse_some_groups(self, other_groups: Any) -> None:
-        if self.n_runs and (self.by_cluster is None) != (other_groups is None):
+    def _refuse_some_groups(self, is_grouped: bool) -> None:
+        if self.n_runs and (np.ndim(self.by_cluster) > 0) != is_grouped:
             raise ValueError("groups must be given in all updates of all accumulators, or in none")
 
     def compute(self, confidence_level: float = 0.95) -> pd.DataFrame:
@@ -165,7 +161,7 @@ class TPSAccumulator(Accumulator):
     def _error(self, directions: FloatArray, level: float) -> tuple[FloatArray, float]:
         """Return standard errors, and the quantile of t for the number of runs or clusters."""
         n = self.n_runs
-        if self.by_cluster is None:
+        if not isinstance(self.by_cluster, np.ndarray):
             squares = np.einsum("ij,ik,kj->j", directions, self.moments, directions)
             error = np.sqrt(np.maximum(squares, 0) / (n * (n - 1)))
             return error, t_quantile(n - 1, level)

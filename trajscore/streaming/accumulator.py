@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_labels
+from trajscore.core.run_sums import collapse, weighted_mean
 from trajscore.core.sample import check_sample
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray, IntArray
@@ -51,6 +52,13 @@ class LabelledRuns:
     def step_label(self) -> FloatArray:
         """Outcome of the run of each step."""
         return np.repeat(self.label, self.X.lengths)
+
+    def collapse(self, values: FloatArray, phi: str) -> FloatArray:
+        """Return one number for each run, of values one a step."""
+        X = self.X.with_cells(values)
+        if phi == "weighted":  # by what is at hand
+            return weighted_mean(X, self.weight)
+        return collapse(X, phi)
 
 
 _END = float(np.log((1 - CLIP) / CLIP))
@@ -94,13 +102,12 @@ class Accumulator(ABC):
     added: ClassVar[tuple[str, ...]] = ("sums",)  # attributes that are sums over runs
 
     @abstractmethod
-    def _add(self, runs: LabelledRuns, values: FloatArray) -> None:
+    def add(self, runs: LabelledRuns, values: FloatArray) -> None:
         """Add trusted runs, at least one, with one value a step."""
 
-    def _add_sums(self, other: Self) -> None:
-        """Add the sums of another accumulator of the same settings."""
-        for name in self.added:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+    @abstractmethod
+    def constant(self, forecast: float) -> Self:
+        """Return the sums of the same runs with one number as the forecast of every step."""
 
     def update(self, y: ArrayLike, X: Any, groups: ArrayLike | None = None) -> Self:
         """Add some runs.
@@ -132,7 +139,7 @@ class Accumulator(ABC):
             if groups is not None:
                 groups = check_labels(groups, len(sample))
             labels = np.asarray(sample.y, dtype=np.float64)
-            self._add(LabelledRuns(labels, sample.X, self.weights, groups), sample.X.cells)
+            self.add(LabelledRuns(labels, sample.X, self.weights, groups), sample.X.cells)
         return self
 
     def merge(self, other: Self) -> Self:
@@ -162,5 +169,6 @@ class Accumulator(ABC):
                 f"The two {kind}s differ in {' and '.join(different)}; merge only accumulators "
                 f"with the same parameters"
             )
-        self._add_sums(other)
+        for name in self.added:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         return self

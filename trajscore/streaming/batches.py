@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass
@@ -112,10 +112,7 @@ class RunBatches:
 
     def reduce(self, accumulator: Reduced) -> Reduced:
         """Return a copy of the accumulator after all batches."""
-        total: Any = deepcopy(accumulator)
-        for batch in self:
-            update(total, batch)
-        return total
+        return add_up(self, accumulator)
 
     def _read(self) -> Iterator[Any]:
         """Read tables of some rows, in the order of the source."""
@@ -177,14 +174,20 @@ class RunBatches:
                 paths[k].unlink()
 
 
-def update(accumulator: Any, batch: Batch) -> None:
-    """Update an accumulator, or each of a dict, whose keys are predictors or begin with one."""
-    if not isinstance(accumulator, Mapping):
-        accumulator.update(*batch)
-        return
-    for key, part in accumulator.items():
-        name = key[0] if isinstance(key, tuple) else key
-        part.update(batch.y, batch.X[name], batch.groups)
+def add_up(batches: Iterable[Batch], accumulator: Reduced) -> Reduced:
+    """Return a copy of an accumulator after all batches, or a dict of them.
+
+    Its keys are predictors or begin with one.
+    """
+    total: Any = deepcopy(accumulator)
+    for batch in batches:
+        if not isinstance(total, Mapping):
+            total.update(*batch)
+            continue
+        for key, part in total.items():
+            name = key[0] if isinstance(key, tuple) else key
+            part.update(batch.y, batch.X[name], batch.groups)
+    return total
 
 
 def merge(accumulator: Any, other: Any) -> None:

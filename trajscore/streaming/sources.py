@@ -20,9 +20,9 @@ from trajscore.streaming.batches import (
     Batch,
     Columns,
     RunBatches,
+    add_up,
     hashed,
     merge,
-    update,
 )
 
 Reduced = TypeVar("Reduced")
@@ -64,11 +64,7 @@ class DaskBatches:
         from dask.base import compute
 
         for part in self._whole_parts:  # one at a time, as memory may not hold two
-            (table,) = compute(part)
-            if isinstance(table, (str, Path)):
-                yield from RunBatches(table, self.columns)
-            elif len(table):
-                yield self.columns.batch(table)
+            yield from _batches_of(self.columns, *compute(part))
 
     def reduce(self, accumulator: Reduced) -> Reduced:
         """Return a copy of the accumulator after all partitions, merged by tree."""
@@ -114,13 +110,16 @@ def _unpacked(packed: bytes) -> Any:
     return pickle.loads(zlib.decompress(packed))
 
 
+def _batches_of(columns: Columns, table: Any) -> Iterator[Batch]:
+    """Yield the batches of a partition, or of a file, which a task reads in several."""
+    if isinstance(table, (str, Path)):
+        yield from RunBatches(table, columns)
+    elif len(table):
+        yield columns.batch(table)
+
+
 def _add_up(accumulator: Any, columns: Columns, table: Any) -> Any:
-    if isinstance(table, (str, Path)):  # a file, which a task reads in batches as well
-        return RunBatches(table, columns).reduce(accumulator)
-    total = deepcopy(accumulator)  # tasks may run twice, and must not change their arguments
-    if len(table):
-        update(total, columns.batch(table))
-    return total
+    return add_up(_batches_of(columns, table), accumulator)
 
 
 def _merge_all(accumulators: Sequence[Any]) -> Any:
@@ -173,8 +172,7 @@ def _with_runs(sums: _PartialSums, columns: Columns, rows: pd.DataFrame) -> _Par
     hashes = hashed(batch.X.ids)
     if np.isin(hashes, sums.hashes).any():
         return None
-    total = deepcopy(sums.total)
-    update(total, batch)
+    total = add_up([batch], sums.total)
     return _PartialSums(total, np.append(sums.hashes, hashes), sums.split_rows)
 
 

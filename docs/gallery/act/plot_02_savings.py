@@ -11,14 +11,15 @@ import numpy as np
 
 from trajscore import DensityRatioEProcess
 from trajscore.datasets import make_trajectories
+from trajscore.monitoring import Conformal
 
 X, y = make_trajectories(4000, lengths=(6, 20), information=0.8, random_state=1, return_X_y=True)
 train, new = slice(0, 2000), slice(2000, None)
 levels = [0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4]
 
 _, ax = plt.subplots(layout="constrained")
-for name, end_worth in (("default", None), ("end_worth=0.3", 0.3)):
-    process = DensityRatioEProcess(alpha=levels, end_worth=end_worth).fit(X[train], y[train])
+for name, threshold in (("default", "conformal"), ("end_worth=0.3", Conformal(end_worth=0.3))):
+    process = DensityRatioEProcess(threshold=threshold, alpha=levels).fit(X[train], y[train])
     table = process.report(X[new], y[new])
     ax.plot(table["false_alarm_rate"], table["steps_saved_overall"], marker="o", label=name)
 for alpha in (0.05, 0.1, 0.2, 0.4):
