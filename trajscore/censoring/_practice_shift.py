@@ -20,9 +20,9 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.run_sums import RunSums, run_sums, weighted_mean
-from trajscore.core.sample import Sample, check_sample, refuse_own_stops
+from trajscore.core.sample import Sample, check_sample
 from trajscore.core.score_families import USUAL_SCORES, family_name, several_families
-from trajscore.core.stops import recorded_stops
+from trajscore.core.stops import recorded_stops, refuse_own_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.weights import Horizon, StepWeights, Weights, schedules_of
 from trajscore.inference import bootstrap

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from trajscore.calibration.calibrators import CALIBRATORS, calibrator_maker
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import in_unit
+from trajscore.core.checks import check_values
 from trajscore.core.errors import RowError
 from trajscore.core.run_sums import collapse, weighted_mean
 from trajscore.core.sample import Sample
@@ -131,7 +131,7 @@ class RowSums:
                 f"Batches hold probabilities; divide percentages by 100, or turn the signal into "
                 f"probabilities first"
             )
-        X = in_unit(X, probabilities=True)
+        X = check_values(X, probabilities=True)
         phi = self.options.settings.phi
         if phi == "weighted":  # by what is at hand
             confidence = weighted_mean(X, runs.weight)

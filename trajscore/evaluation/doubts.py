@@ -27,7 +27,7 @@ from trajscore.core.ties import OrdinaryRange
 from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import last_cells
 from trajscore.evaluation.options import ALIVE, AS_GIVEN, REFERENCES, Note
-from trajscore.evaluation.rows import Row, Rows, n_alive_folds
+from trajscore.evaluation.rows import Row, Rows
 from trajscore.evaluation.runs import EvaluatedRuns
 from trajscore.io.fields import USUAL
 from trajscore.tracer import StepConfidence
@@ -136,7 +136,7 @@ def _leaky(runs: EvaluatedRuns) -> list[Note]:
 
 def _learnt_in_sample(rows: Rows) -> list[Note]:
     """Warn that the alive rate was learnt from the runs that it is judged on."""
-    if n_alive_folds(rows.base.traces, rows.runs):
+    if rows.n_alive_folds:
         return []
     text = "learnt from the same runs that it is judged on; there are too few runs for two folds"
     return [Note(ALIVE, "text", {"text": text})]

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from trajscore.calibration.fixed_step import auroc_interval
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import CENSORED
-from trajscore.core.run_sums import beyond_end
 from trajscore.core.score_families import count_clipped, digits_of
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import StepWeights
@@ -63,12 +62,15 @@ class Counts:
     def of_scored(cls, y: NDArray[Any], X: TrajectoryArray, weights: StepWeights) -> Self:
         """Count the runs whose forecasts are scored."""
         observed = y != CENSORED
+        n_beyond = 0
+        if X.horizon is not None:
+            n_beyond = int((observed & (X.horizon > X.lengths)).sum())
         return cls(
             n_runs=len(y),
             n_observed=int(observed.sum()),
             n_steps=int(X.lengths.sum()),
-            n_unscored=weights.n_unscored(X.lengths),
-            n_beyond=int((beyond_end(X) & observed).sum()),
+            n_unscored=weights.of(X).n_unscored,
+            n_beyond=n_beyond,
         )
 
     @classmethod

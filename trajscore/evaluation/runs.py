@@ -12,13 +12,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.estimator import parts_of
-from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels, outcomes_vary
-from trajscore.core.sample import Sample, check_sample
+from trajscore.core.outcomes import (
+    CENSORED,
+    FAILURE,
+    SUCCESS,
+    as_labels,
+    opposite,
+    outcomes_vary,
+)
+from trajscore.core.sample import Sample
 from trajscore.core.stops import (
     COMPLETE,
     EXCLUDED,
@@ -30,7 +37,7 @@ from trajscore.core.stops import (
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, number_of
 from trajscore.core.within_runs import whole_runs
-from trajscore.evaluation.options import REFERENCES, Note
+from trajscore.evaluation.options import Note
 from trajscore.inference.influence import Units, any_units
 
 RecordedStops = tuple[NDArray[Any] | None, NDArray[Any] | None]
@@ -65,6 +72,20 @@ class Exclusion:
         """Whether the runs count in success rates, but their forecasts are not scored."""
         return self.kind in (ExclusionKind.NO_STEP, ExclusionKind.MISSING_VALUES)
 
+    def __str__(self) -> str:
+        *others, last = self.predictors or ("",)
+        if others:
+            return f"values of {', '.join(others)} and {last} are missing"
+        texts = {
+            ExclusionKind.LOST: f"lost by the harness: {self.stop_reason}",
+            ExclusionKind.STOPPED: f"no outcome; stopped by {self.stop_reason}, not by a budget",
+            ExclusionKind.NO_STOP_REASON: "no outcome and no stop reason",
+            ExclusionKind.UNOBSERVED: "the outcome was not observed",
+            ExclusionKind.NO_STEP: "ended before the first step",
+            ExclusionKind.MISSING_VALUES: f"a value of {last} is missing",
+        }
+        return texts[self.kind]
+
 
 @dataclass(frozen=True)
 class EvaluatedRuns:
@@ -91,23 +112,28 @@ class EvaluatedRuns:
         """The units that vary: runs, or clusters of them."""
         return any_units(self.groups, len(self))
 
+    @cached_property
+    def opposite_labels(self) -> FloatArray:
+        """What each run would count as, had it ended the other way."""
+        return opposite(self.labels)
+
     @property
     def ends(self) -> pd.DataFrame:
         """The outcome of each run and, where it is known, its stop reason."""
         meta = next(iter(self.traces.values())).meta
         return meta.reindex(columns=meta.columns.intersection(["stop_reason"])).assign(y=self.y)
 
-    def vary_in(self, rows: IntArray | BoolArray) -> bool:
-        """Whether observed outcomes of some of the runs differ."""
-        return outcomes_vary(self.y[rows])
-
     def complete(self) -> dict[str, BoolArray]:
         """Whether each predictor has a value at every step of each run, of which there is one."""
         return {name: whole_runs(X) for name, X in self.traces.items()}
 
+    def sample_of(self, trace: TrajectoryArray) -> Sample:
+        """Return a trace of the runs with the labels that everything is scored with."""
+        return Sample({"": trace}, self.labels, np.ones(len(self)), self.groups)
+
     def take(self, rows: IntArray) -> EvaluatedRuns:
         """Keep some of the runs, in their order, as if there were no others."""
-        if len(rows) == len(self):
+        if np.array_equal(rows, np.arange(len(self))):
             return self
         return replace(
             self,
@@ -117,14 +143,6 @@ class EvaluatedRuns:
             groups=None if self.groups is None else self.groups[rows],
             source_rows=self.source_rows[rows],
         )
-
-
-def check_predictors(X: Any, y: ArrayLike | None, groups: Any, q_z: Any) -> Sample:
-    """Check what `evaluate` is given, and name each predictor's traces."""
-    return check_sample(
-        X, y, groups=groups, q_z=q_z, several=True, reserved=REFERENCES,
-        single_channel=True, allow_missing=True, allow_empty=True,
-    )  # fmt: skip
 
 
 def censored_as(censored: Any) -> tuple[str, Any]:
@@ -164,12 +182,11 @@ def select_runs(sample: Sample, stops: RecordedStops, censored: str) -> Evaluate
         exclusions[Exclusion(ExclusionKind.NO_STOP_REASON)] = n_unstated
     labels = as_labels(np.where(counts, y, FAILURE), censored=censored, q_z=sample.q_z)
     exclusions[Exclusion(ExclusionKind.UNOBSERVED)] = int((~labels.is_counted).sum())
-    rows = sample.id_order()
-    rows = rows[(counts & labels.is_counted)[rows]]
-    chosen = sample.take(rows)
-    return EvaluatedRuns(
-        chosen.traces, y[rows], labels.value[rows], chosen.groups, rows, +exclusions, settled
+    every = EvaluatedRuns(
+        sample.traces, y, labels.value, sample.groups, np.arange(len(y)), +exclusions, settled
     )
+    rows = sample.id_order()
+    return every.take(rows[(counts & labels.is_counted)[rows]])
 
 
 def under_other_choices(
@@ -222,6 +239,13 @@ def outcome_problem(y: NDArray[Any], needs_both: bool = True) -> str:
     return ""
 
 
+def refuse_without_outcomes(runs: EvaluatedRuns, *, needs_both: bool = True) -> None:
+    """Refuse runs whose outcomes cannot be evaluated, and say which runs were left out."""
+    if problem := outcome_problem(runs.y, needs_both):
+        lost = (f"; left out: {number_of_runs(n)} ({why})" for why, n in runs.exclusions.items())
+        raise ValueError(problem + "".join(lost))
+
+
 def fill_forward(sample: Sample, missing: str, notes: list[Note]) -> Sample:
     """Let a stated value hold until the next one is, if that is wanted."""
     if missing != "ffill":
@@ -238,26 +262,31 @@ def leave_out_missing(
 ) -> EvaluatedRuns:
     """Leave out predictors with too few complete runs, then the forecasts of incomplete runs.
 
-    An error proposes to repeat values, if that `may_fill` enough runs.
+    An error proposes to repeat values, if that `may_fill` enough runs and does.
     """
     complete = runs.complete()
-    traces = {name: X for name, X in runs.traces.items() if runs.vary_in(complete[name])}
+    traces = {name: X for name, X in runs.traces.items() if outcomes_vary(runs.y[complete[name]])}
     text = "left out; it has too few complete runs of both outcomes"
     notes += (Note(name, "text", {"text": text}) for name in complete if name not in traces)
     in_common = np.logical_and.reduce([complete[name] for name in traces or complete])
-    if traces and runs.vary_in(in_common):
+    if traces and outcomes_vary(runs.y[in_common]):
         return leave_out_incomplete(replace(runs, traces=traces), complete)
-    filled = [whole_runs(X.ffill()) for X in runs.traces.values()]
+    helps = may_fill
+    if may_fill:
+        filled = {name: X.ffill() for name, X in runs.traces.items()}
+        try:
+            leave_out_missing(replace(runs, traces=filled), [], may_fill=False)
+        except ArgumentError:
+            helps = False
     if not traces:
         remedy = "give runs a value at every step"
-        if may_fill and any(runs.vary_in(rows) for rows in filled):
+        if helps:
             remedy = "{argument} repeats the value before"
         raise ArgumentError(
             f"no predictor has enough runs without missing values; each of "
             f"{', '.join(runs.traces)} needs complete runs of both outcomes; {remedy}",
             *FFILL,
         )
-    helps = may_fill and runs.vary_in(np.logical_and.reduce(filled))
     raise ArgumentError(
         f"{int(in_common.sum())} of {len(runs)} runs have a value of every predictor at every "
         f"step, and they do not include both a success and a failure; judge one predictor at a "

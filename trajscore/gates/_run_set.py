@@ -16,21 +16,21 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups, check_labels
 from trajscore.core.ids import are_default_ids, check_index
 from trajscore.core.outcomes import CENSORED, as_labels
-from trajscore.core.sample import Sample
+from trajscore.core.sample import Sample, check_predictors
 from trajscore.core.stops import EXCLUDED, recorded_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_path, number_of, one_per_run
+from trajscore.evaluation.options import REFERENCES
 from trajscore.evaluation.runs import (
     EvaluatedRuns,
     ExclusionKind,
-    check_predictors,
     outcome_problem,
+    refuse_without_outcomes,
     select_runs,
 )
 from trajscore.io.fields import USUAL_FIELDS, Fields
 from trajscore.loading.load import load
 from trajscore.loading.tables import Inputs, LoadRequest
-from trajscore.report._disclosures import exclusion_text, refuse_without_outcomes
 
 
 class RunSet:
@@ -97,7 +97,7 @@ class RunSet:
             index = y.index if isinstance(y, pd.Series) else None
             n_runs = len(np.atleast_1d(y))
             X = {"": TrajectoryArray(np.zeros(n_runs), np.ones(n_runs, int), ids=index)}
-        self._sample: Sample = check_predictors(X, y, groups=None, q_z=None)
+        self._sample: Sample = check_predictors(X, y, reserved=REFERENCES)
         n_runs = len(self._sample)
         all_tasks: NDArray[Any] | None = None
         if tasks is not None:
@@ -237,7 +237,7 @@ class RunSet:
             parts.append(f"{n} without an outcome, {as_what}")
         if self.predictors and self.censored != "drop":
             parts += [
-                f"forecasts of {n} not judged ({exclusion_text(exclusion)})"
+                f"forecasts of {n} not judged ({exclusion})"
                 for exclusion, n in self._with_forecasts.exclusions.items()
                 if exclusion.kind != ExclusionKind.LOST
             ]

@@ -97,7 +97,7 @@ def tps_sensitivity(
     )
     scores = several(scores, family_name, "scores")
     schedules = schedules_of(weights, horizon)
-    schedules[0].warn_unscored(sample.X.lengths, stacklevel=2)
+    schedules[0].of(sample.X).warn_unscored(stacklevel=2)
     y = np.asarray(sample.y, dtype=np.float64)
     names = [[*sample.traces, BASE_RATE], [family_name(s) for s in scores]]
     names.append([schedule.schedule_name for schedule in schedules])

@@ -13,13 +13,7 @@ import pandas as pd
 
 from trajscore.evaluation.evaluation import Evaluation, Facts
 from trajscore.evaluation.options import BOOTSTRAP, INFLUENCE
-from trajscore.evaluation.runs import (
-    EvaluatedRuns,
-    Exclusion,
-    ExclusionKind,
-    number_of_runs,
-    outcome_problem,
-)
+from trajscore.evaluation.runs import Exclusion, ExclusionKind, number_of_runs
 
 COUNTED_AS = {"failure": "as failures", "q_z": "with their q_z", "drop": "not at all"}
 """What runs without an outcome count as."""
@@ -32,26 +26,10 @@ RUN_SCORE = {
 """What a threshold is compared with, by how a run's forecasts become one number."""
 
 
-def exclusion_text(exclusion: Exclusion) -> str:
-    """Say why runs are left out."""
-    *others, last = exclusion.predictors or ("",)
-    if others:
-        return f"values of {', '.join(others)} and {last} are missing"
-    texts = {
-        ExclusionKind.LOST: f"lost by the harness: {exclusion.stop_reason}",
-        ExclusionKind.STOPPED: f"no outcome; stopped by {exclusion.stop_reason}, not by a budget",
-        ExclusionKind.NO_STOP_REASON: "no outcome and no stop reason",
-        ExclusionKind.UNOBSERVED: "the outcome was not observed",
-        ExclusionKind.NO_STEP: "ended before the first step",
-        ExclusionKind.MISSING_VALUES: f"a value of {last} is missing",
-    }
-    return texts[exclusion.kind]
-
-
 def exclusion_texts(exclusions: Mapping[Exclusion, int], of_scores: bool) -> dict[str, int]:
     """Return the number of runs left out of every number, or of scores alone, by reason."""
     return {
-        exclusion_text(exclusion): n
+        str(exclusion): n
         for exclusion, n in exclusions.items()
         if exclusion.is_of_scores == of_scores
     }
@@ -65,14 +43,6 @@ def excluded_table(data: Evaluation) -> pd.DataFrame:
         for reason, n in exclusion_texts(data.exclusions, of_scores).items()
     ]
     return pd.DataFrame(rows, columns=["predictor", "reason", "n_runs"])
-
-
-def refuse_without_outcomes(runs: EvaluatedRuns, *, needs_both: bool = True) -> None:
-    """Refuse runs whose outcomes cannot be evaluated, and say which runs were left out."""
-    if problem := outcome_problem(runs.y, needs_both):
-        reasons = exclusion_texts(runs.exclusions, of_scores=False)
-        lost = (f"; left out: {number_of_runs(n)} ({why})" for why, n in reasons.items())
-        raise ValueError(problem + "".join(lost))
 
 
 def left_out(data: Evaluation, most: int = 1000) -> str:
