@@ -202,15 +202,11 @@ class Evaluation:
     @cached_property
     def length_ranking(self) -> Interval:
         """AUROC of short runs before long ones, of the runs that have an outcome."""
-        observed = self.runs.observed
-        lengths = self.rows.base.traces.lengths[observed].astype(np.float64)
-        clusters = None
-        if self.runs.groups is not None:
-            clusters = self.runs.groups[observed]
+        observed = self.runs.take(np.flatnonzero(self.runs.observed))
+        lengths = next(iter(observed.traces.values())).lengths.astype(np.float64)
         stratum = np.zeros(len(lengths), dtype=np.int64)
         level = self.options.settings.confidence_level
-        labels = self.runs.labels[observed]
-        return Interval(*auroc_interval(-lengths, labels, stratum, clusters, level))
+        return Interval(*auroc_interval(-lengths, observed.labels, stratum, observed.groups, level))
 
     # -------------------------------------------------------------------- tables, once asked for
 
@@ -265,12 +261,12 @@ class Evaluation:
         table = pd.DataFrame({"margin": _margins(judged, self.cards)}, index=_index(judged))
         if self.observed_cards is not None:
             table["observed_only"] = _margins(judged, self.observed_cards)
-        clipping = [family for family in options.families if family.clip is not None]
+        clipping = [family for family in options.scores if family.clip is not None]
         if clipping:
             table["clipped"] = [
                 count_clipped(row.traces, clipping[0]) / len(row.traces.cells) for row in judged
             ]
-        leading = options.families[0]
+        leading = options.scores[0]
         for name, clip in CLIPS.items() if leading.clip is not None else ():
             score = replace(leading, clip=clip)  # type: ignore[call-arg]
             is_leading = clip == leading.clip

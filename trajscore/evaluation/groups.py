@@ -18,7 +18,6 @@ from sklearn.utils import check_random_state
 
 from trajscore.core.policy import GROUP_ERROR_RATE, MIN_UNITS_PER_GROUP
 from trajscore.core.run_sums import run_sums
-from trajscore.core.score_families import get_family
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.weights import StepWeights
@@ -149,9 +148,9 @@ def _distances(
     """Return how far groups are from all runs under each labelling; places of -1 do not count."""
     used = places >= 0
     n_items = shuffled.shape[1]
-    sums = run_sums(row.runs.labels, row.traces, options.scores[0], options.weights)
-    mass = options.weights.of(row.traces).total
     labels = row.runs.labels
+    sums = run_sums(labels, row.traces, options.scores[0], options.weights)
+    mass = options.weights.of(row.traces).total
     of_runs = np.stack([sums.total, mass * labels, mass * (1 - labels), sums.divisor])
     of_items = np.stack([np.bincount(places[used], values[used], n_items) for values in of_runs])
     products = of_items[:, None] * of_items[None]
@@ -181,7 +180,7 @@ def _share_saved(
     totals: FloatArray, of_all: FloatArray, options: Options
 ) -> tuple[FloatArray, FloatArray]:
     """Return the saved share of the base rate's loss, and its derivative in the sums."""
-    family = get_family(options.scores[0])
+    family = options.scores[0]
     score, success, failure, divisor = totals[:4]
     prior = _PRIOR_RUNS * (of_all[1:3] / of_all[4]).reshape(2, *[1] * score.ndim)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum, auto
+from enum import StrEnum
 from functools import cached_property
 from itertools import compress
 from typing import Any
@@ -44,19 +44,17 @@ RecordedStops = tuple[NDArray[Any] | None, NDArray[Any] | None]
 """Stop reasons of runs and what they were taken to mean, as `recorded_stops` returns them."""
 MISSING = ("same_runs", "ffill")
 """What to do with runs that have missing values."""
-FFILL = ("EvaluationOptions.missing", "ffill")
-"""The argument that repeats the value before, and its value."""
 
 
 class ExclusionKind(StrEnum):
     """Why runs are left out: of every number or, the last two, of scores alone."""
 
-    LOST = auto()  # by the harness
-    STOPPED = auto()  # without an outcome, and not by a budget
-    NO_STOP_REASON = auto()  # nor an outcome
-    UNOBSERVED = auto()  # with ``censored="drop"``
-    NO_STEP = auto()  # ended before the first step
-    MISSING_VALUES = auto()
+    LOST = "lost by the harness: {reason}"
+    STOPPED = "no outcome; stopped by {reason}, not by a budget"
+    NO_STOP_REASON = "no outcome and no stop reason"
+    UNOBSERVED = "the outcome was not observed"  # with ``censored="drop"``
+    NO_STEP = "ended before the first step"
+    MISSING_VALUES = "{values} missing"
 
 
 @dataclass(frozen=True)
@@ -74,17 +72,10 @@ class Exclusion:
 
     def __str__(self) -> str:
         *others, last = self.predictors or ("",)
+        values = f"a value of {last} is"
         if others:
-            return f"values of {', '.join(others)} and {last} are missing"
-        texts = {
-            ExclusionKind.LOST: f"lost by the harness: {self.stop_reason}",
-            ExclusionKind.STOPPED: f"no outcome; stopped by {self.stop_reason}, not by a budget",
-            ExclusionKind.NO_STOP_REASON: "no outcome and no stop reason",
-            ExclusionKind.UNOBSERVED: "the outcome was not observed",
-            ExclusionKind.NO_STEP: "ended before the first step",
-            ExclusionKind.MISSING_VALUES: f"a value of {last} is missing",
-        }
-        return texts[self.kind]
+            values = f"values of {', '.join(others)} and {last} are"
+        return self.kind.format(reason=self.stop_reason, values=values)
 
 
 @dataclass(frozen=True)
@@ -278,21 +269,21 @@ def leave_out_missing(
             leave_out_missing(replace(runs, traces=filled), [], may_fill=False)
         except ArgumentError:
             helps = False
-    if not traces:
+    if traces:
+        problem = (
+            f"{int(in_common.sum())} of {len(runs)} runs have a value of every predictor at every "
+            f"step, and they do not include both a success and a failure; judge one predictor at a "
+            f"time" + ", or pass {argument} to let a value hold until the next one" * helps
+        )
+    else:
         remedy = "give runs a value at every step"
         if helps:
             remedy = "{argument} repeats the value before"
-        raise ArgumentError(
+        problem = (
             f"no predictor has enough runs without missing values; each of "
-            f"{', '.join(runs.traces)} needs complete runs of both outcomes; {remedy}",
-            *FFILL,
+            f"{', '.join(runs.traces)} needs complete runs of both outcomes; {remedy}"
         )
-    raise ArgumentError(
-        f"{int(in_common.sum())} of {len(runs)} runs have a value of every predictor at every "
-        f"step, and they do not include both a success and a failure; judge one predictor at a "
-        f"time" + ", or pass {argument} to let a value hold until the next one" * helps,
-        *FFILL,
-    )
+    raise ArgumentError(problem, "EvaluationOptions.missing", "ffill")
 
 
 def leave_out_incomplete(runs: EvaluatedRuns, complete: Mapping[str, BoolArray]) -> EvaluatedRuns:

@@ -25,7 +25,7 @@ from trajscore.gates._run_set import RunSet
 from trajscore.metrics.run_metrics import DIAGNOSTICS
 from trajscore.report.verdicts import note_text, without_variation
 
-OPTIONS = Options(USUAL_SCORES, as_step_weights())
+OPTIONS = Options(tuple(map(get_family, USUAL_SCORES)), as_step_weights())
 SUCCESS = "success"
 LENGTH = "length"
 MARGIN = " margin"

@@ -82,10 +82,10 @@ def disclosures(data: Evaluation) -> dict[str, str]:
     weights = data.options.weights
     source = data.source
     version = f"trajscore {data.source.version}"
-    clipping = next((family for family in options.families if family.clip is not None), None)
+    clipping = next((family for family in options.scores if family.clip is not None), None)
     clip = "" if clipping is None else f"{clipping.clip:g}".replace("e-0", "e-")
     phi = options.settings.phi
-    emphases = [f"{each.name} {each.emphasis}" for each in options.families if each.emphasis]
+    emphases = [f"{each.name} {each.emphasis}" for each in options.scores if each.emphasis]
     schedule = "1/sqrt(t)" if weights.schedule == "early" else f"as {weights.schedule_name} says"
     divided = "the weight of all forecasts"
     if weights.is_own:  # the convention of the paper

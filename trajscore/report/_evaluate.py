@@ -20,7 +20,7 @@ from trajscore.core.ids import check_index
 from trajscore.core.parallel import Work
 from trajscore.core.run_sums import AGGREGATORS
 from trajscore.core.sample import check_predictors
-from trajscore.core.score_families import several_families
+from trajscore.core.score_families import get_family, several_families
 from trajscore.core.stops import recorded_stops, refuse_own_stops
 from trajscore.core.values import as_fraction, check_choice
 from trajscore.core.version import __version__
@@ -174,7 +174,7 @@ def evaluate(
         owned = f"EvaluationOptions.{error.part}"
         raise ArgumentError(error.text, owned, error.value) from None
     computed = Options(
-        several_families(options.families, "families"),
+        tuple(map(get_family, several_families(options.families, "families"))),
         step_weights,
         options,
         Work(options.n_jobs, options.progress),
