@@ -233,15 +233,11 @@ class Evaluation:
         is_calibrated = self.intervals.index.get_level_values("form") == RECALIBRATED
         rows = self.intervals[is_calibrated].droplevel("form").dropna(subset=OVER_AS_GIVEN[0])
         is_lower = rows.index.get_level_values("metric").isin(self.options.lower_is_better)
-        change, low, high = (rows[name] for name in OVER_AS_GIVEN)
-        gain = {
-            GAIN[0]: change.mask(is_lower, -change),
-            GAIN[1]: low.mask(is_lower, -high),
-            GAIN[2]: high.mask(is_lower, -low),
-        }
-        return pd.DataFrame(
-            {"as_given": rows["value"] - change, "recalibrated": rows["value"], **gain}
-        )
+        gain = rows[OVER_AS_GIVEN].set_axis(GAIN, axis=1)
+        gain[is_lower] *= -1
+        gain[GAIN[1:]] = np.sort(gain[GAIN[1:]])  # what was the lower end may be the upper one
+        as_given = rows["value"] - rows[OVER_AS_GIVEN[0]]
+        return pd.DataFrame({"as_given": as_given, "recalibrated": rows["value"]}).join(gain)
 
     @cached_property
     def by_step(self) -> pd.DataFrame:
@@ -275,9 +271,9 @@ class Evaluation:
 
     def _margins_by(self, score: Any, judged: list[Row]) -> list[float]:
         """Return margins over the base rate by another score."""
-        constant, once = self.rows.base.score(score, self.options.weights), np.ones(len(self.runs))
-        scores = [row.score(score, self.options.weights) for row in judged]
-        return [float((score_of_row - constant)(once)) for score_of_row in scores]
+        constant = self.rows.base.score(score, self.options.weights)
+        differences = [row.score(score, self.options.weights) - constant for row in judged]
+        return [float(difference(np.ones(len(self.runs)))) for difference in differences]
 
 
 def _margins(rows: list[Row], cards: pd.DataFrame) -> list[float]:

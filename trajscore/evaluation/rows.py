@@ -54,7 +54,6 @@ class Row:
     runs: EvaluatedRuns
     is_probability: bool
     calibrator: str = ""  # what made a calibrated row
-    rate: float | None = None  # of the base rate: the best constant for one number a run
 
     @property
     def key(self) -> tuple[str, str]:
@@ -142,10 +141,9 @@ def make_rows(
 
 
 def base_rate(trace: TrajectoryArray, runs: EvaluatedRuns, weights: StepWeights) -> Row:
-    """Return the best constant: the success rate over forecasts, and over runs."""
+    """Return the best constant, the success rate over forecasts."""
     constant = trace.with_cells(np.full(len(trace.cells), weights.of(trace).rate(runs.labels)))
-    rate = float(runs.labels.mean())
-    return Row(BASE_RATE, CONSTANT, constant, runs, is_probability=True, rate=rate)
+    return Row(BASE_RATE, CONSTANT, constant, runs, is_probability=True)
 
 
 # -------------------------------------------------------------------- calibration
@@ -182,8 +180,9 @@ def row_metrics(row: Row, options: Options) -> Metrics:
         scores = [row.score(score, options.weights) for score in options.scores]
         shared = [replace(score, divisor=scores[0].divisor) for score in scores]
         metrics |= zip(options.score_names, shared, strict=True)
-    confidence = np.full(len(labels), row.rate)
-    if row.rate is None:
+    if row.form == CONSTANT:  # the best one for one number a run
+        confidence = np.full(len(labels), labels.mean())
+    else:
         confidence = collapse(row.traces, options.settings.phi, options.weights)
     collapsed = CollapsedRuns(confidence, labels)
     of_runs = statistics_of(RUN_METRICS, collapsed, is_probability=row.is_probability)

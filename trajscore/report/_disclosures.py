@@ -79,9 +79,9 @@ def disclosures(data: Evaluation) -> dict[str, str]:
     """Return what was chosen, of which runs, and what was assumed, by what it concerns."""
     facts = data.facts
     options = data.options
-    weights = data.options.weights
+    weights = options.weights
     source = data.source
-    version = f"trajscore {data.source.version}"
+    version = f"trajscore {source.version}"
     clipping = next((family for family in options.scores if family.clip is not None), None)
     clip = "" if clipping is None else f"{clipping.clip:g}".replace("e-0", "e-")
     phi = options.settings.phi
