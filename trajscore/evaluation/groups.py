@@ -69,10 +69,8 @@ def group_table(
         for row, p in zip(chosen, np.minimum(1, len(by) * p_values[kind]), strict=True):
             groups = of_kind[of_kind.index.get_level_values("predictor") == row.predictor]
             p_value = p if best[row.predictor].varies else 1.0  # a constant is one in every group
-            if p_value < GROUP_ERROR_RATE:
-                settled = _shrunken(groups)
-            else:
-                settled = _as_all(groups, best[row.predictor].card())
+            settle = _shrunken if p_value < GROUP_ERROR_RATE else _as_all
+            settled = settle(groups, best[row.predictor].card())
             decided.append(settled.assign(own=groups[row.form], p_value=p_value))
     return pd.concat(decided).drop(columns="t").loc[table.index]
 
@@ -217,7 +215,7 @@ def _as_all(groups: pd.DataFrame, card: dict[str, Any]) -> pd.DataFrame:
     return out
 
 
-def _shrunken(groups: pd.DataFrame) -> pd.DataFrame:
+def _shrunken(groups: pd.DataFrame, card: dict[str, Any]) -> pd.DataFrame:
     """Decide the cards of groups by shrunken shares of their base rates' losses."""
     out = groups.copy()
     is_decided = ~have_too_few_runs(groups)

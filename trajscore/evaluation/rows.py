@@ -22,7 +22,8 @@ from trajscore.core.outcomes import FAILURE
 from trajscore.core.run_sums import collapse, run_sums, weighted_steps
 from trajscore.core.statistics import MeanOfRuns, OfTies, Statistic
 from trajscore.core.ties import group_ties, only_value
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.values import outside_unit
 from trajscore.core.weights import StepWeights
 from trajscore.evaluation.options import (
     ALIVE,
@@ -65,6 +66,11 @@ class Row:
         sums = run_sums(self.runs.labels, self.traces, score, weights)
         other = run_sums(self.runs.opposite_labels, self.traces, score, weights)
         return MeanOfRuns(sums.total, None, other.total, sums.divisor)
+
+    @property
+    def outside(self) -> BoolArray:
+        """Whether each value lies outside [0, 1] by more than rounding."""
+        return np.asarray(outside_unit(self.traces.cells))
 
     @property
     def only_value(self) -> float:
