@@ -112,12 +112,9 @@ def test_runs_that_no_budget_stopped_are_left_out_and_counted(chess, quick):
     rows = np.setdiff1d(np.arange(len(y)), hidden[:9])
     alone = evaluate(X[rows], y[rows], **FAST, intervals=quick)
     pd.testing.assert_frame_equal(report.table, alone.table)
+    words = "Left out of every number: 5 runs (no outcome; stopped by parse_error, not by a budget)"
     for verbose in (True, False):
-        text = " ".join(report.to_text(verbose=verbose).split())
-        assert (
-            "Left out of every number: 5 runs (no outcome; stopped by parse_error, not by a budget)"
-            in text
-        )
+        assert words in " ".join(report.to_text(verbose=verbose).split())
 
 
 def test_runs_that_were_lost_may_be_the_only_ones_that_a_predictor_knows(rng, quick):
@@ -273,12 +270,9 @@ def test_an_alive_rate_learnt_from_the_runs_that_it_is_judged_on_is_noted(quick,
 
 def test_few_clusters_are_noted(quick):
     X, y = make_trajectories(120, random_state=0, return_X_y=True)
-    said = {
-        n: evaluate(X, y, groups=np.arange(120) % n, **FAST, intervals=quick).notes
-        for n in (14, 15)
-    }
-    assert any("there are 14 clusters" in note for note in said[14])
-    assert not any("clusters" in note for note in said[15])
+    for n, is_few in ((14, True), (15, False)):
+        notes = evaluate(X, y, groups=np.arange(120) % n, **FAST, intervals=quick).notes
+        assert any("there are 14 clusters" in note for note in notes) == is_few
 
 
 # ------------------------------------------------------------------ who knows the end
@@ -300,9 +294,7 @@ def ending():
     return {"counts": counts, "knows": knows}, y
 
 
-@pytest.mark.parametrize(
-    ("end", "knowing"), [(None, None), (np.True_, True), (False, False)], ids=str
-)
+@pytest.mark.parametrize(("end", "knowing"), [(None, None), (np.True_, True), (False, False)])
 def test_end_says_against_which_counting_predictors_are_held(ending, quick, end, knowing):
     X, y = ending
     report = evaluate(X, y, end=end, **FAST, intervals=quick)
@@ -320,9 +312,7 @@ def test_end_says_against_which_counting_predictors_are_held(ending, quick, end,
 
 def test_a_calibrator_says_whether_it_knows_the_end(ending, quick):
     X, y = ending[0]["knows"][:200], ending[1][:200]
-    for end, knows in ((None, False), ("step", True)):
-        model = PrefixForecaster(features="last", pooled=True, end=end)
-        report = evaluate(X, y, calibrator=model, families="log", intervals=quick)
-        assert report.facts.knows_end == knows
-    said = evaluate(X, y, calibrator=model, end=False, families="log", intervals=quick)
-    assert said.facts.knows_end is False
+    for own, end, knows in ((None, None, False), ("step", None, True), ("step", False, False)):
+        model = PrefixForecaster(features="last", pooled=True, end=own)
+        report = evaluate(X, y, calibrator=model, end=end, families="log", intervals=quick)
+        assert report.facts.knows_end is knows

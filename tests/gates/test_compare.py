@@ -228,6 +228,15 @@ def test_one_task_of_either_set_bounds_nothing():
         assert np.isnan(row["runs_needed"])
 
 
+def test_tasks_of_unequal_size_that_do_not_settle_it_need_more_runs():
+    sizes, is_success = [30, 30, *[1] * 38], np.random.default_rng(0).random((2, 98)) < 0.5
+    tasks = np.repeat(np.arange(40), sizes)
+    base, new = (RunSet(None, y, tasks=tasks + 40 * k) for k, y in enumerate(is_success))
+    row = row_of(base, new)
+    assert row["change_low"] < 0 < row["change_high"]
+    assert row["runs_needed"] > 98
+
+
 # ------------------------------------------------------------------ rates
 
 

@@ -15,7 +15,8 @@ from trajscore.censoring._shares import ConstantOutcomeError
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.run_sums import RunSums, contrast_sums, run_sums
-from trajscore.core.sample import Sample, check_forecasts, refuse_own_stops
+from trajscore.core.sample import Sample, check_forecasts
+from trajscore.core.stops import refuse_own_stops
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.inference import bootstrap

@@ -21,8 +21,9 @@ from trajscore.core.folds import assign_folds, out_of_fold
 from trajscore.core.ids import check_same_runs
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.run_sums import RunSums, run_sums
-from trajscore.core.sample import Sample, check_forecasts, refuse_own_stops
+from trajscore.core.sample import Sample, check_forecasts
 from trajscore.core.score_families import get_family
+from trajscore.core.stops import refuse_own_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_array, as_flag, as_numbers, is_number, number_of
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights

@@ -19,9 +19,9 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels
 from trajscore.core.run_sums import run_sums, weighted_mean
-from trajscore.core.sample import Sample, check_forecasts, check_sample, refuse_own_stops
+from trajscore.core.sample import Sample, check_forecasts, check_sample
 from trajscore.core.score_families import USUAL_SCORES, several_families
-from trajscore.core.stops import recorded_stops
+from trajscore.core.stops import recorded_stops, refuse_own_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_count, as_horizon, as_lengths, is_iterable
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights, schedules_of

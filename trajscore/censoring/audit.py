@@ -15,7 +15,6 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
 from trajscore.core.run_sums import run_sums
-from trajscore.core.sample import refuse_own_stops
 from trajscore.core.stops import (
     ADMINISTRATIVE,
     COMPLETE,
@@ -26,6 +25,7 @@ from trajscore.core.stops import (
     is_scored,
     normalize_reasons,
     recorded_stops,
+    refuse_own_stops,
     settle_stops,
 )
 from trajscore.core.type_aliases import BoolArray, IntArray

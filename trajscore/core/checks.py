@@ -29,7 +29,7 @@ from trajscore.core.values import (
 def check_trajectories(
     X: Any,
     *,
-    probabilities: bool = False,
+    probabilities: bool | None = False,
     single_channel: bool = False,
     allow_missing: bool = False,
     allow_empty: bool = False,
@@ -41,8 +41,9 @@ def check_trajectories(
     X : TrajectoryArray, array-like of shape (n_runs, T_max[, n_channels]) or list of runs
         In a plain array or DataFrame, one row is a run and trailing NaN is padding; masked
         values are missing. A Series or an array of lists is taken as a list of runs.
-    probabilities : bool, default=False
-        Whether all values must lie in [0, 1]; those outside by rounding become 0 or 1.
+    probabilities : bool or None, default=False
+        Whether all values must lie in [0, 1]; those outside by rounding become 0 or 1. None: they
+        are taken for probabilities if all of them do.
     single_channel : bool, default=False
         Whether there must be one value a step.
     allow_missing : bool, default=False
@@ -81,32 +82,25 @@ def check_trajectories(
         )
     if traces.n_channels == 1 and traces.cells.ndim == 2:  # one channel has one form
         traces = traces.with_cells(traces.cells[:, 0])
-    check_values(traces, probabilities, allow_missing)
-    if probabilities:
-        return in_unit(traces, probabilities=True)
-    return traces
-
-
-def in_unit(traces: TrajectoryArray, probabilities: bool = False) -> TrajectoryArray:
-    """Return traces; probabilities that rounding alone puts outside [0, 1] as 0 or 1."""
-    low, high = traces.value_range()
-    if (low < 0 or high > 1) and (probabilities or are_probabilities(traces.cells)):
-        return traces.with_cells(to_unit(traces.cells))
-    return traces
+    return check_values(traces, probabilities, allow_missing)
 
 
 def check_values(
-    traces: TrajectoryArray, probabilities: bool, allow_missing: bool = False, remedy: str = ""
-) -> None:
-    """Refuse values that are missing, or no probabilities where they must be.
+    traces: TrajectoryArray,
+    probabilities: bool | None,
+    allow_missing: bool = False,
+    remedy: str = "",
+) -> TrajectoryArray:
+    """Return traces; probabilities that rounding alone puts outside [0, 1] as 0 or 1.
 
-    `remedy` is what else helps where a value is missing.
+    Refuse values that are missing, or no probabilities where they must be. `probabilities` is None
+    where the values tell whether they are. `remedy` is what else helps where a value is missing.
     """
     low, high = traces.value_range()
     if np.isnan(low) and not allow_missing:
         _refuse_missing(traces, remedy)
-    if not probabilities or (low >= 0 and high <= 1):
-        return
+    if probabilities is False or (low >= 0 and high <= 1):
+        return traces
     cells = traces.cells
     outside = outside_unit(cells)
     if outside.any():
@@ -116,6 +110,9 @@ def check_values(
             f"{percent}turn the signal into probabilities first, for example with "
             f'PlattCrossFitCalibrator(link="identity")'
         )
+    if probabilities or are_probabilities(cells):
+        return traces.with_cells(to_unit(cells))
+    return traces
 
 
 def _refuse_missing(traces: TrajectoryArray, remedy: str) -> NoReturn:

@@ -16,7 +16,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_horizon, first_true, run_label
+from trajscore.core.values import first_true, run_label
 from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import last_cells, step_numbers
 
@@ -82,11 +82,6 @@ def contrast_sums(X: TrajectoryArray, score: Any, weights: StepWeights) -> RunSu
     """Return what success is worth over failure on each run's prefix: the score's slope in q_Z."""
     success = run_sums(np.ones(len(X)), X, score, weights)
     return success - run_sums(np.zeros(len(X)), X, score, weights)
-
-
-def beyond_end(X: TrajectoryArray) -> NDArray[np.bool_]:
-    """Whether the horizon of each run lies beyond its last step."""
-    return as_horizon(X.horizon, X.lengths) > X.lengths
 
 
 def row_chunks(offsets: IntArray, n_cells: int = _CHUNK_CELLS) -> list[slice]:

@@ -1,7 +1,4 @@
-"""The runs of one call, checked once at the door; what is below trusts them.
-
-Nor may a forecast have stopped the very runs on which it is to be judged.
-"""
+"""The runs of one call, checked once at the door; what is below trusts them."""
 
 from __future__ import annotations
 
@@ -12,15 +9,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trajscore.core.array import TrajectoryArray, as_container
-from trajscore.core.checks import check_groups, check_sample_weight, check_trajectories, in_unit
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.checks import check_groups, check_sample_weight, check_trajectories
 from trajscore.core.ids import check_index, check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
-from trajscore.core.policy import MIN_CONTINUED_STEPS, MIN_STOPPED_RUNS
-from trajscore.core.stops import FORECAST_STOPS, normalize_reasons, recorded_stops
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import one_per_run
-from trajscore.core.within_runs import last_cells
 
 _UNGIVEN = object()  # None is no outcomes, and refused
 
@@ -117,20 +111,21 @@ def check_sample(
     )
 
 
-def _predictors(X: Any, several: bool, **traces: Any) -> dict[str, TrajectoryArray]:
+def _predictors(
+    X: Any, several: bool, probabilities: bool | None = None, **traces: Any
+) -> dict[str, TrajectoryArray]:
     """Check predictors by name: items of a dict, the channels of a container, or it alone."""
     checked: dict[str, TrajectoryArray] = {}
     alone = "forecast" * several
     predictors = X
     if not isinstance(X, Mapping):
-        container = as_container(X)
-        predictors = {alone: container}
-        if several and container.channels:
-            predictors = {channel: container[channel] for channel in container.channels}
+        predictors = {alone: X}
+        if several and isinstance(X, TrajectoryArray) and X.channels:
+            predictors = {channel: X[channel] for channel in X.channels}
     for key, trace in predictors.items():
         name = str(key)
         try:
-            checked[name] = in_unit(check_trajectories(trace, **traces))
+            checked[name] = check_trajectories(trace, probabilities=probabilities, **traces)
         except ValueError as error:
             if name == alone:
                 raise
@@ -159,42 +154,20 @@ def check_forecasts(
     )
 
 
-def refuse_own_stops(
-    traces: Mapping[str, TrajectoryArray], stop_reason: ArrayLike | None = None
-) -> None:
-    """Refuse a predictor whose own flag explains which runs a forecast stopped.
+def check_predictors(
+    X: Any, y: ArrayLike | None, *, reserved: Iterable[str], **of_runs: Any
+) -> Sample:
+    """Check outcomes and each predictor, forecasts or signals: the door of evaluations and gates.
 
-    Which forecast stopped a run no log says, so this is told by its pattern: each run that was
-    stopped ends at the first step up to some threshold, and no run goes on after such a step.
+    Values may be missing, and runs without a step; none has a `reserved` name.
     """
-    about = next(iter(traces.values())).meta  # of the runs, as everywhere
-    reasons = recorded_stops(about, stop_reason)[0]
-    if reasons is None:
-        return
-    stopped = np.isin(normalize_reasons(reasons), FORECAST_STOPS)
-    for name, X in traces.items():
-        threshold = stopping_threshold(X, stopped)
-        if threshold is not None:
-            subject = f"predictor {name!r}" if name else "the forecast"
-            raise ValueError(
-                f"{subject} stopped {stopped.sum()} of "
-                f"these {len(X)} runs itself: each of them ends at the first step at which it is "
-                f"at most {threshold:g}, and no run goes on after it. A forecast cannot be "
-                f"judged on runs that it stopped, as it decides which outcomes are seen. Let runs "
-                f"go on to their end, and replay all predictors on the same complete logs. If "
-                f"something else stopped these runs, correct their stop reasons"
-            )
-
-
-def stopping_threshold(X: TrajectoryArray, stopped: BoolArray) -> float | None:
-    """Return up to what value a trace stopped all these runs and no other one; None: it did not."""
-    values = X.cells.ravel()
-    ends = last_cells(X)
-    others = np.delete(values, ends)  # at its own end a run can no longer be stopped
-    others = others[~np.isnan(others)]
-    if stopped.sum() < MIN_STOPPED_RUNS or len(others) < MIN_CONTINUED_STEPS:
-        return None
-    highest = float(values[ends[stopped]].max())
-    if highest < others.min():  # never if one is missing
-        return highest
-    return None
+    return check_sample(
+        X,
+        y,
+        several=True,
+        reserved=reserved,
+        single_channel=True,
+        allow_missing=True,
+        allow_empty=True,
+        **of_runs,
+    )

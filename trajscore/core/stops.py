@@ -19,8 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.errors import RowError
 from trajscore.core.outcomes import CENSORED, SUCCESS
-from trajscore.core.type_aliases import IntArray
+from trajscore.core.policy import MIN_CONTINUED_STEPS, MIN_STOPPED_RUNS
+from trajscore.core.type_aliases import BoolArray, IntArray
 from trajscore.core.values import first_true, number_of, split_pairs
+from trajscore.core.within_runs import last_cells
 
 Mechanism = Literal["complete", "administrative", "informative", "excluded", "unknown"]
 
@@ -331,6 +333,45 @@ def recorded_stops(
     if kinds is not None and rule is None:
         noted = kinds.to_numpy(dtype=object)
     return given.to_numpy(dtype=object), noted
+
+
+def refuse_own_stops(traces: Mapping[str, Any], stop_reason: ArrayLike | None = None) -> None:
+    """Refuse a predictor whose own flag explains which runs a forecast stopped.
+
+    Which forecast stopped a run no log says, so this is told by its pattern: each run that was
+    stopped ends at the first step up to some threshold, and no run goes on after such a step.
+    """
+    about = next(iter(traces.values())).meta  # of the runs, as everywhere
+    reasons = recorded_stops(about, stop_reason)[0]
+    if reasons is None:
+        return
+    stopped = np.isin(normalize_reasons(reasons), FORECAST_STOPS)
+    for name, X in traces.items():
+        threshold = stopping_threshold(X, stopped)
+        if threshold is not None:
+            subject = f"predictor {name!r}" if name else "the forecast"
+            raise ValueError(
+                f"{subject} stopped {stopped.sum()} of "
+                f"these {len(X)} runs itself: each of them ends at the first step at which it is "
+                f"at most {threshold:g}, and no run goes on after it. A forecast cannot be "
+                f"judged on runs that it stopped, as it decides which outcomes are seen. Let runs "
+                f"go on to their end, and replay all predictors on the same complete logs. If "
+                f"something else stopped these runs, correct their stop reasons"
+            )
+
+
+def stopping_threshold(X: Any, stopped: BoolArray) -> float | None:
+    """Return up to what value a trace stopped all these runs and no other one; None: it did not."""
+    values = X.cells.ravel()
+    ends = last_cells(X)
+    others = np.delete(values, ends)  # at its own end a run can no longer be stopped
+    others = others[~np.isnan(others)]
+    if stopped.sum() < MIN_STOPPED_RUNS or len(others) < MIN_CONTINUED_STEPS:
+        return None
+    highest = float(values[ends[stopped]].max())
+    if highest < others.min():  # never if one is missing
+        return highest
+    return None
 
 
 def normalize_reasons(reasons: ArrayLike) -> NDArray[Any]:

@@ -95,24 +95,6 @@ class StepWeights:
         """Weights of the steps of a container's runs."""
         return RunWeights(self, X.lengths, X.horizon)
 
-    def n_unscored(self, lengths: IntArray) -> int:
-        """Number of steps beyond the horizon, which do not count."""
-        if self.horizon is None or self.is_own:
-            return 0
-        return int(np.maximum(lengths - int(self.horizon), 0).sum())
-
-    def warn_unscored(self, lengths: IntArray, stacklevel: int = 3) -> None:
-        """Warn of steps beyond the horizon."""
-        if n := self.n_unscored(lengths):
-            n_runs = int((lengths > int(self.horizon)).sum())  # type: ignore[arg-type]
-            warnings.warn(
-                f"horizon={self.horizon} leaves {number_of(n, 'step')} of "
-                f"{number_of(n_runs, 'run')} unscored; give a horizon "
-                f"of {int(lengths.max())} to score them all",
-                UserWarning,
-                stacklevel=stacklevel + 1,
-            )
-
 
 Weights = str | Callable[[Any], Any] | StepWeights
 
@@ -190,6 +172,27 @@ class RunWeights:
         if self._weights.is_own or not normalize:
             return np.ones(len(self.lengths))
         return self.total
+
+    @property
+    def n_unscored(self) -> int:
+        """Number of steps beyond the horizon, which do not count."""
+        horizon = self._weights.horizon
+        if horizon is None or self._weights.is_own:
+            return 0
+        return int(np.maximum(self.lengths - int(horizon), 0).sum())
+
+    def warn_unscored(self, stacklevel: int = 3) -> None:
+        """Warn of steps beyond the horizon."""
+        if n := self.n_unscored:
+            horizon = int(self._weights.horizon)  # type: ignore[arg-type]
+            n_runs = int((self.lengths > horizon).sum())
+            warnings.warn(
+                f"horizon={horizon} leaves {number_of(n, 'step')} of "
+                f"{number_of(n_runs, 'run')} unscored; give a horizon "
+                f"of {int(self.lengths.max())} to score them all",
+                UserWarning,
+                stacklevel=stacklevel + 1,
+            )
 
     def rate(self, y: FloatArray, run_weight: FloatArray | None = None) -> float:
         """Success rate over forecasts, the best constant; by the paper's convention, over runs."""

@@ -21,13 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import gammaincinv, logit, ndtr, ndtri
 
 from trajscore.core.policy import MIN_ASSURANCE, MIN_RUNS_PER_OUTCOME
-from trajscore.core.score_families import get_family
+from trajscore.core.score_families import ScoreFamily
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.weights import StepWeights
@@ -136,9 +135,9 @@ class Slope:
         return by_slope if recalibrated is None else min(by_slope, recalibrated[2] + self.noise)
 
 
-def slope_of(row: Row, score: Any, weights: StepWeights) -> Slope:
+def slope_of(row: Row, family: ScoreFamily, weights: StepWeights) -> Slope:
     """Return the slope of a row as given: that of one Newton step from the best constant."""
-    X, family, of_runs = row.traces, get_family(score), weights.of(row.traces)
+    X, of_runs = row.traces, weights.of(row.traces)
     cells = (
         logit(X.cells.clip(_SMALLEST_FORECAST, 1 - _SMALLEST_FORECAST))
         if row.is_probability

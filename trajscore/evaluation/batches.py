@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from trajscore.calibration.calibrators import CALIBRATORS, calibrator_maker
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.checks import check_values
 from trajscore.core.errors import RowError
 from trajscore.core.sample import Sample
 from trajscore.core.stops import UNKNOWN, recorded_stops
@@ -132,11 +133,11 @@ class RowSums:
                 f"Batches hold probabilities; divide percentages by 100, or turn the signal into "
                 f"probabilities first"
             )
-        cells = np.clip(X.cells, 0, 1)
-        confidence = runs.collapse(cells, self.options.settings.phi)
+        X = check_values(X, probabilities=True)
+        confidence = runs.collapse(X.cells, self.options.settings.phi)
         self.runs.add_collapsed(runs.label, confidence)
-        self.steps.add(runs, cells)
-        self.scores.add(runs, cells)
+        self.steps.add(runs, X.cells)
+        self.scores.add(runs, X.cells)
         self.costs = self.costs + _costs(runs.label, confidence)
 
     def of_base_rate(self) -> RowSums:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum, auto
 from typing import Any
 
@@ -27,7 +27,7 @@ from trajscore.core.ties import OrdinaryRange
 from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import last_cells
 from trajscore.evaluation.options import ALIVE, AS_GIVEN, REFERENCES, Note
-from trajscore.evaluation.rows import Row, Rows, n_alive_folds
+from trajscore.evaluation.rows import Row, Rows
 from trajscore.evaluation.runs import EvaluatedRuns
 from trajscore.io.fields import USUAL
 from trajscore.tracer import StepConfidence
@@ -114,84 +114,61 @@ def without_leaky_columns(
 
 def doubts(
     runs: EvaluatedRuns, rows: Rows, intervals: pd.DataFrame, weights: StepWeights
-) -> list[Note]:
-    """Return what a reader should know of predictors and runs."""
+) -> Iterator[Note]:
+    """Yield what a reader should know of predictors and runs."""
+    for row in rows.predictors:
+        if not row.is_probability:
+            yield from _out_of_range(row)
+    yield from _leaky(runs)
+    if not rows.n_alive_folds:
+        text = (
+            "learnt from the same runs that it is judged on; there are too few runs for two folds"
+        )
+        yield Note(ALIVE, "text", {"text": text})
     areas = intervals.xs((AS_GIVEN, "AUROC"), level=("form", "metric"))
-    return [
-        *_out_of_range([row for row in rows.predictors if not row.is_probability]),
-        *_leaky(runs),
-        *_learnt_in_sample(rows),
-        *_turned(areas.drop(index=list(REFERENCES), errors="ignore")),
-        *_few_clusters(rows.runs),
-        *_heavy_run(rows.base, weights),
-        *stop_notes(runs.stops.stop_counts if runs.stops else {}),
-    ]
-
-
-def _leaky(runs: EvaluatedRuns) -> list[Note]:
-    """Warn of predictors that leak the outcome."""
-    leaks = ((name, leakage(name, trace, runs.y)) for name, trace in runs.traces.items())
-    return [Note(name, "leakage", {"leak": leak}) for name, leak in leaks if leak]
-
-
-def _learnt_in_sample(rows: Rows) -> list[Note]:
-    """Warn that the alive rate was learnt from the runs that it is judged on."""
-    if n_alive_folds(rows.base.traces, rows.runs):
-        return []
-    text = "learnt from the same runs that it is judged on; there are too few runs for two folds"
-    return [Note(ALIVE, "text", {"text": text})]
-
-
-def _turned(areas: pd.DataFrame) -> list[Note]:
-    """Warn of predictors that rank runs far worse than chance, as given."""
+    areas = areas.drop(index=list(REFERENCES), errors="ignore")
     is_turned = (areas["value"] < MAX_AUROC_OF_RISK) & (areas["high"] < 0.5)
-    turned = areas["value"][is_turned]
-    return [Note(str(name), "risk", {"auroc": area}) for name, area in turned.items()]
-
-
-def _out_of_range(rows: list[Row]) -> list[Note]:
-    """Point at outliers, and at few values outside [0, 1] in what looks like probabilities."""
-    notes = []
-    for row in rows:
-        values = row.traces.cells
-        ordinary = OrdinaryRange.of(values)
-        far = ordinary.is_outlier(values)
-        outside = row.outside & ~far
-        is_positive = bool((values > 0).any())  # minus a risk is not
-        is_slip = 2 * outside.sum() < len(values) and is_positive
-        of_others = {"low": ordinary.low, "high": ordinary.high}
-        for are_meant, limits in ((far, of_others), (outside & is_slip, {})):
-            if are_meant.any():
-                cell = int(np.argmax(are_meant))
-                place = row.traces.place(cell, with_row=False)  # files have other rows
-                facts = {"place": place, "value": values[cell], "n": int(are_meant.sum())}
-                notes.append(Note(row.predictor, "outside", facts | limits))
-    return notes
-
-
-def _few_clusters(runs: EvaluatedRuns) -> list[Note]:
-    """Warn where clusters are so few, or so unequal, that intervals cover less than they say."""
-    if runs.groups is None:
-        return []
-    effective = runs.units.n_effective
-    if effective >= MIN_EFFECTIVE_CLUSTERS:
-        return []
-    return [Note("intervals", "few clusters", {"n": runs.units.n_units, "effective": effective})]
-
-
-def _heavy_run(base: Row, weights: StepWeights) -> list[Note]:
-    """Warn of a run that holds much of the weight."""
-    divisor = weights.of(base.traces).divisor()
+    for name, area in areas["value"][is_turned].items():
+        yield Note(str(name), "risk", {"auroc": area})
+    units = rows.runs.units
+    if rows.runs.groups is not None and units.n_effective < MIN_EFFECTIVE_CLUSTERS:
+        facts = {"n": units.n_units, "effective": units.n_effective}
+        yield Note("intervals", "few clusters", facts)
+    trace = rows.base.traces
+    divisor = weights.of(trace).divisor()
     share = divisor / divisor.sum()
     heaviest = int(np.argmax(share))
-    if share[heaviest] <= max(MAX_SHARE_OF_RUN, 2 / len(share)):
-        return []
-    facts = {
-        "run": base.traces.ids[heaviest],
-        "steps": int(base.traces.lengths[heaviest]),
-        "share": float(share[heaviest]),
-    }
-    return [Note("weights", "heavy run", facts)]
+    if share[heaviest] > max(MAX_SHARE_OF_RUN, 2 / len(share)):
+        facts = {
+            "run": trace.ids[heaviest],
+            "steps": int(trace.lengths[heaviest]),
+            "share": float(share[heaviest]),
+        }
+        yield Note("weights", "heavy run", facts)
+    yield from stop_notes(runs.stops.stop_counts if runs.stops else {})
+
+
+def _out_of_range(row: Row) -> Iterator[Note]:
+    """Point at outliers, and at few values outside [0, 1] in what looks like probabilities."""
+    values = row.traces.cells
+    ordinary = OrdinaryRange.of(values)
+    far = ordinary.is_outlier(values)
+    outside = row.outside & ~far
+    is_positive = bool((values > 0).any())  # minus a risk is not
+    is_slip = 2 * outside.sum() < len(values) and is_positive
+    of_others = {"low": ordinary.low, "high": ordinary.high}
+    for are_meant, limits in ((far, of_others), (outside & is_slip, {})):
+        if are_meant.any():
+            cell = int(np.argmax(are_meant))
+            place = row.traces.place(cell, with_row=False)  # files have other rows
+            facts = {"place": place, "value": values[cell], "n": int(are_meant.sum())}
+            yield Note(row.predictor, "outside", facts | limits)
+
+
+def _leaky(runs: EvaluatedRuns) -> Iterator[Note]:
+    """Warn of predictors that leak the outcome."""
+    leaks = ((name, leakage(name, trace, runs.y)) for name, trace in runs.traces.items())
+    return (Note(name, "leakage", {"leak": leak}) for name, leak in leaks if leak)
 
 
 def stop_notes(counts: Mapping[tuple[str, str], int]) -> list[Note]:

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from trajscore.calibration.fixed_step import auroc_interval
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import CENSORED
-from trajscore.core.run_sums import beyond_end
 from trajscore.core.score_families import digits_of
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import StepWeights
@@ -63,12 +62,15 @@ class Counts:
     def of_scored(cls, y: NDArray[Any], X: TrajectoryArray, weights: StepWeights) -> Self:
         """Count the runs whose forecasts are scored."""
         observed = y != CENSORED
+        n_beyond = 0
+        if X.horizon is not None:
+            n_beyond = int((observed & (X.horizon > X.lengths)).sum())
         return cls(
             n_runs=len(y),
             n_observed=int(observed.sum()),
             n_steps=int(X.lengths.sum()),
-            n_unscored=weights.n_unscored(X.lengths),
-            n_beyond=int((beyond_end(X) & observed).sum()),
+            n_unscored=weights.of(X).n_unscored,
+            n_beyond=n_beyond,
         )
 
     @classmethod
@@ -200,15 +202,11 @@ class Evaluation:
     @cached_property
     def length_ranking(self) -> Interval:
         """AUROC of short runs before long ones, of the runs that have an outcome."""
-        observed = self.runs.observed
-        lengths = self.rows.base.traces.lengths[observed].astype(np.float64)
-        clusters = None
-        if self.runs.groups is not None:
-            clusters = self.runs.groups[observed]
+        observed = self.runs.take(np.flatnonzero(self.runs.observed))
+        lengths = next(iter(observed.traces.values())).lengths.astype(np.float64)
         stratum = np.zeros(len(lengths), dtype=np.int64)
         level = self.options.settings.confidence_level
-        labels = self.runs.labels[observed]
-        return Interval(*auroc_interval(-lengths, labels, stratum, clusters, level))
+        return Interval(*auroc_interval(-lengths, observed.labels, stratum, observed.groups, level))
 
     # -------------------------------------------------------------------- tables, once asked for
 
@@ -235,15 +233,11 @@ class Evaluation:
         is_calibrated = self.intervals.index.get_level_values("form") == RECALIBRATED
         rows = self.intervals[is_calibrated].droplevel("form").dropna(subset=OVER_AS_GIVEN[0])
         is_lower = rows.index.get_level_values("metric").isin(self.options.lower_is_better)
-        change, low, high = (rows[name] for name in OVER_AS_GIVEN)
-        gain = {
-            GAIN[0]: change.mask(is_lower, -change),
-            GAIN[1]: low.mask(is_lower, -high),
-            GAIN[2]: high.mask(is_lower, -low),
-        }
-        return pd.DataFrame(
-            {"as_given": rows["value"] - change, "recalibrated": rows["value"], **gain}
-        )
+        gain = rows[OVER_AS_GIVEN].set_axis(GAIN, axis=1)
+        gain[is_lower] *= -1
+        gain[GAIN[1:]] = np.sort(gain[GAIN[1:]])  # what was the lower end may be the upper one
+        as_given = rows["value"] - rows[OVER_AS_GIVEN[0]]
+        return pd.DataFrame({"as_given": as_given, "recalibrated": rows["value"]}).join(gain)
 
     @cached_property
     def by_step(self) -> pd.DataFrame:
@@ -263,10 +257,10 @@ class Evaluation:
         table = pd.DataFrame({"margin": _margins(judged, self.cards)}, index=_index(judged))
         if self.observed_cards is not None:
             table["observed_only"] = _margins(judged, self.observed_cards)
-        clipping = [family for family in options.families if family.clip is not None]
+        clipping = [family for family in options.scores if family.clip is not None]
         if clipping:
             table["clipped"] = [clipping[0].clipped(row.traces.cells).mean() for row in judged]
-        leading = options.families[0]
+        leading = options.scores[0]
         for name, clip in CLIPS.items() if leading.clip is not None else ():
             score = replace(leading, clip=clip)  # type: ignore[call-arg]
             is_leading = clip == leading.clip
@@ -275,9 +269,9 @@ class Evaluation:
 
     def _margins_by(self, score: Any, judged: list[Row]) -> list[float]:
         """Return margins over the base rate by another score."""
-        constant, once = self.rows.base.score(score, self.options.weights), np.ones(len(self.runs))
-        scores = [row.score(score, self.options.weights) for row in judged]
-        return [float((score_of_row - constant)(once)) for score_of_row in scores]
+        constant = self.rows.base.score(score, self.options.weights)
+        differences = [row.score(score, self.options.weights) - constant for row in judged]
+        return [float(difference(np.ones(len(self.runs)))) for difference in differences]
 
 
 def _margins(rows: list[Row], cards: pd.DataFrame) -> list[float]:

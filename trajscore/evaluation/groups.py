@@ -18,7 +18,6 @@ from sklearn.utils import check_random_state
 
 from trajscore.core.policy import GROUP_ERROR_RATE, MIN_UNITS_PER_GROUP
 from trajscore.core.run_sums import run_sums
-from trajscore.core.score_families import get_family
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.weights import StepWeights
@@ -30,7 +29,6 @@ from trajscore.evaluation.recommendation import (
     card_table,
     decide,
     have_too_few_runs,
-    ranked,
 )
 from trajscore.evaluation.rows import Row, Rows, base_rate
 
@@ -46,15 +44,15 @@ _MOST_FEW = 5  # groups that have too few runs for a conclusion
 def group_table(
     rows: Rows,
     by: Mapping[str, NDArray[Any]],
-    cards: pd.DataFrame,
+    best: Mapping[str, Recommendation],
     options: Options,
 ) -> pd.DataFrame:
     """Return the cards of all predictors in all groups, and whether groups differ.
 
-    Labels are those of all runs given, whether they count or not.
+    `best` is what to do with each predictor in all runs. Labels are those of all runs given,
+    whether they count or not.
     """
     by = {kind: labels[rows.runs.source_rows] for kind, labels in by.items()}
-    best = ranked(cards)
     chosen = [row for row in rows.predictors if row.form == best[row.predictor].form]
     p_values = {kind: group_p_values(chosen, labels, options) for kind, labels in by.items()}
     parts = [(kind, group) for kind, labels in by.items() for group in sorted(set(labels))]
@@ -72,7 +70,7 @@ def group_table(
             groups = of_kind[of_kind.index.get_level_values("predictor") == row.predictor]
             p_value = p if best[row.predictor].varies else 1.0  # a constant is one in every group
             settle = _shrunken if p_value < GROUP_ERROR_RATE else _as_all
-            settled = settle(groups, cards.loc[row.predictor])
+            settled = settle(groups, best[row.predictor].card())
             decided.append(settled.assign(own=groups[row.form], p_value=p_value))
     return pd.concat(decided).drop(columns="t").loc[table.index]
 
@@ -150,9 +148,9 @@ def _distances(
     """Return how far groups are from all runs under each labelling; places of -1 do not count."""
     used = places >= 0
     n_items = shuffled.shape[1]
-    sums = run_sums(row.runs.labels, row.traces, options.scores[0], options.weights)
-    mass = options.weights.of(row.traces).total
     labels = row.runs.labels
+    sums = run_sums(labels, row.traces, options.scores[0], options.weights)
+    mass = options.weights.of(row.traces).total
     of_runs = np.stack([sums.total, mass * labels, mass * (1 - labels), sums.divisor])
     of_items = np.stack([np.bincount(places[used], values[used], n_items) for values in of_runs])
     products = of_items[:, None] * of_items[None]
@@ -182,7 +180,7 @@ def _share_saved(
     totals: FloatArray, of_all: FloatArray, options: Options
 ) -> tuple[FloatArray, FloatArray]:
     """Return the saved share of the base rate's loss, and its derivative in the sums."""
-    family = get_family(options.scores[0])
+    family = options.scores[0]
     score, success, failure, divisor = totals[:4]
     prior = _PRIOR_RUNS * (of_all[1:3] / of_all[4]).reshape(2, *[1] * score.ndim)
 
@@ -204,7 +202,7 @@ def _share_saved(
 # -------------------------------------------------------------------- cards of groups
 
 
-def _as_all(groups: pd.DataFrame, card: pd.Series) -> pd.DataFrame:
+def _as_all(groups: pd.DataFrame, card: dict[str, Any]) -> pd.DataFrame:
     """Give groups the card of all runs, with its numbers as shares of their base rates' losses."""
     out = groups.copy()
     is_decided = ~have_too_few_runs(groups)
@@ -217,7 +215,7 @@ def _as_all(groups: pd.DataFrame, card: pd.Series) -> pd.DataFrame:
     return out
 
 
-def _shrunken(groups: pd.DataFrame, card: pd.Series) -> pd.DataFrame:
+def _shrunken(groups: pd.DataFrame, card: dict[str, Any]) -> pd.DataFrame:
     """Decide the cards of groups by shrunken shares of their base rates' losses."""
     out = groups.copy()
     is_decided = ~have_too_few_runs(groups)

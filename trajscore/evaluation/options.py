@@ -9,7 +9,7 @@ from typing import Any
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.parallel import Progress, Work
 from trajscore.core.run_sums import PART_STARTS
-from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family
+from trajscore.core.score_families import USUAL_SCORES, ScoreFamily
 from trajscore.core.weights import Horizon, StepWeights
 from trajscore.metrics.costs import cost_of_reliance
 from trajscore.metrics.run_metrics import DIAGNOSTICS, CostMetric, RankMetric, RunMetric
@@ -157,7 +157,7 @@ class EvaluationOptions:
 class Options:
     """What is computed of each row, and how it is drawn and shared out."""
 
-    scores: tuple[Any, ...]
+    scores: tuple[ScoreFamily, ...]  # verdicts lead with the first
     weights: StepWeights
     settings: EvaluationOptions = field(default_factory=EvaluationOptions)
     work: Work = field(default_factory=Work)
@@ -169,23 +169,18 @@ class Options:
 
     @property
     def score_names(self) -> list[str]:
-        """Columns of the scores; verdicts lead with the first."""
-        return [f"TPS {family_name(score)}" for score in self.scores]
-
-    @property
-    def families(self) -> list[ScoreFamily]:
-        """The score families; the first one leads."""
-        return [get_family(score) for score in self.scores]
+        """Columns of the scores."""
+        return [f"TPS {score.name}" for score in self.scores]
 
     @property
     def unit(self) -> str:
         """Unit of the leading score, after a space."""
-        return f" {self.families[0].unit}".rstrip()
+        return f" {self.scores[0].unit}".rstrip()
 
     @property
     def miscalibration(self) -> str:
         """Column of what the best monotone recalibration would gain of the leading score."""
-        return f"MCB {family_name(self.scores[0])}"
+        return f"MCB {self.scores[0].name}"
 
     @property
     def step_metrics(self) -> list[str]:

@@ -10,7 +10,6 @@ import numpy as np
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.policy import MIN_RUNS_PER_BIN
 from trajscore.core.run_sums import PART_STARTS, run_sums, step_parts
-from trajscore.core.score_families import get_family
 from trajscore.core.ties import bins_of
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.within_runs import run_numbers
@@ -143,8 +142,7 @@ def worst_runs(data: Evaluation, key: tuple[str, str], most: int) -> list[WrongR
     sums = run_sums(labels, trace, score, data.options.weights)
     # of its own steps; those of a run may all be without weight
     of_runs = sums.total / np.where(sums.divisor > 0, sums.divisor, 1.0)
-    family = get_family(score)
-    best = labels * family.success(np.ones(1)) + (1 - labels) * family.failure(np.zeros(1))
+    best = labels * score.success(np.ones(1)) + (1 - labels) * score.failure(np.zeros(1))
     loss = best - of_runs
     rows = np.lexsort((-np.round(loss, 9), y == CENSORED))[:most]  # ties but for rounding
     meta = trace.meta.reindex(columns=["stop_reason", "task"]).astype(object)

@@ -17,14 +17,13 @@ from trajscore.calibration.calibrators import CalibratorMaker
 from trajscore.calibration.cross_fit import cross_fit_sample, folds_of
 from trajscore.core import ranking
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_trajectories, check_values
-from trajscore.core.outcomes import FAILURE, opposite
+from trajscore.core.checks import check_values
+from trajscore.core.outcomes import FAILURE
 from trajscore.core.run_sums import collapse, run_sums, weighted_steps
-from trajscore.core.sample import Sample
 from trajscore.core.statistics import MeanOfRuns, OfTies, Statistic
 from trajscore.core.ties import group_ties, only_value
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import are_probabilities, outside_unit
+from trajscore.core.values import outside_unit
 from trajscore.core.weights import StepWeights
 from trajscore.evaluation.options import (
     ALIVE,
@@ -56,7 +55,6 @@ class Row:
     runs: EvaluatedRuns
     is_probability: bool
     calibrator: str = ""  # what made a calibrated row
-    rate: float | None = None  # of the base rate: the best constant for one number a run
 
     @property
     def key(self) -> tuple[str, str]:
@@ -65,9 +63,8 @@ class Row:
 
     def score(self, score: Any, weights: StepWeights) -> MeanOfRuns:
         """Return a score of its runs, and what it were, had each ended the other way."""
-        labels = self.runs.labels
-        sums = run_sums(labels, self.traces, score, weights)
-        other = run_sums(opposite(labels), self.traces, score, weights)
+        sums = run_sums(self.runs.labels, self.traces, score, weights)
+        other = run_sums(self.runs.opposite_labels, self.traces, score, weights)
         return MeanOfRuns(sums.total, None, other.total, sums.divisor)
 
     def overconfidence(self, weights: StepWeights) -> MeanOfRuns:
@@ -76,7 +73,7 @@ class Row:
         divisor = of_runs.divisor()
         said = np.add.reduceat(of_runs.cells() * self.traces.cells, self.traces.offsets[:-1])
         labels = self.runs.labels
-        other = said - opposite(labels) * divisor
+        other = said - self.runs.opposite_labels * divisor
         return MeanOfRuns(said - labels * divisor, None, other, divisor)
 
     @property
@@ -98,16 +95,36 @@ class Rows:
     base: Row
 
     @cached_property
+    def n_alive_folds(self) -> int:
+        """Number of folds in which the alive rate is learnt: 5 or 2.
+
+        0 where two folds would need more runs of one outcome, or more clusters: then it is learnt
+        from the same runs.
+        """
+        ids = self.base.traces.ids
+        is_success = self.runs.labels >= 0.5
+        n_distinct = max(len(pd.unique(ids[rows])) for rows in (is_success, ~is_success))
+        most = min(n_distinct, self.runs.units.n_units)
+        return next((n_folds for n_folds in (5, 2) if n_folds <= most), 0)
+
+    @cached_property
     def counting(self) -> list[Row]:
         """What counting steps is worth, out of fold: the end of a run not known, and known."""
         runs = self.runs
         trace = self.base.traces
         # the end of some runs alone would tell which outcomes are missing, and count as failures
-        trace = trace.with_ended(trace.ended | (runs.labels == FAILURE))
-        return [
-            Row(name, AS_GIVEN, out_of_fold(forecaster, trace, runs), runs, is_probability=True)
-            for name, forecaster in ((ALIVE, AliveRate()), (ALIVE_END, AliveRate(end="step")))
-        ]
+        sample = runs.sample_of(trace.with_ended(trace.ended | (runs.labels == FAILURE)))
+        rows = []
+        for name, forecaster in ((ALIVE, AliveRate()), (ALIVE_END, AliveRate(end="step"))):
+            if self.n_alive_folds:
+                with warnings.catch_warnings():  # of an outcome that some folds do not have
+                    warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+                    traces = cross_fit_sample(forecaster, sample, self.n_alive_folds)
+            else:
+                fitted = forecaster.fit(sample.X, sample.y)
+                traces = sample.X.with_cells(fitted.transform(sample.X).cells)
+            rows.append(Row(name, AS_GIVEN, traces, runs, is_probability=True))
+        return rows
 
     def __iter__(self) -> Iterator[Row]:
         return iter((*self.predictors, self.base, *self.counting))
@@ -125,10 +142,9 @@ def make_rows(
     base = base_rate(next(iter(runs.traces.values())), runs, options.weights)
     as_given: list[Row] = []
     for name, trace in runs.traces.items():
-        is_probability = are_probabilities(trace.cells)
-        # what rounding puts outside becomes 0 or 1
-        X = check_trajectories(trace, probabilities=is_probability)
-        as_given.append(Row(name, AS_GIVEN, X, runs, is_probability))
+        X = check_values(trace, probabilities=None)
+        low, high = X.value_range()
+        as_given.append(Row(name, AS_GIVEN, X, runs, is_probability=low >= 0 and high <= 1))
     if maker is None:
         return Rows(as_given, base)
     rows: list[Row] = []
@@ -140,35 +156,9 @@ def make_rows(
 
 
 def base_rate(trace: TrajectoryArray, runs: EvaluatedRuns, weights: StepWeights) -> Row:
-    """Return the best constant: the success rate over forecasts, and over runs."""
+    """Return the best constant, the success rate over forecasts."""
     constant = trace.with_cells(np.full(len(trace.cells), weights.of(trace).rate(runs.labels)))
-    rate = float(runs.labels.mean())
-    return Row(BASE_RATE, CONSTANT, constant, runs, is_probability=True, rate=rate)
-
-
-def n_alive_folds(trace: TrajectoryArray, runs: EvaluatedRuns) -> int:
-    """Return the number of folds in which the alive rate is learnt: 5 or 2.
-
-    0 where two folds would need more runs of one outcome, or more clusters: then it is learnt from
-    the same runs.
-    """
-    is_success = runs.labels >= 0.5
-    n_distinct = max(len(pd.unique(trace.ids[rows])) for rows in (is_success, ~is_success))
-    most = min(n_distinct, runs.units.n_units)
-    return next((n_folds for n_folds in (5, 2) if n_folds <= most), 0)
-
-
-def out_of_fold(
-    forecaster: AliveRate, trace: TrajectoryArray, runs: EvaluatedRuns
-) -> TrajectoryArray:
-    """Return the forecasts of each run by a fit on other runs, if there are enough for folds."""
-    n_folds = n_alive_folds(trace, runs)
-    if not n_folds:
-        return trace.with_cells(forecaster.fit(trace, runs.labels).transform(trace).cells)
-    sample = Sample({"": trace}, runs.labels, np.ones(len(runs)), runs.groups)
-    with warnings.catch_warnings():  # of an outcome that some folds do not have
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        return cross_fit_sample(forecaster, sample, n_folds)
+    return Row(BASE_RATE, CONSTANT, constant, runs, is_probability=True)
 
 
 # -------------------------------------------------------------------- calibration
@@ -177,11 +167,10 @@ def out_of_fold(
 def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
     """Return the row of out-of-fold traces; where there can be none, a note says why."""
     runs = raw.runs
-    # by the labels that everything is scored with, whatever a calibrator makes of -1
-    sample = Sample({"": raw.traces}, runs.labels, np.ones(len(runs)), runs.groups)
     try:
-        traces = cross_fit_sample(calibrator, sample)
-        check_values(traces, probabilities=True)
+        # by the labels that everything is scored with, whatever a calibrator makes of -1
+        forecasts = cross_fit_sample(calibrator, runs.sample_of(raw.traces))
+        traces = check_values(forecasts, probabilities=True)
     except ValueError as error:
         if isinstance(error, TypeError):  # scikit-learn's error of a wrong parameter is both
             raise
@@ -206,8 +195,9 @@ def row_metrics(row: Row, options: Options) -> Metrics:
         scores = [row.score(score, options.weights) for score in options.scores]
         shared = [replace(score, divisor=scores[0].divisor) for score in scores]
         metrics |= zip(options.score_names, shared, strict=True)
-    confidence = np.full(len(labels), row.rate)
-    if row.rate is None:
+    if row.form == CONSTANT:  # the best one for one number a run
+        confidence = np.full(len(labels), labels.mean())
+    else:
         confidence = collapse(row.traces, options.settings.phi, options.weights)
     collapsed = CollapsedRuns(confidence, labels)
     of_runs = statistics_of(RUN_METRICS, collapsed, is_probability=row.is_probability)

@@ -5,20 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum, auto
+from enum import StrEnum
 from functools import cached_property
 from itertools import compress
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import CannotMeasureError
 from trajscore.core.estimator import parts_of
-from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels, outcomes_vary
-from trajscore.core.sample import Sample, check_sample
+from trajscore.core.outcomes import (
+    CENSORED,
+    FAILURE,
+    SUCCESS,
+    as_labels,
+    opposite,
+    outcomes_vary,
+)
+from trajscore.core.sample import Sample
 from trajscore.core.stops import (
     COMPLETE,
     EXCLUDED,
@@ -30,26 +37,24 @@ from trajscore.core.stops import (
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, number_of
 from trajscore.core.within_runs import whole_runs
-from trajscore.evaluation.options import REFERENCES, Note
+from trajscore.evaluation.options import Note
 from trajscore.inference.influence import Units, any_units
 
 RecordedStops = tuple[NDArray[Any] | None, NDArray[Any] | None]
 """Stop reasons of runs and what they were taken to mean, as `recorded_stops` returns them."""
 MISSING = ("same_runs", "ffill")
 """What to do with runs that have missing values."""
-FFILL = ("EvaluationOptions.missing", "ffill")
-"""The argument that repeats the value before, and its value."""
 
 
 class ExclusionKind(StrEnum):
     """Why runs are left out: of every number or, the last two, of scores alone."""
 
-    LOST = auto()  # by the harness
-    STOPPED = auto()  # without an outcome, and not by a budget
-    NO_STOP_REASON = auto()  # nor an outcome
-    UNOBSERVED = auto()  # with ``censored="drop"``
-    NO_STEP = auto()  # ended before the first step
-    MISSING_VALUES = auto()
+    LOST = "lost by the harness: {reason}"
+    STOPPED = "no outcome; stopped by {reason}, not by a budget"
+    NO_STOP_REASON = "no outcome and no stop reason"
+    UNOBSERVED = "the outcome was not observed"  # with ``censored="drop"``
+    NO_STEP = "ended before the first step"
+    MISSING_VALUES = "{values} missing"
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,13 @@ class Exclusion:
     def is_of_scores(self) -> bool:
         """Whether the runs count in success rates, but their forecasts are not scored."""
         return self.kind in (ExclusionKind.NO_STEP, ExclusionKind.MISSING_VALUES)
+
+    def __str__(self) -> str:
+        *others, last = self.predictors or ("",)
+        values = f"a value of {last} is"
+        if others:
+            values = f"values of {', '.join(others)} and {last} are"
+        return self.kind.format(reason=self.stop_reason, values=values)
 
 
 @dataclass(frozen=True)
@@ -91,23 +103,28 @@ class EvaluatedRuns:
         """The units that vary: runs, or clusters of them."""
         return any_units(self.groups, len(self))
 
+    @cached_property
+    def opposite_labels(self) -> FloatArray:
+        """What each run would count as, had it ended the other way."""
+        return opposite(self.labels)
+
     @property
     def ends(self) -> pd.DataFrame:
         """The outcome of each run and, where it is known, its stop reason."""
         meta = next(iter(self.traces.values())).meta
         return meta.reindex(columns=meta.columns.intersection(["stop_reason"])).assign(y=self.y)
 
-    def vary_in(self, rows: IntArray | BoolArray) -> bool:
-        """Whether observed outcomes of some of the runs differ."""
-        return outcomes_vary(self.y[rows])
-
     def complete(self) -> dict[str, BoolArray]:
         """Whether each predictor has a value at every step of each run, of which there is one."""
         return {name: whole_runs(X) for name, X in self.traces.items()}
 
+    def sample_of(self, trace: TrajectoryArray) -> Sample:
+        """Return a trace of the runs with the labels that everything is scored with."""
+        return Sample({"": trace}, self.labels, np.ones(len(self)), self.groups)
+
     def take(self, rows: IntArray) -> EvaluatedRuns:
         """Keep some of the runs, in their order, as if there were no others."""
-        if len(rows) == len(self):
+        if np.array_equal(rows, np.arange(len(self))):
             return self
         return replace(
             self,
@@ -117,14 +134,6 @@ class EvaluatedRuns:
             groups=None if self.groups is None else self.groups[rows],
             source_rows=self.source_rows[rows],
         )
-
-
-def check_predictors(X: Any, y: ArrayLike | None, groups: Any, q_z: Any) -> Sample:
-    """Check what `evaluate` is given, and name each predictor's traces."""
-    return check_sample(
-        X, y, groups=groups, q_z=q_z, several=True, reserved=REFERENCES,
-        single_channel=True, allow_missing=True, allow_empty=True,
-    )  # fmt: skip
 
 
 def censored_as(censored: Any) -> tuple[str, Any]:
@@ -169,12 +178,11 @@ def select_runs(
         exclusions[Exclusion(ExclusionKind.NO_STOP_REASON)] = n_unstated
     labels = as_labels(np.where(counts, y, FAILURE), censored=censored, q_z=sample.q_z)
     exclusions[Exclusion(ExclusionKind.UNOBSERVED)] = int((~labels.is_counted).sum())
-    rows = sample.id_order()
-    rows = rows[(counts & labels.is_counted)[rows]]
-    chosen = sample.take(rows)
-    return EvaluatedRuns(
-        chosen.traces, y[rows], labels.value[rows], chosen.groups, rows, +exclusions, settled
+    every = EvaluatedRuns(
+        sample.traces, y, labels.value, sample.groups, np.arange(len(y)), +exclusions, settled
     )
+    rows = sample.id_order()
+    return every.take(rows[(counts & labels.is_counted)[rows]])
 
 
 def under_other_choices(
@@ -227,6 +235,13 @@ def outcome_problem(y: NDArray[Any], needs_both: bool = True) -> str:
     return ""
 
 
+def refuse_without_outcomes(runs: EvaluatedRuns, *, needs_both: bool = True) -> None:
+    """Refuse runs whose outcomes cannot be evaluated, and say which runs were left out."""
+    if problem := outcome_problem(runs.y, needs_both):
+        lost = (f"; left out: {number_of_runs(n)} ({why})" for why, n in runs.exclusions.items())
+        raise ValueError(problem + "".join(lost))
+
+
 def fill_forward(sample: Sample, missing: str, notes: list[Note]) -> Sample:
     """Let a stated value hold until the next one is, if that is wanted."""
     if missing != "ffill":
@@ -243,32 +258,37 @@ def leave_out_missing(
 ) -> EvaluatedRuns:
     """Leave out predictors with too few complete runs, then the forecasts of incomplete runs.
 
-    An error proposes to repeat values, if that `may_fill` enough runs.
+    An error proposes to repeat values, if that `may_fill` enough runs and does.
     """
     complete = runs.complete()
-    traces = {name: X for name, X in runs.traces.items() if runs.vary_in(complete[name])}
+    traces = {name: X for name, X in runs.traces.items() if outcomes_vary(runs.y[complete[name]])}
     text = "left out; it has too few complete runs of both outcomes"
     notes += (Note(name, "text", {"text": text}) for name in complete if name not in traces)
     in_common = np.logical_and.reduce([complete[name] for name in traces or complete])
-    if traces and runs.vary_in(in_common):
+    if traces and outcomes_vary(runs.y[in_common]):
         return leave_out_incomplete(replace(runs, traces=traces), complete)
-    filled = [whole_runs(X.ffill()) for X in runs.traces.values()]
-    if not traces:
-        remedy = "give runs a value at every step"
-        if may_fill and any(runs.vary_in(rows) for rows in filled):
-            remedy = "{argument} repeats the value before"
-        raise CannotMeasureError(
-            f"no predictor has enough runs without missing values; each of "
-            f"{', '.join(runs.traces)} needs complete runs of both outcomes; {remedy}",
-            *FFILL,
+    helps = may_fill
+    if may_fill:
+        filled = {name: X.ffill() for name, X in runs.traces.items()}
+        try:
+            leave_out_missing(replace(runs, traces=filled), [], may_fill=False)
+        except CannotMeasureError:
+            helps = False
+    if traces:
+        problem = (
+            f"{int(in_common.sum())} of {len(runs)} runs have a value of every predictor at every "
+            f"step, and they do not include both a success and a failure; judge one predictor at a "
+            f"time" + ", or pass {argument} to let a value hold until the next one" * helps
         )
-    helps = may_fill and runs.vary_in(np.logical_and.reduce(filled))
-    raise CannotMeasureError(
-        f"{int(in_common.sum())} of {len(runs)} runs have a value of every predictor at every "
-        f"step, and they do not include both a success and a failure; judge one predictor at a "
-        f"time" + ", or pass {argument} to let a value hold until the next one" * helps,
-        *FFILL,
-    )
+    else:
+        remedy = "give runs a value at every step"
+        if helps:
+            remedy = "{argument} repeats the value before"
+        problem = (
+            f"no predictor has enough runs without missing values; each of "
+            f"{', '.join(runs.traces)} needs complete runs of both outcomes; {remedy}"
+        )
+    raise CannotMeasureError(problem, "EvaluationOptions.missing", "ffill")
 
 
 def leave_out_incomplete(runs: EvaluatedRuns, complete: Mapping[str, BoolArray]) -> EvaluatedRuns:

@@ -297,7 +297,8 @@ def runs_to_settle(estimate: Estimate, distance: float, n_runs: int, level: floa
             - abs(distance)
         )
 
-    least = np.log(2 / estimate.n_units)
+    # two units, of unequal ones as many as count like two: fewer have no t distribution
+    least = np.log(2 / min(estimate.n_units, estimate.freedom + 1))
     most = np.log(_MOST_RUNS / n_runs)
     if not distance or shortfall(most) > 0:
         return np.inf

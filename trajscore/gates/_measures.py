@@ -22,13 +22,12 @@ from trajscore.core.values import known_names, unknown_name
 from trajscore.core.weights import as_step_weights
 from trajscore.evaluation.options import FORMS, STEP_ERRORS, Note, Options
 from trajscore.evaluation.rows import make_rows, row_metrics
-from trajscore.evaluation.runs import leave_out_missing
+from trajscore.evaluation.runs import leave_out_missing, refuse_without_outcomes
 from trajscore.gates._run_set import RunSet
 from trajscore.metrics.run_metrics import DIAGNOSTICS
-from trajscore.report._disclosures import refuse_without_outcomes
 from trajscore.report.verdicts import note_text, without_variation
 
-OPTIONS = Options(USUAL_SCORES, as_step_weights())
+OPTIONS = Options(tuple(map(get_family, USUAL_SCORES)), as_step_weights())
 SUCCESS = "success"
 LENGTH = "length"
 MARGIN = " margin"

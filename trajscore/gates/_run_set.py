@@ -15,19 +15,20 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups
 from trajscore.core.ids import are_default_ids, check_index
 from trajscore.core.outcomes import CENSORED
+from trajscore.core.sample import check_predictors
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_path, number_of, one_per_run
+from trajscore.evaluation.options import REFERENCES
 from trajscore.evaluation.runs import (
     Exclusion,
     ExclusionKind,
-    check_predictors,
+    refuse_without_outcomes,
     select_runs,
 )
 from trajscore.io.fields import USUAL_FIELDS, Fields
 from trajscore.loading.load import load
 from trajscore.loading.tables import Inputs, LoadRequest
-from trajscore.report._disclosures import exclusion_text, refuse_without_outcomes
 
 _UNOBSERVED = Exclusion(ExclusionKind.UNOBSERVED)
 
@@ -96,7 +97,7 @@ class RunSet:
             index = y.index if isinstance(y, pd.Series) else None
             n_runs = len(np.atleast_1d(y))
             X = {"": TrajectoryArray(np.zeros(n_runs), np.ones(n_runs, int), ids=index)}
-        sample = check_predictors(X, y, groups=None, q_z=None)
+        sample = check_predictors(X, y, reserved=REFERENCES)
         n_runs = len(sample)
         if tasks is not None:
             sample = replace(sample, groups=check_groups(tasks, n_runs, "tasks"))
@@ -217,7 +218,7 @@ class RunSet:
         parts = [f"{n} {what}" for what, n in counts.items() if n]
         if self.predictors and self.censored != "drop":
             parts += [
-                f"forecasts of {n} not judged ({exclusion_text(exclusion)})"
+                f"forecasts of {n} not judged ({exclusion})"
                 for exclusion, n in self.judged.exclusions.items()
                 if exclusion.kind != ExclusionKind.LOST
             ]

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 from trajscore.core.checks import check_trajectories
 from trajscore.core.ids import check_same_runs
 from trajscore.core.outcomes import CENSORED, as_labels
-from trajscore.core.run_sums import beyond_end, run_sums, score_cells
-from trajscore.core.sample import Sample, check_forecasts, refuse_own_stops
+from trajscore.core.run_sums import run_sums, score_cells
+from trajscore.core.sample import Sample, check_forecasts
 from trajscore.core.score_families import get_family
+from trajscore.core.stops import refuse_own_stops
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_flag, number_of
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
@@ -249,10 +250,10 @@ def check_scored(
     X = runs.X
     if (y == CENSORED).any():
         refuse_own_stops({"": X})  # traces by predictor, of which there is one without a name
-    weights.warn_unscored(X.lengths)
+    weights.of(X).warn_unscored()
     if weights.is_own and X.horizon is not None:
         # a soft outcome may be of a run that was cut off
-        beyond = beyond_end(X) & ((y == 0) | (y == 1))
+        beyond = (X.horizon > X.lengths) & ((y == 0) | (y == 1))
         if beyond.any():
             row = int(np.argmax(beyond))
             warnings.warn(
@@ -313,7 +314,7 @@ def regret(
     check_same_runs(q, F, "q_true", "traces")
     how = as_step_weights(weights, horizon)
     family = get_family(score)
-    how.warn_unscored(F.lengths, stacklevel=2)
+    how.of(F).warn_unscored(stacklevel=2)
     if not len(F):
         return np.empty(0)
     best, expected = (score_cells(family, X.cells, q.cells) for X in (q, F))

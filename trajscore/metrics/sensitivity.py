@@ -100,7 +100,7 @@ def tps_sensitivity(
         raise ValueError("there are no runs to score; give at least one")
     scores = several(scores, family_name, "scores")
     schedules = schedules_of(weights, horizon)
-    schedules[0].warn_unscored(sample.X.lengths, stacklevel=2)
+    schedules[0].of(sample.X).warn_unscored(stacklevel=2)
     y = np.asarray(sample.y, dtype=np.float64)
     forecasts = {name: [X] * len(schedules) for name, X in sample.traces.items()}
     index, sums = panel_sums(y, forecasts, scores, schedules, sample.weight)

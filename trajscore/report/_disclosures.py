@@ -11,16 +11,9 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from trajscore.core.errors import CannotMeasureError
 from trajscore.evaluation.evaluation import Evaluation, Facts
 from trajscore.evaluation.options import BOOTSTRAP, INFLUENCE
-from trajscore.evaluation.runs import (
-    EvaluatedRuns,
-    Exclusion,
-    ExclusionKind,
-    number_of_runs,
-    outcome_problem,
-)
+from trajscore.evaluation.runs import Exclusion, ExclusionKind, number_of_runs
 
 COUNTED_AS = {"failure": "as failures", "q_z": "with their q_z", "drop": "not at all"}
 """What runs without an outcome count as."""
@@ -33,26 +26,10 @@ RUN_SCORE = {
 """What a threshold is compared with, by how a run's forecasts become one number."""
 
 
-def exclusion_text(exclusion: Exclusion) -> str:
-    """Say why runs are left out."""
-    *others, last = exclusion.predictors or ("",)
-    if others:
-        return f"values of {', '.join(others)} and {last} are missing"
-    texts = {
-        ExclusionKind.LOST: f"lost by the harness: {exclusion.stop_reason}",
-        ExclusionKind.STOPPED: f"no outcome; stopped by {exclusion.stop_reason}, not by a budget",
-        ExclusionKind.NO_STOP_REASON: "no outcome and no stop reason",
-        ExclusionKind.UNOBSERVED: "the outcome was not observed",
-        ExclusionKind.NO_STEP: "ended before the first step",
-        ExclusionKind.MISSING_VALUES: f"a value of {last} is missing",
-    }
-    return texts[exclusion.kind]
-
-
 def exclusion_texts(exclusions: Mapping[Exclusion, int], of_scores: bool) -> dict[str, int]:
     """Return the number of runs left out of every number, or of scores alone, by reason."""
     return {
-        exclusion_text(exclusion): n
+        str(exclusion): n
         for exclusion, n in exclusions.items()
         if exclusion.is_of_scores == of_scores
     }
@@ -66,14 +43,6 @@ def excluded_table(data: Evaluation) -> pd.DataFrame:
         for reason, n in exclusion_texts(data.exclusions, of_scores).items()
     ]
     return pd.DataFrame(rows, columns=["predictor", "reason", "n_runs"])
-
-
-def refuse_without_outcomes(runs: EvaluatedRuns, *, needs_both: bool = True) -> None:
-    """Refuse runs whose outcomes cannot be evaluated, and say which runs were left out."""
-    if problem := outcome_problem(runs.y, needs_both):
-        reasons = exclusion_texts(runs.exclusions, of_scores=False)
-        lost = (f"; left out: {number_of_runs(n)} ({why})" for why, n in reasons.items())
-        raise CannotMeasureError(problem + "".join(lost))
 
 
 def left_out(data: Evaluation, most: int = 1000) -> str:
@@ -110,13 +79,13 @@ def disclosures(data: Evaluation) -> dict[str, str]:
     """Return what was chosen, of which runs, and what was assumed, by what it concerns."""
     facts = data.facts
     options = data.options
-    weights = data.options.weights
+    weights = options.weights
     source = data.source
-    version = f"trajscore {data.source.version}"
-    clipping = next((family for family in options.families if family.clip is not None), None)
+    version = f"trajscore {source.version}"
+    clipping = next((family for family in options.scores if family.clip is not None), None)
     clip = "" if clipping is None else f"{clipping.clip:g}".replace("e-0", "e-")
     phi = options.settings.phi
-    emphases = [f"{each.name} {each.emphasis}" for each in options.families if each.emphasis]
+    emphases = [f"{each.name} {each.emphasis}" for each in options.scores if each.emphasis]
     schedule = "1/sqrt(t)" if weights.schedule == "early" else f"as {weights.schedule_name} says"
     divided = "the weight of all forecasts"
     if weights.is_own:  # the convention of the paper

@@ -19,9 +19,9 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.ids import check_index
 from trajscore.core.parallel import Work
 from trajscore.core.run_sums import AGGREGATORS
-from trajscore.core.sample import refuse_own_stops
-from trajscore.core.score_families import several_families
-from trajscore.core.stops import recorded_stops
+from trajscore.core.sample import check_predictors
+from trajscore.core.score_families import get_family, several_families
+from trajscore.core.stops import recorded_stops, refuse_own_stops
 from trajscore.core.values import as_fraction, check_choice
 from trajscore.core.version import __version__
 from trajscore.core.weights import Weights, as_step_weights
@@ -33,20 +33,21 @@ from trajscore.evaluation.intervals import interval_table
 from trajscore.evaluation.monitoring import monitoring_options, monitoring_table
 from trajscore.evaluation.options import (
     RECALIBRATED,
+    REFERENCES,
     EvaluationOptions,
     MonitoringOptions,
     Note,
     Options,
 )
-from trajscore.evaluation.recommendation import cards_and_pairs
+from trajscore.evaluation.recommendation import cards_and_pairs, ranked
 from trajscore.evaluation.rows import make_rows
 from trajscore.evaluation.runs import (
     MISSING,
     censored_as,
-    check_predictors,
     fill_forward,
     knows_end,
     leave_out_missing,
+    refuse_without_outcomes,
     select_runs,
     under_other_choices,
 )
@@ -54,7 +55,6 @@ from trajscore.inference.influence import ONE_CLUSTER
 from trajscore.inference.mean_intervals import METHODS
 from trajscore.inference.resampling import check_resamples
 from trajscore.monitoring import StoppingRule
-from trajscore.report._disclosures import refuse_without_outcomes
 from trajscore.report._report import Report
 from trajscore.streaming.batches import RunBatches
 from trajscore.streaming.sources import DaskBatches
@@ -174,7 +174,7 @@ def evaluate(
         owned = f"EvaluationOptions.{error.part}"
         raise ArgumentError(error.text, owned, error.value) from None
     computed = Options(
-        several_families(options.families, "families"),
+        tuple(map(get_family, several_families(options.families, "families"))),
         step_weights,
         options,
         Work(options.n_jobs, options.progress),
@@ -194,11 +194,12 @@ def evaluate(
         return replace(report, options=computed)
     kind, q_z = censored_as(censored)
     notes: list[Note] = []
-    sample = fill_forward(check_predictors(X, y, groups, q_z), options.missing, notes)
+    sample = check_predictors(X, y, groups=groups, q_z=q_z, reserved=REFERENCES)
     check_index(stop_reason, sample.X.ids, "stop_reason")
     groupings = group_labels(by, sample.X)
     stops = recorded_stops(sample.X.meta, stop_reason)
     refuse_own_stops(sample.traces, stop_reason)
+    sample = fill_forward(sample, options.missing, notes)
     counted = select_runs(sample, stops, kind)
     refuse_without_outcomes(counted)
     scored = leave_out_missing(counted, notes)
@@ -207,7 +208,7 @@ def evaluate(
     others = under_other_choices(sample, stops[0], kind, scored)
     rows = make_rows(scored, maker, computed, notes)
     cards, pairs = cards_and_pairs(rows, computed)
-    by_group = group_table(rows, groupings, cards, computed) if groupings else None
+    by_group = group_table(rows, groupings, ranked(cards), computed) if groupings else None
     other_choices = {
         choice: (n, other and cards_and_pairs(make_rows(other, maker, computed, []), computed)[0])
         for choice, (n, other) in others.items()
