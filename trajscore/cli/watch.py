@@ -105,9 +105,6 @@ def _read(path: Path, arguments: argparse.Namespace) -> _Runs:
     """Read runs in their order, and say what was guessed and left out."""
     with refusals(path, named=False):
         inputs = load(path, load_request(arguments))
-    X = inputs.predictors
-    if isinstance(X, dict):
-        X = TrajectoryArray.stack(list(X.values()), channels=list(X))
     notes = inputs.describe(arguments.options).splitlines()
     y: Any = inputs.y
     if (y == CENSORED).all():
@@ -118,7 +115,7 @@ def _read(path: Path, arguments: argparse.Namespace) -> _Runs:
     groups = inputs.groups
     if groups is not None:
         groups = np.asarray(groups).astype(str)
-    return X, y, groups
+    return inputs.container(), y, groups
 
 
 def _forecaster(X: TrajectoryArray, y: Any) -> PrefixForecaster | None:

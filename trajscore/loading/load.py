@@ -153,7 +153,7 @@ def _predictors(
     for name in scales.keys() - {"verbal"}:
         problem = unknown_name("predictor with a scale", name, ["verbal"])
         raise ArgumentError(f"{{argument}}: {problem}", "scales")
-    predictors = _confidences(log, lost, request.missing, scales.get("verbal", "auto"), notes)
+    predictors = _confidences(log, lost, request, scales.get("verbal", "auto"), notes)
     if not predictors and (request.needs_scores or fields.scores):
         reason = "the log has no confidence (neither token log-probabilities nor stated ones)"
         if is_unread:
@@ -171,7 +171,7 @@ def _predictors(
 
 
 def _confidences(
-    runs: io.Runs, lost: list[io.Run], missing: str | None, scale: str | float, notes: list[Note]
+    runs: io.Runs, lost: list[io.Run], request: LoadRequest, scale: str | float, notes: list[Note]
 ) -> dict[str, TrajectoryArray]:
     """Return the confidences that enough runs have at every turn of the agent; note how many."""
     signals = StepConfidence(scale=scale)
@@ -182,16 +182,20 @@ def _confidences(
     of_all = _followed_by(X, signals, lost)
     predictors = {}
     too_rare: list[Note] = []
+
+    def has_enough(trace: TrajectoryArray) -> bool:
+        rows = whole_runs(trace)
+        return outcomes_vary(y[rows]) if request.reads_outcomes else bool(rows.any())
+
     for name, share in zip(X.channels or (), shares, strict=True):
         frequency = f"{name}: in {share:.0%} of the agent's turns"
-        is_enough = outcomes_vary(y[whole_runs(X[name])])
-        is_enough_filled = outcomes_vary(y[whole_runs(filled[name])])
-        if is_enough or (is_enough_filled and missing == "ffill"):
+        is_enough_filled = has_enough(filled[name])
+        if has_enough(X[name]) or (is_enough_filled and request.missing == "ffill"):
             predictors[name] = of_all[name]
             notes.append(frequency)
         elif share:
             text = f"{frequency}; too few runs have it at every turn"
-            if missing is not None and is_enough_filled:
+            if request.missing is not None and is_enough_filled:
                 text += " ({argument} uses the value before)"
             too_rare.append(ArgumentError(text, "missing", "ffill"))
     notes += too_rare
@@ -230,7 +234,7 @@ def _confidences_of_risks(
             # 0 before the first risk of a run, missing where a run has none
             has_risk = np.repeat(~np.isnan(values[last_cells(risk)]), risk.lengths)
             values[np.isnan(values) & has_risk] = 0.0
-            predictors[name] = of_all.with_cells(values)
+            predictors[name] = of_all.with_cells(values, channels=[name])
     present = ", ".join(f"{name} {n:,}" for name, n in zip(_SIGNALS, counts, strict=True))
     notes.append(f"TRACER signals present in {number_of(len(S.cells), 'turn')}: {present}")
     notes += dict.fromkeys(str(warning.message) for warning in caught)

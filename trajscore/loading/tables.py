@@ -21,6 +21,7 @@ from trajscore.core.meanings import (
     note_on_words,
     turned_note,
 )
+from trajscore.core.outcomes import CENSORED
 from trajscore.core.stops import (
     EXCLUDED,
     Rule,
@@ -50,6 +51,9 @@ from trajscore.io.wide_tables import as_long
 NO_SCORE = ""
 """The name of the predictor that has steps and no values, where a file holds no score."""
 
+_NOT_OBSERVED = "no outcome"
+"""The column of outcomes of a table whose outcomes are not read."""
+
 COSTS = ("cost", "tokens")
 
 Note = str | ArgumentError
@@ -70,6 +74,7 @@ class LoadRequest:
     by: Sequence[str] = ()  # columns of a table that go into the meta of the predictors
     missing: str | None = None  # as in `trajscore.evaluate`; None if values are not filled
     needs_scores: bool = True  # if not, a table may have a row a run
+    reads_outcomes: bool = True  # if not, no run has one, as of runs that go on
     keep_lost: bool = False  # keep the runs that an infrastructure error ended
     max_size: int | None = None
     roles: Any = None
@@ -89,6 +94,13 @@ class Inputs:
     n_left_out: int = 0  # runs of a log
     has_ids: bool = True
     group: str | None = None  # column of `groups`
+
+    def container(self) -> TrajectoryArray:
+        """Return the predictors in one container."""
+        X = self.predictors
+        if isinstance(X, dict):
+            return TrajectoryArray.stack(list(X.values()), channels=list(X))
+        return X
 
     def describe(self, options: Mapping[str, str]) -> str:
         """Return the notes for a person to read; see `describe_notes`."""
@@ -202,6 +214,9 @@ def _read_steps(
         frame, fields, request.outcomes, request.rule, request.max_size
     )
     in_table = [name for name in frame.columns if name in columns]
+    if not request.reads_outcomes:
+        fields = replace(fields, outcome=_NOT_OBSERVED)
+        frame = frame.assign(**{_NOT_OBSERVED: CENSORED})
     return frame, fields, in_table, [*wide_notes, *join_notes]
 
 

@@ -1,0 +1,59 @@
+"""``trajscore forecast``: forecast new runs, also running ones, by a fitted forecaster."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from trajscore.calibration.forecaster import Forecaster
+from trajscore.cli.inputs import (
+    add_command,
+    add_input_options,
+    check_table,
+    load_request,
+    write_table,
+)
+from trajscore.core.values import number_of
+from trajscore.core.within_runs import whole_runs
+from trajscore.evaluation.runs import MISSING
+from trajscore.io.unread import refusals
+from trajscore.loading.load import load
+from trajscore.monitoring.persistence import load_fitted
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Add the command."""
+    parser, add = add_command(commands, "forecast")
+    add("model", type=Path, metavar="MODEL.skops")
+    add("new", type=Path, metavar="NEW")
+    add("--out", type=Path, required=True, metavar="TABLE")
+    add("--missing", choices=MISSING, default="same_runs")
+    add("--trust", action="append", default=[], metavar="TYPE")
+    add_input_options(parser)
+    return parser
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Forecast every step of new runs, and write a table."""
+    out = arguments.out
+    check_table("--out", out)
+    forecaster = load_fitted(arguments.model, Forecaster, arguments.trust, arguments.max_size)
+    if not (arguments.scores or arguments.risks):
+        arguments.scores = list(getattr(forecaster, "channels_in_", None) or ())
+    with refusals(arguments.new, named=False):
+        request = load_request(
+            arguments, missing=arguments.missing, reads_outcomes=False, keep_lost=True
+        )
+        inputs = load(arguments.new, request)
+    X = inputs.container()
+    if arguments.missing == "ffill":
+        X = X.ffill()
+    complete = X[whole_runs(X)]
+    forecasts = forecaster.transform(complete)
+    write_table(forecasts.with_cells(forecasts.cells, channels=["forecast"]).to_frame(), out)
+    if notes := inputs.describe(arguments.options):
+        print(notes)
+    if n := len(X) - len(complete):
+        print(f"{number_of(n, 'run')} left out: a value is missing, or there is no step")
+    print(f"wrote {out}: {number_of(len(complete), 'run')}, {len(complete.cells):,} steps")
