@@ -18,8 +18,9 @@ from trajscore.core.values import number_of
 from trajscore.core.within_runs import whole_runs
 from trajscore.evaluation.runs import MISSING
 from trajscore.io.unread import refusals
-from trajscore.loading.load import load
+from trajscore.loading.load import RISKS, load
 from trajscore.monitoring.persistence import load_fitted
+from trajscore.tracer import TracerScorer
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -41,12 +42,16 @@ def run(arguments: argparse.Namespace) -> None:
     forecaster = load_fitted(arguments.model, Forecaster, arguments.trust, arguments.max_size)
     if not (arguments.scores or arguments.risks):
         arguments.scores = list(getattr(forecaster, "channels_in_", None) or ())
+    arguments.outcomes = {}  # runs may go on
     with refusals(arguments.new, named=False):
-        request = load_request(
-            arguments, missing=arguments.missing, reads_outcomes=False, keep_lost=True
-        )
+        request = load_request(arguments, missing=arguments.missing, keep_lost=True)
         inputs = load(arguments.new, request)
     X = inputs.container()
+    if inputs.log and any(isinstance(RISKS.get(name), TracerScorer) for name in X.channels or ()):
+        raise ValueError(
+            "what TRACER sees in a dialogue depends on the other runs of its log, so that it cannot "
+            "be forecast of new ones; learn from messages with trajscore fit --guard"
+        )
     if arguments.missing == "ffill":
         X = X.ffill()
     complete = X[whole_runs(X)]

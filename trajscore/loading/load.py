@@ -15,7 +15,7 @@ from sklearn.base import clone
 from trajscore import io
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
-from trajscore.core.outcomes import outcomes_vary
+from trajscore.core.outcomes import CENSORED, outcomes_vary
 from trajscore.core.stops import EXCLUDED
 from trajscore.core.values import number_of, parse_numbers, unknown_name
 from trajscore.core.within_runs import last_cells, whole_runs
@@ -153,7 +153,7 @@ def _predictors(
     for name in scales.keys() - {"verbal"}:
         problem = unknown_name("predictor with a scale", name, ["verbal"])
         raise ArgumentError(f"{{argument}}: {problem}", "scales")
-    predictors = _confidences(log, lost, request, scales.get("verbal", "auto"), notes)
+    predictors = _confidences(log, lost, request.missing, scales.get("verbal", "auto"), notes)
     if not predictors and (request.needs_scores or fields.scores):
         reason = "the log has no confidence (neither token log-probabilities nor stated ones)"
         if is_unread:
@@ -171,12 +171,13 @@ def _predictors(
 
 
 def _confidences(
-    runs: io.Runs, lost: list[io.Run], request: LoadRequest, scale: str | float, notes: list[Note]
+    runs: io.Runs, lost: list[io.Run], missing: str | None, scale: str | float, notes: list[Note]
 ) -> dict[str, TrajectoryArray]:
     """Return the confidences that enough runs have at every turn of the agent; note how many."""
     signals = StepConfidence(scale=scale)
     X = signals.fit_transform(runs)
     y = io.outcomes(runs)
+    is_known = bool((y != CENSORED).any())
     filled = X.ffill()
     shares = (~np.isnan(X.cells)).mean(axis=0)
     of_all = _followed_by(X, signals, lost)
@@ -185,17 +186,17 @@ def _confidences(
 
     def has_enough(trace: TrajectoryArray) -> bool:
         rows = whole_runs(trace)
-        return outcomes_vary(y[rows]) if request.reads_outcomes else bool(rows.any())
+        return outcomes_vary(y[rows]) if is_known else bool(rows.any())
 
     for name, share in zip(X.channels or (), shares, strict=True):
         frequency = f"{name}: in {share:.0%} of the agent's turns"
         is_enough_filled = has_enough(filled[name])
-        if has_enough(X[name]) or (is_enough_filled and request.missing == "ffill"):
+        if has_enough(X[name]) or (is_enough_filled and missing == "ffill"):
             predictors[name] = of_all[name]
             notes.append(frequency)
         elif share:
             text = f"{frequency}; too few runs have it at every turn"
-            if request.missing is not None and is_enough_filled:
+            if missing is not None and is_enough_filled:
                 text += " ({argument} uses the value before)"
             too_rare.append(ArgumentError(text, "missing", "ffill"))
     notes += too_rare

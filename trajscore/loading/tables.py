@@ -21,7 +21,6 @@ from trajscore.core.meanings import (
     note_on_words,
     turned_note,
 )
-from trajscore.core.outcomes import CENSORED
 from trajscore.core.stops import (
     EXCLUDED,
     Rule,
@@ -51,9 +50,6 @@ from trajscore.io.wide_tables import as_long
 NO_SCORE = ""
 """The name of the predictor that has steps and no values, where a file holds no score."""
 
-_NOT_OBSERVED = "no outcome"
-"""The column of outcomes of a table whose outcomes are not read."""
-
 COSTS = ("cost", "tokens")
 
 Note = str | ArgumentError
@@ -67,14 +63,13 @@ class LoadRequest:
     fields: Fields = USUAL_FIELDS  # of a log, `scores` are predictors, `group` a column of io.meta
     format: str | None = None
     outcome_map: Any = None
-    outcomes: Any = None
+    outcomes: Any = None  # an empty dict says that none is known
     rule: Rule | None = None
     first_step: int | None = None
     embedder: str | None = None  # of TracerSignals
     by: Sequence[str] = ()  # columns of a table that go into the meta of the predictors
     missing: str | None = None  # as in `trajscore.evaluate`; None if values are not filled
     needs_scores: bool = True  # if not, a table may have a row a run
-    reads_outcomes: bool = True  # if not, no run has one, as of runs that go on
     keep_lost: bool = False  # keep the runs that an infrastructure error ended
     max_size: int | None = None
     roles: Any = None
@@ -214,9 +209,6 @@ def _read_steps(
         frame, fields, request.outcomes, request.rule, request.max_size
     )
     in_table = [name for name in frame.columns if name in columns]
-    if not request.reads_outcomes:
-        fields = replace(fields, outcome=_NOT_OBSERVED)
-        frame = frame.assign(**{_NOT_OBSERVED: CENSORED})
     return frame, fields, in_table, [*wide_notes, *join_notes]
 
 

@@ -8,7 +8,7 @@ from trajscore.core.errors import show_controls
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import AS_GIVEN, RECALIBRATED
 
-NO_CODE = "# No predictor is to be acted on yet, so there is no code."
+NO_CODE = "# No predictor is shown to be useful, so there is no code."
 _N_STEPS = 3  # of the run that is forecast
 _OF_PREDICTORS = ("--score=", "--risk=")
 _OF_RECALIBRATION = ("--weights=", "--horizon=", "--missing=", "--calibrator=", "--censored=")
@@ -17,26 +17,28 @@ _RUN_SCORES = {"last": "p[-1]", "mean": "p.mean()", "min": "p.min()"}
 
 def recipe(data: Evaluation, name: str, form: str) -> str:
     """Return a script that forecasts a running run by a predictor in one form."""
+    if not data.recommendations[name].is_useful:
+        return NO_CODE
     trace = data.traces[name, AS_GIVEN]
-    running = [float(f"{value:.4g}") for value in trace.cells[: min(_N_STEPS, trace.lengths[0])]]
+    first = trace.cells[: min(_N_STEPS, trace.lengths[0])]
+    running = [float(f"{value:.4g}") for value in first + 0.0]  # which turns -0.0 into 0.0
     imports = ["import numpy as np", "import trajscore"]
     lines = [f"p = np.array({running})  # a running run: its values are its forecasts"]
     shell = [f"Stop: {stop_code(data, name)}"]
     if form == RECALIBRATED:
-        report = "report"
         imports.insert(1, "import skops.io")
-        if data.source.command:
-            report = f"judge({shlex.join(data.source.words)!r})"
-            imports.append("from trajscore.cli.report import judge")
         if _has_file(data):
             options = (f"--forecaster={name}", "--out=forecaster.skops")
             fit = shlex.join(["trajscore", "fit", *data.source.words, *options])
             shell.insert(0, f"In a shell: {fit}")
         lines = [
-            f"forecaster = {report}.forecaster({name!r})",
+            f"forecaster = report.forecaster({name!r})",
             "skops.io.dump(forecaster, 'forecaster.skops')",
             f"p = forecaster.transform([{running}])[0]  # a running run, its values so far",
         ]
+    if data.source.command:
+        imports.append("from trajscore.cli.report import judge")
+        lines.insert(0, f"report = judge({shlex.join(data.source.words)!r})")
     # a name may hold ends of lines, beyond which it would be code
     comments = [f"# {show_controls(' '.join(text.splitlines()))}" for text in shell]
     score = f"print(p, {accept_code(data)})  # its steps; once it ends, the run"
