@@ -10,12 +10,11 @@ from trajscore.cli.inputs import (
     add_censored,
     add_command,
     add_input_options,
-    load_request,
+    load_file,
     note_if_same,
 )
 from trajscore.gates import RunSet, compare
 from trajscore.io.unread import refusals
-from trajscore.loading.load import load
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -37,9 +36,6 @@ def run(arguments: argparse.Namespace) -> None:
 
 def read(path: Path, arguments: argparse.Namespace) -> RunSet:
     """Read a set of runs, and say what was guessed to get there."""
+    inputs = load_file(path, arguments, needs_scores=False)
     with refusals(path, named=False):
-        inputs = load(path, load_request(arguments, needs_scores=False))
-        runs = RunSet._from_inputs(inputs, arguments.censored)
-    for line in inputs.describe(arguments.options).splitlines():
-        print(f"{path}: {line}")
-    return runs
+        return RunSet._from_inputs(inputs, arguments.censored)

@@ -30,8 +30,8 @@ from trajscore.monitoring.persistence import save_fitted
 
 _ENDS = {"step": "step", "after": "after", "unknown": None}
 _N_SPLITS = 10
-_OF_PROCESSES = ("alpha", "threshold", "end", "end_worth", "guard")
-_OF_FORECASTERS = ("weights", "horizon", "missing", "calibrator", "censored")
+_OF_PROCESSES = ("--alpha", "--threshold", "--end", "--end-worth", "--guard")
+_OF_FORECASTERS = ("--weights", "--horizon", "--missing", "--calibrator", "--censored")
 _TOO_FEW = "four fifths of these runs are too few to set a threshold"
 
 
@@ -47,7 +47,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--forecaster", metavar="NAME")
     add("--guard", action="store_true")
     add_recalibration(parser)
-    parser.set_defaults(defaults={part.dest: part.default for part in parser._actions})
     return parser
 
 
@@ -55,12 +54,11 @@ def run(arguments: argparse.Namespace) -> None:
     """Fit a forecaster, or a process, alone or in a guard, and write it."""
     check_folder("--out", arguments.out, ".skops")
     name = arguments.forecaster
-    for part in _OF_FORECASTERS if name is None else _OF_PROCESSES:
-        if getattr(arguments, part) != arguments.defaults[part]:
+    unused = _OF_FORECASTERS if name is None else _OF_PROCESSES
+    for word in arguments.argv:
+        if word.partition("=")[0] in unused:
             without = "out" * (name is None)
-            raise ArgumentError(
-                f"{{argument}} is not used with{without} --forecaster; leave it out", part
-            )
+            raise ValueError(f"{word} is not used with{without} --forecaster; leave it out")
     if name is not None:
         _fit_forecaster(arguments)
     elif arguments.guard:

@@ -11,14 +11,13 @@ from trajscore.cli.inputs import (
     add_command,
     add_input_options,
     check_table,
-    load_request,
+    load_file,
     write_table,
 )
 from trajscore.core.values import number_of
 from trajscore.core.within_runs import whole_runs
 from trajscore.evaluation.runs import MISSING
-from trajscore.io.unread import refusals
-from trajscore.loading.load import RISKS, load
+from trajscore.loading.load import RISKS
 from trajscore.monitoring.persistence import load_fitted
 from trajscore.tracer import TracerScorer
 
@@ -39,17 +38,16 @@ def run(arguments: argparse.Namespace) -> None:
     """Forecast every step of new runs, and write a table."""
     out = arguments.out
     check_table("--out", out)
-    forecaster = load_fitted(arguments.model, Forecaster, arguments.trust, arguments.max_size)
+    kind: Any = Forecaster  # an abstract one
+    forecaster = load_fitted(arguments.model, kind, arguments.trust, arguments.max_size)
     if not (arguments.scores or arguments.risks):
-        arguments.scores = list(getattr(forecaster, "channels_in_", None) or ())
+        arguments.scores = forecaster.channels_in_ or ()
     arguments.outcomes = {}  # runs may go on
-    with refusals(arguments.new, named=False):
-        request = load_request(arguments, missing=arguments.missing, keep_lost=True)
-        inputs = load(arguments.new, request)
+    inputs = load_file(arguments.new, arguments, missing=arguments.missing)
     X = inputs.container()
     if inputs.log and any(isinstance(RISKS.get(name), TracerScorer) for name in X.channels or ()):
         raise ValueError(
-            "what TRACER sees in a dialogue depends on the other runs of its log, so that it cannot "
+            "what TRACER sees in a dialogue depends on the other runs of its log, so it cannot "
             "be forecast of new ones; learn from messages with trajscore fit --guard"
         )
     if arguments.missing == "ffill":
@@ -57,8 +55,6 @@ def run(arguments: argparse.Namespace) -> None:
     complete = X[whole_runs(X)]
     forecasts = forecaster.transform(complete)
     write_table(forecasts.with_cells(forecasts.cells, channels=["forecast"]).to_frame(), out)
-    if notes := inputs.describe(arguments.options):
-        print(notes)
     if n := len(X) - len(complete):
         print(f"{number_of(n, 'run')} left out: a value is missing, or there is no step")
     print(f"wrote {out}: {number_of(len(complete), 'run')}, {len(complete.cells):,} steps")

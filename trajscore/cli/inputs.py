@@ -21,7 +21,9 @@ from trajscore.core.storage import replacing
 from trajscore.core.values import split_pairs
 from trajscore.io.fields import ANY_PARTS, Fields
 from trajscore.io.files import to_csv
-from trajscore.loading.tables import LoadRequest
+from trajscore.io.unread import refusals
+from trajscore.loading.load import load
+from trajscore.loading.tables import Inputs, LoadRequest
 
 _HELP: dict[str, Any] = tomllib.loads(
     files("trajscore.cli").joinpath("help.toml").read_text(encoding="utf-8")
@@ -176,6 +178,15 @@ def load_request(arguments: argparse.Namespace, **more: Any) -> LoadRequest:
         roles=",".join(arguments.roles) or None,
         **more,
     )
+
+
+def load_file(path: Path, arguments: argparse.Namespace, **more: Any) -> Inputs:
+    """Read a file by the options, and say what was guessed."""
+    with refusals(path, named=False):
+        inputs = load(path, load_request(arguments, **more))
+    for line in inputs.describe(arguments.options).splitlines():
+        print(f"{path}: {line}")
+    return inputs
 
 
 def _parts(text: str) -> dict[str, Any]:

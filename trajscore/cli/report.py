@@ -51,8 +51,6 @@ from trajscore.loading.tables import (
 )
 from trajscore.monitoring._thresholds import Conformal
 from trajscore.report import EvaluationOptions, MonitoringOptions, Report, evaluate
-from trajscore.report._first_screen import first_screen
-from trajscore.report.recipe import NO_CODE
 from trajscore.report.verdicts import without_threshold
 from trajscore.streaming import iter_batches
 from trajscore.streaming.batches import BATCH_ROWS, RunBatches
@@ -142,7 +140,7 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"{why}\n")
     print(report.to_text(verbose=arguments.verbose), flush=True)
     if arguments.code:
-        print(f"\n{first_screen(report).texts.get('code', NO_CODE)}")
+        print(f"\n{report.code()}")
     if arguments.out is not None:
         write = _WRITERS[arguments.out.suffix.lower()]
         print(f"\nwrote {write(report, arguments.out, log)}")

@@ -13,7 +13,7 @@ from trajscore.cli.inputs import (
     add_command,
     add_input_options,
     check_folder,
-    load_request,
+    load_file,
     note_if_same,
     number,
     whole_number,
@@ -24,8 +24,6 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.core.storage import replacing
 from trajscore.core.values import are_probabilities, number_of
 from trajscore.gates import RunSet, compare
-from trajscore.io.unread import refusals
-from trajscore.loading.load import load
 from trajscore.monitoring import FleetMonitor
 from trajscore.monitoring._fleet_runs import FleetChange, run_hashes
 from trajscore.plotting import FleetDisplay
@@ -103,15 +101,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _read(path: Path, arguments: argparse.Namespace) -> _Runs:
     """Read runs in their order, and say what was guessed and left out."""
-    with refusals(path, named=False):
-        inputs = load(path, load_request(arguments))
-    notes = inputs.describe(arguments.options).splitlines()
+    inputs = load_file(path, arguments)
     y: Any = inputs.y
     if (y == CENSORED).all():
         y = None
-        notes.append("no run has an outcome: lengths and forecasts alone are watched")
-    for line in notes:
-        print(f"{path}: {line}")
+        print(f"{path}: no run has an outcome: lengths and forecasts alone are watched")
     groups = inputs.groups
     if groups is not None:
         groups = np.asarray(groups).astype(str)

@@ -17,6 +17,8 @@ from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import AS_GIVEN, RECALIBRATED
 from trajscore.io import Run
 from trajscore.report._disclosures import disclosures, excluded_table, exclusion_texts
+from trajscore.report._first_screen import first_screen
+from trajscore.report.recipe import NO_CODE
 from trajscore.report.render.as_json import to_json
 from trajscore.report.render.as_markdown import to_markdown
 from trajscore.report.render.as_text import to_text
@@ -156,6 +158,16 @@ class Report(Evaluation):
         """
         return verdicts(self)
 
+    def code(self) -> str:
+        """Return Python that fits the best predictor's forecaster, saves it, and forecasts a run.
+
+        Returns
+        -------
+        str
+            A script. Of data that were given in Python, it starts from ``report``, this one.
+        """
+        return first_screen(self).texts.get("code", NO_CODE)
+
     def forecaster(self, predictor: str) -> Any:
         """Fit what recalibrated a predictor to all runs of the report, for new ones.
 
@@ -185,15 +197,16 @@ class Report(Evaluation):
         >>> forecaster.transform([[0.5, 0.6]]).round(2)  # a running game after two moves
         array([[0.49, 0.53]])
         """
-        rows = {row.key: row for row in self.rows.predictors}
-        known = [name for name, form in rows if form == RECALIBRATED]
-        if predictor not in known:
+        calibrators = {row.key: row.calibrator for row in self.rows}
+        key = predictor, RECALIBRATED
+        if key not in calibrators:
+            known = list(self.facts.calibrators or ())
             raise ValueError(unknown_name("recalibrated predictor", predictor, known))
-        fitted = clone(rows[predictor, RECALIBRATED].calibrator)
+        fitted = clone(calibrators[key])
         parts = [name for name in fitted.get_params() if name.rpartition("__")[2] == "censored"]
         fitted.set_params(**dict.fromkeys(parts, self.facts.censored))
         groups = fit_arguments(fitted, {"groups": self.runs.groups})
-        return fitted.fit(rows[predictor, AS_GIVEN].traces, self.runs.labels, **groups)
+        return fitted.fit(self.traces[predictor, AS_GIVEN], self.runs.labels, **groups)
 
     def __str__(self) -> str:
         return to_text(self)
