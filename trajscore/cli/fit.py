@@ -69,13 +69,12 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _fit_forecaster(arguments: argparse.Namespace) -> None:
     """Fit what recalibrates a predictor in a report of these runs, and write it."""
-    words = words_of(arguments)
-    report = judge(shlex.join(words))
+    report = judge(shlex.join(words_of(arguments)))
     save_fitted(report.forecaster(arguments.forecaster), arguments.out)
-    print(f"fitted on {number_of(len(report.runs), 'run')}")
+    quoted = shlex.quote(str(arguments.out))
     print(
-        f"wrote {arguments.out}; use it with: trajscore forecast "
-        f"{shlex.quote(str(arguments.out))} NEW --out forecasts.csv"
+        f"fitted on {number_of(len(report.runs), 'run')}; wrote {arguments.out}; use it with: "
+        f"trajscore forecast {quoted} NEW --out forecasts.csv"
     )
 
 

@@ -53,8 +53,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.missing == "ffill":
         X = X.ffill()
     complete = X[whole_runs(X)]
-    forecasts = forecaster.transform(complete)
-    write_table(forecasts.with_cells(forecasts.cells, channels=["forecast"]).to_frame(), out)
+    table = forecaster.transform(complete).to_frame()
+    write_table(table.set_axis(["run", "step", "forecast"], axis=1), out)
     if n := len(X) - len(complete):
         print(f"{number_of(n, 'run')} left out: a value is missing, or there is no step")
     print(f"wrote {out}: {number_of(len(complete), 'run')}, {len(complete.cells):,} steps")

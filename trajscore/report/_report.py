@@ -197,12 +197,10 @@ class Report(Evaluation):
         >>> forecaster.transform([[0.5, 0.6]]).round(2)  # a running game after two moves
         array([[0.49, 0.53]])
         """
-        calibrators = {row.key: row.calibrator for row in self.rows}
-        key = predictor, RECALIBRATED
-        if key not in calibrators:
-            known = list(self.facts.calibrators or ())
-            raise ValueError(unknown_name("recalibrated predictor", predictor, known))
-        fitted = clone(calibrators[key])
+        known = {row.predictor: row for row in self.rows if row.form == RECALIBRATED}
+        if predictor not in known:
+            raise ValueError(unknown_name("recalibrated predictor", predictor, [*known]))
+        fitted = clone(known[predictor].calibrator)
         parts = [name for name in fitted.get_params() if name.rpartition("__")[2] == "censored"]
         fitted.set_params(**dict.fromkeys(parts, self.facts.censored))
         groups = fit_arguments(fitted, {"groups": self.runs.groups})
