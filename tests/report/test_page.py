@@ -7,11 +7,12 @@ from html import unescape
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from judged import evaluate
-from trajscore import DensityRatioEProcess, TrajectoryArray, io
-from trajscore.calibration import EnsembleCrossFitCalibrator
+from trajscore import DensityRatioEProcess, PrefixForecaster, TrajectoryArray, io
+from trajscore.calibration import cross_fit_traces
 from trajscore.datasets import make_trajectories
 from trajscore.report import MonitoringOptions
 
@@ -158,11 +159,38 @@ def test_a_notebook_shows_the_first_screen(report, page, monkeypatch):
         report.to_html()
 
 
-def test_new_runs_get_the_forecasts_of_the_page_as_it_says(chess, page):
-    call = unescape(re.search(r"<code>(Ensemble.*?)</code>", page)[1])
+def test_new_runs_get_the_forecasts_of_the_page_as_it_says(report, page, tmp_path, monkeypatch):
+    pytest.importorskip("skops.io")
+    monkeypatch.chdir(tmp_path)
+    code = unescape(re.search(r"<pre>(import.*?)</pre>", page, re.DOTALL)[1])
+    assert code == report.code()
+    names = {"report": report}
+    exec(code, names)
+    first = report.traces["material", "as_given"][0].ravel()[:3]
+    expected = report.forecaster("material").transform([first])[0]
+    assert names["p"] == pytest.approx(expected, abs=1e-12)
+    score, stop = map(unescape, re.findall(r": <code>((?:np|trajscore)[.].*?)</code>", page)[:2])
+    value = eval(score, names | {"p": np.array([0.2, 0.6])})
+    assert value == pytest.approx(weighted_means([np.array([0.2, 0.6])])[0])
+    assert stop in code
+
+
+@pytest.mark.parametrize("how", [
+    {}, {"censored": "drop"}, {"groups": np.arange(360) // 3, "calibrator": "platt"},
+    {"weights": "uniform", "calibrator": PrefixForecaster(), "censored": "drop"},
+])  # fmt: skip
+def test_the_forecaster_is_the_one_that_was_judged(chess, quick, how):
     X, y = chess
-    names = {"EnsembleCrossFitCalibrator": EnsembleCrossFitCalibrator, "X": X, "y": y, "new": X[:3]}
-    assert len(eval(call, names)) == 3
+    report = evaluate(X["material"], y, families="log", intervals=quick, **how)
+    forecaster = report.forecaster("material")
+    again = cross_fit_traces(
+        forecaster, X["material"], y, groups=how.get("groups"), cv=getattr(forecaster, "cv", 5)
+    )  # of the input, where -1 counts as in the report
+    judged = report.traces["material", "recalibrated"]
+    rows = pd.Index(again.ids).get_indexer(judged.ids)
+    assert np.abs(again[rows].cells - judged.cells).max() < 1e-12
+    with pytest.raises(ValueError, match="did you mean 'material'"):
+        report.forecaster("materials")
 
 
 # ------------------------------------------------------------------ what it says of acting

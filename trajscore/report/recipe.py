@@ -8,7 +8,7 @@ from trajscore.core.errors import show_controls
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import AS_GIVEN
 
-NO_CODE = "# No recalibrated predictor is shown to be useful, so there is nothing to fit."
+NO_CODE = "# There is nothing to fit: no predictor is shown to need recalibration."
 _SCRIPT = """\
 import numpy as np
 import skops.io
