@@ -19,6 +19,7 @@ from trajscore.integrations import Guard
 from trajscore.monitoring import split_report
 
 skops = pytest.importorskip("skops.io")
+WORDS = "--score=judge --censored=drop --group=task --calibrator=platt --weights=uniform"
 X, Y = make_trajectories(300, lengths=(1, 6), random_state=0, return_X_y=True)
 
 
@@ -158,9 +159,6 @@ def test_a_guard_is_tried_on_runs_that_were_held_out(tmp_path, fit):
     assert Guard.load(out).process_.forecaster_.end is None
 
 
-WORDS = "--score=judge --censored=drop --group=task --calibrator=platt --weights=uniform"
-
-
 def test_the_code_of_a_report_forecasts_elsewhere_what_the_report_says(folder, capsys):
     sharp = X.with_cells(X.cells**4)
     y = np.where(np.arange(300) % 7, Y, -1)
@@ -172,13 +170,11 @@ def test_the_code_of_a_report_forecasts_elsewhere_what_the_report_says(folder, c
     assert "trajscore fit runs.csv --group=task --score=judge --out=stop.skops" in code
     Path("new.py").write_text(f"{code}\nnp.save('p.npy', p)\n")
     subprocess.run([sys.executable, "new.py"], check=True, capture_output=True)
-    how = {"censored": "drop", "calibrator": "platt", "weights": "uniform"}
-    report = evaluate({"judge": sharp}, y, groups=X.ids // 2, **how)
+    how = {"groups": X.ids // 2, "censored": "drop", "calibrator": "platt", "weights": "uniform"}
     run = ast.literal_eval(code.partition("transform(")[2].partition(")[0]")[0])
-    p = report.forecaster("judge").transform(run)
+    p = evaluate({"judge": sharp}, y, **how).forecaster("judge").transform(run)
     read = skops.load("forecaster.skops", trusted=trusted_types())
     assert np.abs([np.load("p.npy") - p[0], (read.transform(run) - p)[0]]).max() < 1e-12
-    # a name is never code
     frame.rename(columns={"judge": "a'\n\rimport os  #"}).to_csv("odd.csv", index=False)
     assert main(["report", "odd.csv", "--score", "a'\n\rimport os  #", "--code"]) == 0
     code = "".join(capsys.readouterr().out.partition("import numpy")[1:])
@@ -200,8 +196,7 @@ def test_runs_that_go_on_are_forecast(folder, fit, capsys):
         assert pd.read_csv("p.csv")["run"].nunique() == 9 - n_left_out
 
 
-def test_a_log_of_running_runs_is_forecast(tmp_path, fit, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_log_of_running_runs_is_forecast(folder, fit):
     says = [{"role": "assistant", "content": f"Confidence: {10 * k + 10}%"} for k in range(9)]
     runs = [{"messages": [says[k % 9]] * 2, "success": k % 4 > 0} for k in range(60)]
     Path("log.json").write_text(json.dumps(runs))
