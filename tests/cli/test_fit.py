@@ -1,19 +1,25 @@
-"""``trajscore fit``: from a table or a log to a monitor."""
+"""``trajscore fit``: from a table or a log to a monitor, or to forecasts of new runs."""
 
+import ast
 import io
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from trajscore import DensityRatioEProcess
+from trajscore import DensityRatioEProcess, evaluate, trusted_types
 from trajscore.cli.main import main
+from trajscore.cli.report import judge
 from trajscore.datasets import make_trajectories
 from trajscore.integrations import Guard
 from trajscore.monitoring import Conformal, split_report
 
 skops = pytest.importorskip("skops.io")
+WORDS = "--score=judge --censored=drop --group=task --calibrator=platt --weights=uniform"
 X, Y = make_trajectories(300, lengths=(1, 6), random_state=0, return_X_y=True)
 
 
@@ -93,6 +99,9 @@ def test_bad_input_ends_with_one_sentence(folder, fit):
         ("missing.csv --score judge --out p.skops", "judge at every step"),
         ("runs.csv --guard --out p.skops", "--guard"),
         ("log.json --guard --score judge --out p.skops", "--score is not used with --guard"),
+        ("runs.csv --weights uniform --out p.skops", "--weights is not used without"),
+        ("runs.csv --forecaster judge --alpha 0.1 --out p.skops", "--alpha is not used with"),
+        ("runs.csv --forecaster jud --score judge --out p.skops", "'judge'"),
     ]:
         code, _, err = fit(words)
         assert code == 2, words
@@ -151,3 +160,51 @@ def test_a_guard_is_tried_on_runs_that_were_held_out(tmp_path, fit):
     assert Guard.load(out).process_.forecaster_.end == "step"
     assert fit(f"{log} --guard --alpha 0.1 --end unknown --out {out}")[0] == 0
     assert Guard.load(out).process_.forecaster_.end is None
+
+
+def test_the_code_of_a_report_forecasts_elsewhere_what_the_report_says(folder, capsys):
+    sharp = X.with_cells(X.cells**4)
+    y = np.where(np.arange(300) % 7, Y, -1)
+    frame = pd.read_csv("runs.csv").assign(judge=sharp.cells, solved=np.repeat(y, X.lengths))
+    frame.to_csv("runs.csv", index=False)
+    assert main(["report", "runs.csv", *WORDS.split(), "--code", "--out", "r.md"]) == 0
+    code = "".join(capsys.readouterr().out.split("\n\nwrote")[0].partition("import numpy")[1:])
+    assert code in Path("r.md").read_text()
+    assert "trajscore fit runs.csv --group=task --score=judge --out=stop.skops" in code
+    Path("new.py").write_text(f"{code}\nnp.save('p.npy', p)\n")
+    subprocess.run([sys.executable, "new.py"], check=True, capture_output=True)
+    how = {"groups": X.ids // 2, "censored": "drop", "calibrator": "platt", "weights": "uniform"}
+    run = ast.literal_eval(code.partition("transform(")[2].partition(")[0]")[0])
+    p = evaluate({"judge": sharp}, y, **how).forecaster("judge").transform(run)
+    read = skops.load("forecaster.skops", trusted=trusted_types())
+    assert np.abs([np.load("p.npy") - p[0], (read.transform(run) - p)[0]]).max() < 1e-12
+    frame.rename(columns={"judge": "a'\n\rimport os  #"}).to_csv("odd.csv", index=False)
+    assert main(["report", "odd.csv", "--score", "a'\n\rimport os  #", "--code"]) == 0
+    code = "".join(capsys.readouterr().out.partition("import numpy")[1:])
+    assert "import os" not in [*map(ast.unparse, ast.parse(code).body)]
+
+
+def test_runs_that_go_on_are_forecast(folder, fit, capsys):
+    assert fit(f"runs.csv {WORDS} --forecaster judge --out f.skops")[0] == 0
+    new = X[:9].to_frame(id="run_id", step="step", value="judge")
+    new.to_csv("new.csv", index=False)
+    gaps = new["step"] == 2
+    new.assign(judge=new["judge"].mask(gaps)).to_csv("gaps.csv", index=False)
+    assert main(["forecast", "f.skops", "new.csv", "--out", "p.csv"]) == 0
+    expected = judge(f"runs.csv {WORDS}").forecaster("judge").transform(X[:9]).to_frame()
+    assert np.abs(pd.read_csv("p.csv").to_numpy() - expected.to_numpy()).max() < 1e-12
+    for words, n_left_out in (("", gaps.sum()), ("--missing ffill", 0)):
+        assert main(["forecast", "f.skops", "gaps.csv", "--out", "p.csv", *words.split()]) == 0
+        assert (f"{n_left_out} runs left out" in capsys.readouterr().out) == bool(n_left_out)
+        assert pd.read_csv("p.csv")["run"].nunique() == 9 - n_left_out
+
+
+def test_a_log_of_running_runs_is_forecast(folder, fit):
+    says = [{"role": "assistant", "content": f"Confidence: {10 * k + 10}%"} for k in range(9)]
+    runs = [{"messages": [says[k % 9]] * 2, "success": k % 4 > 0} for k in range(60)]
+    Path("log.json").write_text(json.dumps(runs))
+    Path("new.json").write_text(json.dumps([{**run, "success": None} for run in runs[:2]]))
+    assert fit("log.json --forecaster verbal --out f.skops")[0] == 0
+    assert main(["forecast", "f.skops", "new.json", "--out", "p.csv"]) == 0
+    p = judge("log.json").forecaster("verbal").transform([[0.1, 0.1], [0.2, 0.2]])
+    assert np.abs(pd.read_csv("p.csv")["forecast"] - p.ravel()).max() < 1e-12

@@ -274,7 +274,7 @@ def test_values_that_an_option_does_not_take(capsys):
     assert wrong == []
 
 
-@pytest.mark.parametrize("command", ["report", "compare", "check", "fit", "watch", "judge"])
+@pytest.mark.parametrize("command", ["report", "check", "fit", "forecast", "watch", "judge"])
 def test_the_help_fits_one_screen_and_names_how_to_see_the_rest(command, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     said = {}

@@ -7,11 +7,12 @@ from html import unescape
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from judged import evaluate
-from trajscore import DensityRatioEProcess, TrajectoryArray, io
-from trajscore.calibration import EnsembleCrossFitCalibrator
+from trajscore import DensityRatioEProcess, PrefixForecaster, TrajectoryArray, io
+from trajscore.calibration import cross_fit_traces
 from trajscore.datasets import make_trajectories
 from trajscore.report import MonitoringOptions
 
@@ -82,6 +83,12 @@ def test_the_page_keeps_its_promises(page, report):
     head = page[page.index("<thead", page.index('id="all-numbers"')) :]
     head = head[: head.index("</thead>")]
     assert head.count("data-about=") == len(report.options.metrics) + 4
+    said, run = unescape(page), np.array([0.2, 0.6])
+    assert f"<pre>{report.code()}</pre>" in said
+    assert re.search(r"<code>(trajscore[.]Dens.*?)</code>", said)[1] in report.code()
+    names = {"np": np, "trajscore": sys.modules["trajscore"], "p": run}
+    value = eval(re.search(r"<code>(np[.].*?)</code>", said)[1], names)
+    assert value == pytest.approx(weighted_means([run])[0])
 
 
 def random_table(seed):
@@ -158,11 +165,18 @@ def test_a_notebook_shows_the_first_screen(report, page, monkeypatch):
         report.to_html()
 
 
-def test_new_runs_get_the_forecasts_of_the_page_as_it_says(chess, page):
-    call = unescape(re.search(r"<code>(Ensemble.*?)</code>", page)[1])
+@pytest.mark.parametrize("how", [
+    {"weights": "uniform"}, {"censored": "drop", "groups": np.arange(360) // 3},
+    {"calibrator": PrefixForecaster(), "censored": "drop", "groups": np.arange(360) // 3},
+])  # fmt: skip
+def test_the_forecaster_is_the_one_that_was_judged(chess, quick, how):
     X, y = chess
-    names = {"EnsembleCrossFitCalibrator": EnsembleCrossFitCalibrator, "X": X, "y": y, "new": X[:3]}
-    assert len(eval(call, names)) == 3
+    report = evaluate(X["material"], y, families="log", intervals=quick, **how)
+    forecaster, judged = report.forecaster("material"), report.traces["material", "recalibrated"]
+    folds = {"groups": how.get("groups"), "cv": getattr(forecaster, "cv", 5)}
+    again = cross_fit_traces(forecaster, X["material"], y, **folds)  # of -1 as in the report
+    rows = pd.Index(again.ids).get_indexer(judged.ids)
+    assert np.abs(again[rows].cells - judged.cells).max() < 1e-12
 
 
 # ------------------------------------------------------------------ what it says of acting

@@ -282,17 +282,6 @@ def test_the_end_does_not_tell_which_outcomes_are_missing(quick):
 # ------------------------------------------------------------------ calibrators
 
 
-def test_any_forecaster_calibrates_out_of_fold(short_wins, quick):
-    X, y = short_wins
-    groups = np.arange(300) // 3
-    model = PrefixForecaster(features="last", pooled=True)
-    report = evaluate(X, y, calibrator=model, groups=groups, families="log", intervals=quick)
-    order = np.argsort(X.ids)
-    expected = cross_fit_traces(model, X[order], y[order], groups=groups[order])
-    found = report.traces["forecast", "recalibrated"]
-    np.testing.assert_array_equal(found.cells, expected.cells)
-
-
 def test_noise_stays_noise(rng, quick):
     y = np.arange(200) % 2
     X = TrajectoryArray(rng.random((800, 4)), [4] * 200, channels=list("abcd"))

@@ -1,4 +1,4 @@
-"""``trajscore fit``: learn from finished runs when to stop others, for ``trajscore monitor``."""
+"""``trajscore fit``: learn from finished runs when to stop others, or how to forecast them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,8 @@ import numpy as np
 
 from trajscore.calibration import PrefixForecaster
 from trajscore.cli.compare import read
-from trajscore.cli.inputs import (
-    add_command,
-    add_input_options,
-    check_folder,
-    number,
-    read_inputs,
-)
+from trajscore.cli.inputs import add_command, check_folder, number, read_inputs
+from trajscore.cli.report import add_recalibration, judge, words_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
 from trajscore.core.errors import ArgumentError
@@ -35,6 +30,8 @@ from trajscore.monitoring.thresholds import THRESHOLDS, HeldOut
 
 _ENDS = {"step": "step", "after": "after", "unknown": None}
 _N_SPLITS = 10
+_OF_PROCESSES = ("--alpha", "--threshold", "--end", "--end-worth", "--guard")
+_OF_FORECASTERS = ("--weights", "--horizon", "--missing", "--calibrator", "--censored")
 _TOO_FEW = "four fifths of these runs are too few to set a threshold"
 
 
@@ -47,19 +44,38 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--threshold", choices=tuple(THRESHOLDS), default="conformal")
     add("--end", choices=_ENDS, default="step")
     add("--end-worth", type=number, metavar="SHARE")
+    add("--forecaster", metavar="NAME")
     add("--guard", action="store_true")
-    add_input_options(parser)
-    parser.set_defaults(censored="failure")
+    add_recalibration(parser)
     return parser
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Fit a process, alone or in a guard, and write it."""
+    """Fit a forecaster, or a process, alone or in a guard, and write it."""
     check_folder("--out", arguments.out, ".skops")
-    if arguments.guard:
+    name = arguments.forecaster
+    unused = _OF_FORECASTERS if name is None else _OF_PROCESSES
+    for word in arguments.argv:
+        if word.partition("=")[0] in unused:
+            without = "out" * (name is None)
+            raise ValueError(f"{word} is not used with{without} --forecaster; leave it out")
+    if name is not None:
+        _fit_forecaster(arguments)
+    elif arguments.guard:
         _fit_guard(arguments)
     else:
         _fit_process(arguments)
+
+
+def _fit_forecaster(arguments: argparse.Namespace) -> None:
+    """Fit what recalibrates a predictor in a report of these runs, and write it."""
+    report = judge(shlex.join(words_of(arguments)))
+    save_fitted(report.forecaster(arguments.forecaster), arguments.out)
+    quoted = shlex.quote(str(arguments.out))
+    print(
+        f"fitted on {number_of(len(report.runs), 'run')}; wrote {arguments.out}; use it with: "
+        f"trajscore forecast {quoted} NEW --out forecasts.csv"
+    )
 
 
 def _fit_process(arguments: argparse.Namespace) -> None:

@@ -12,11 +12,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from trajscore.core.errors import ArgumentError
+import pandas as pd
+
+from trajscore.core.errors import ArgumentError, optional
 from trajscore.core.score_families import usage
 from trajscore.core.stops import MECHANISMS
+from trajscore.core.storage import replacing
 from trajscore.core.values import split_pairs
 from trajscore.io.fields import ANY_PARTS, Fields
+from trajscore.io.files import to_csv
 from trajscore.io.unread import refusals
 from trajscore.loading.load import load
 from trajscore.loading.tables import Inputs, LoadRequest
@@ -30,7 +34,7 @@ _PATIENCE = 1.5
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
-def _adder(parts: Any, command: str) -> Callable[..., Any]:
+def adder(parts: Any, command: str) -> Callable[..., Any]:
     """Return what adds an argument, with its help."""
 
     def add(name: str, **how: Any) -> None:
@@ -72,7 +76,7 @@ def add_command(commands: Any, name: str) -> tuple[argparse.ArgumentParser, Call
     if parser.epilog is not None:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--help-all", action=_HelpAll, nargs=0, help="show all options and exit")
-    return parser, _adder(parser, name)
+    return parser, adder(parser, name)
 
 
 def reader(read: Callable[[str], Any], expected: str) -> Callable[[str], Any]:
@@ -114,7 +118,7 @@ def _rule(text: str) -> list[tuple[str, str]]:
 
 def add_input_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say what to read."""
-    add = _adder(parser.add_argument_group("what to read"), "shared")
+    add = adder(parser.add_argument_group("what to read"), "shared")
     add("--format")
     many: dict[str, Any] = {"action": "append", "default": []}
     add("--id", **many)
@@ -146,12 +150,12 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
 def add_max_size(parser: argparse.ArgumentParser) -> None:
     """Add the option that says how much a compressed file may unpack to."""
     size = reader(_bytes, "a size; give one such as 4GB")
-    _adder(parser, "shared")("--max-size", type=size, metavar="BYTES")
+    adder(parser, "shared")("--max-size", type=size, metavar="BYTES")
 
 
 def add_censored(parser: argparse.ArgumentParser) -> None:
     """Add the option that says what runs without an outcome count as."""
-    _adder(parser, "shared")("--censored", choices=("failure", "drop"), default="failure")
+    adder(parser, "shared")("--censored", choices=("failure", "drop"), default="failure")
 
 
 def check_folder(option: str, path: Path, ending: str = "") -> None:
@@ -160,6 +164,24 @@ def check_folder(option: str, path: Path, ending: str = "") -> None:
         raise ValueError(f"{option}: {path} must end in {ending}")
     if not path.parent.is_dir():
         raise ValueError(f"{option}: the folder {path.parent} does not exist; create it first")
+
+
+def check_table(option: str, path: Path) -> None:
+    """Refuse a table that cannot be written before the work is done."""
+    check_folder(option, path)
+    if path.suffix not in (".parquet", ".csv"):
+        raise ValueError(f"{option}: {path} must end in .parquet or .csv")
+    if path.suffix == ".parquet":
+        optional("pyarrow", f"{option}: {path} needs pyarrow", "data", ", or name a .csv")
+
+
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """Write a table by the ending of its name."""
+    with replacing(path) as file:
+        if path.suffix == ".csv":
+            file.write(to_csv(table).encode())
+        else:
+            table.to_parquet(file, index=False)
 
 
 def note_if_same(path: Path, other: Path) -> None:

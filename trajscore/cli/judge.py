@@ -12,16 +12,14 @@ import pandas as pd
 from trajscore.cli.inputs import (
     add_command,
     add_input_options,
-    check_folder,
+    check_table,
     load_request,
     progress_bar,
     whole_number,
+    write_table,
 )
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.errors import optional
-from trajscore.core.storage import replacing
 from trajscore.core.values import number_of
-from trajscore.io.files import to_csv
 from trajscore.judging import StepJudge
 from trajscore.judging.forms import FORMS
 from trajscore.judging.questions import CHANNEL, questions
@@ -52,11 +50,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(arguments: argparse.Namespace) -> None:
     """Judge the runs of a log, and write a table."""
     out = arguments.out
-    check_folder("--out", out)
-    if out.suffix not in (".parquet", ".csv"):
-        raise ValueError(f"--out: {out} must end in .parquet or .csv")
-    if out.suffix == ".parquet":
-        optional("pyarrow", f"--out: {out} needs pyarrow", "data", ", or name a .csv")
+    check_table("--out", out)
     inputs = load(arguments.log, load_request(arguments, needs_scores=False))
     if not inputs.log:
         raise ValueError(f"{arguments.log} is a table; a judge reads what was said, give a log")
@@ -75,11 +69,7 @@ def run(arguments: argparse.Namespace) -> None:
         return
     judged = batch.ask()
     table = _table(inputs, judged.traces)
-    with replacing(out) as file:
-        if out.suffix == ".csv":
-            file.write(to_csv(table).encode())
-        else:
-            table.to_parquet(file, index=False)
+    write_table(table, out)
     n_asked = sum(answer.prompt_tokens or 0 for answer in judged.new)
     n_answered = sum(answer.answer_tokens or 0 for answer in judged.new)
     spent = f"{n_asked:,} tokens asked, {n_answered:,} answered"

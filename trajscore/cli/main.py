@@ -21,7 +21,8 @@ _COMMANDS = {
     "report": "judge the confidence in a table or a log of runs",
     "compare": "say what changed between two tables or logs of runs",
     "check": "check runs against gates: pass, fail or undecided, with an exit code",
-    "fit": "learn from finished runs when to stop others, for the monitor",
+    "fit": "learn from finished runs when to stop others, or how to forecast them",
+    "forecast": "forecast new runs, also running ones, by what trajscore fit has learnt",
     "monitor": "decide after every score whether a run should stop",
     "watch": "say when the runs of an agent are no longer as they were, and what changed",
     "judge": "ask a model after each step of a log whether the run will succeed",
@@ -37,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    parser = _parser(words[:1])
+    parser = make_parser(words[:1])
     arguments, unknown = parser.parse_known_args(words, argparse.Namespace(argv=words))
     if unknown:
         command = f"trajscore {words[0]}"
@@ -70,7 +71,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"trajscore: {message}; see {self.prog} --help\n")
 
 
-def _parser(called: list[str]) -> argparse.ArgumentParser:
+def make_parser(called: list[str]) -> argparse.ArgumentParser:
+    """Return the parser of the command that is called."""
     parser = _Parser(
         prog="trajscore", description="Evaluate the step-by-step confidence of agents."
     )

@@ -16,6 +16,7 @@ from trajscore.cli.inputs import (
     add_censored,
     add_command,
     add_input_options,
+    adder,
     check_folder,
     load_request,
     number,
@@ -23,6 +24,7 @@ from trajscore.cli.inputs import (
     reader,
     whole_number,
 )
+from trajscore.cli.main import make_parser
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import bare_name, turned_note
@@ -68,15 +70,10 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Add the command; an option that Python knows by another name has that as its dest."""
     parser, add = add_command(commands, "report")
     add("table", nargs="?", type=Path)
-    add_input_options(parser)
-    add("--weights", choices=WEIGHT_SCHEDULES, default="early")
-    add("--horizon", type=reader(_horizon, "a number of steps, such as 30, or own"))
+    add_recalibration(parser)
     add("--end", choices=("known", "unknown"))
     add("--family", default="log", type=_family)
     add("--phi", choices=AGGREGATORS, default="weighted")
-    add("--missing", choices=MISSING, default="same_runs")
-    add("--calibrator", choices=(*CALIBRATORS, "none"), default="auto")
-    add_censored(parser)
     add("--by", action="append", default=[], metavar="COLUMN")
     add("--monitor", action="store_true")
     add("--known-share", type=number, metavar="SHARE")
@@ -85,8 +82,46 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--seed", dest="random_state", metavar="N", type=whole_number, default=0)
     add("--jobs", dest="n_jobs", metavar="N", type=whole_number, default=-1)
     add("--verbose", action="store_true")
+    add("--code", action="store_true")
     add("--out", type=Path)
     return parser
+
+
+def add_recalibration(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say on which runs, and how, predictors are recalibrated."""
+    add_input_options(parser)
+    add = adder(parser, "report")
+    add("--weights", choices=WEIGHT_SCHEDULES, default="early")
+    add("--horizon", type=reader(_horizon, "a number of steps, such as 30, or own"))
+    add("--missing", choices=MISSING, default="same_runs")
+    add("--calibrator", choices=(*CALIBRATORS, "none"), default="auto")
+    add_censored(parser)
+
+
+def words_of(arguments: argparse.Namespace) -> list[str]:
+    """Return the file of a command, and its options that say how predictors are recalibrated."""
+    parser = argparse.ArgumentParser(add_help=False)
+    add_recalibration(parser)
+    words = [str(arguments.table)] if arguments.table else []
+    for action in parser._actions:
+        value = getattr(arguments, action.dest)
+        if value != action.default:
+            for part in value if isinstance(value, list) else [value]:
+                text = "=".join(map(str, part)) if isinstance(part, tuple) else str(part)
+                words.append(f"{action.option_strings[0]}={text}")
+    return words
+
+
+def judge(words: str) -> Report:
+    """Return the report of ``trajscore report`` with these words.
+
+    >>> from trajscore.cli.report import judge
+    >>> judge("--score=material --censored=drop").predictors  # doctest: +ELLIPSIS
+    no table was given: ...
+    ['material']
+    """
+    argv = ["report", *shlex.split(words)]
+    return _judge(make_parser(["report"]).parse_args(argv, argparse.Namespace(argv=argv)))[0]
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -98,6 +133,8 @@ def run(arguments: argparse.Namespace) -> None:
     if why := _without_threshold(report):
         print(f"{why}\n")
     print(report.to_text(verbose=arguments.verbose), flush=True)
+    if arguments.code:
+        print(f"\n{report.code()}")
     if arguments.out is not None:
         write = _WRITERS[arguments.out.suffix.lower()]
         print(f"\nwrote {write(report, arguments.out, log)}")
@@ -135,7 +172,10 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, Sequence[Run]]:
         report = evaluate(**data)
     name = str(path or "the bundled chess data")
     command = shlex.join(["trajscore", *arguments.argv])
-    source = replace(report.source, name=name, command=command, guesses=guesses, outcome=outcome)
+    source = replace(
+        report.source, name=name, command=command, words=tuple(words_of(arguments)),
+        guesses=guesses, outcome=outcome,
+    )  # fmt: skip
     return replace(report, source=source), log
 
 

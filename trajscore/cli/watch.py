@@ -112,7 +112,7 @@ def _read(path: Path, arguments: argparse.Namespace) -> _Runs:
     groups = inputs.groups
     if groups is not None:
         groups = np.asarray(groups).astype(str)
-    return X, y, groups
+    return inputs.container(), y, groups
 
 
 def _forecaster(X: TrajectoryArray, y: Any) -> PrefixForecaster | None:

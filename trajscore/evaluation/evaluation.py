@@ -121,6 +121,7 @@ class Source:
     name: str = ""  # of the file
     outcome: str = ""  # of the outcomes, such as a column
     command: str = ""
+    words: tuple[str, ...] = ()  # of it: the file, and how predictors are recalibrated
     guesses: str = ""  # what was guessed of the file, for people
     created: str = ""  # ISO 8601, UTC
     version: str = ""  # of trajscore

@@ -54,7 +54,7 @@ class Row:
     traces: TrajectoryArray
     runs: EvaluatedRuns
     is_probability: bool
-    calibrator: str = ""  # what made a calibrated row
+    calibrator: Any = None  # what made a recalibrated row
 
     @property
     def key(self) -> tuple[str, str]:
@@ -180,7 +180,7 @@ def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
     constant = [name for name, map_ in maps.items() if getattr(map_, "fallback", False)]
     if constant and np.isnan(raw.only_value):
         notes.append(Note(raw.predictor, "constant maps", {"maps": constant}))
-    return [Row(raw.predictor, RECALIBRATED, traces, runs, True, repr(calibrator))], notes
+    return [Row(raw.predictor, RECALIBRATED, traces, runs, True, calibrator)], notes
 
 
 # -------------------------------------------------------------------- metrics

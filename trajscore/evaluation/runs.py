@@ -239,7 +239,7 @@ def refuse_without_outcomes(runs: EvaluatedRuns, *, needs_both: bool = True) -> 
     """Refuse runs whose outcomes cannot be evaluated, and say which runs were left out."""
     if problem := outcome_problem(runs.y, needs_both):
         lost = (f"; left out: {number_of_runs(n)} ({why})" for why, n in runs.exclusions.items())
-        raise ValueError(problem + "".join(lost))
+        raise CannotMeasureError(problem + "".join(lost))
 
 
 def fill_forward(sample: Sample, missing: str, notes: list[Note]) -> Sample:

@@ -149,7 +149,7 @@ class Findings:
         tally = self.tally
         table = self.selection.table
         notes = [*self._readings(), *notes_on_stops(tally.stops, tally.n_runs)]
-        if table is not None and tally.n_with_outcome:
+        if table and tally.n_with_outcome:
             n_matched = len(tally.in_table)
             notes += unmatched(len(table) - n_matched, tally.n_runs - n_matched)
         for (owner, name), n in sorted((+tally.unused).items()):

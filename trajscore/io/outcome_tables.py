@@ -77,7 +77,7 @@ def join_outcomes(
     ids = joined_ids(frame, _columns_of(frame, "id", names.ids)).astype(str)
     runs = set(ids)
     n_missing = len(runs - table.keys())
-    if n_missing == len(runs):
+    if table and n_missing == len(runs):
         raise ArgumentError(
             f"{{argument}}: no run id of the table ({examples(ids)}) is in the table of outcomes "
             f"({examples(table)}); name the column of run ids that both have with {{argument:id}}",
@@ -90,7 +90,7 @@ def join_outcomes(
     frame = frame.assign(**{column: [row.get("outcome") for row in rows]})
     if any("stop_reason" in row for row in table.values()):
         frame = frame.assign(stop_reason=[row.get("stop_reason") for row in rows])
-    notes = tuple(unmatched(len(table.keys() - runs), n_missing))
+    notes = tuple(unmatched(len(table.keys() - runs), n_missing)) if table else ()
     return frame, replace(names, outcome="not " * table.is_turned + column), notes
 
 

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from trajscore import io
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
-from trajscore.core.outcomes import outcomes_vary
+from trajscore.core.outcomes import CENSORED, outcomes_vary
 from trajscore.core.stops import EXCLUDED, names_among
 from trajscore.core.values import number_of, parse_numbers, unknown_name
 from trajscore.core.within_runs import last_cells, whole_runs
@@ -200,20 +200,25 @@ def _confidences(
     """Return the confidences that enough runs have at every turn, and say how many turns do."""
     X = signals.fit_transform(runs)
     y = io.outcomes(runs)
+    is_known = bool((y != CENSORED).any())
     filled = X.ffill()
     shares = (~np.isnan(X.cells)).mean(axis=0)
     of_all = _followed_by(X, signals, lost)
     predictors = {}
     notes: list[Note] = []
     too_rare: list[Note] = []
+
+    def has_enough(trace: TrajectoryArray) -> bool:
+        rows = whole_runs(trace)
+        return outcomes_vary(y[rows]) if is_known else bool(rows.any())
+
     for channel, share in zip(X.channels or (), shares, strict=True):
         name = channel
         if channel == _VERBAL:
             name = stated
         frequency = f"{name}: in {share:.0%} of the agent's turns"
-        is_enough = outcomes_vary(y[whole_runs(X[channel])])
-        is_enough_filled = outcomes_vary(y[whole_runs(filled[channel])])
-        if is_enough or (is_enough_filled and missing == "ffill"):
+        is_enough_filled = has_enough(filled[channel])
+        if has_enough(X[channel]) or (is_enough_filled and missing == "ffill"):
             predictors[name] = of_all[channel]
             notes.append(frequency)
         elif share:
@@ -255,7 +260,7 @@ def _confidences_of_risks(
             # 0 before the first risk of a run, missing where a run has none
             has_risk = np.repeat(~np.isnan(values[last_cells(risk)]), risk.lengths)
             values[np.isnan(values) & has_risk] = 0.0
-            predictors[name] = of_all.with_cells(values)
+            predictors[name] = of_all.with_cells(values, channels=[name])
     present = ", ".join(f"{name} {n:,}" for name, n in zip(_SIGNALS, counts, strict=True))
     notes.append(f"TRACER signals present in {number_of(len(S.cells), 'turn')}: {present}")
     notes += dict.fromkeys(str(warning.message) for warning in caught)

@@ -64,7 +64,7 @@ class LoadRequest:
     fields: Fields = USUAL_FIELDS  # of a log, `scores` are predictors, `group` a column of io.meta
     format: str | None = None
     outcome_map: Any = None
-    outcomes: Any = None
+    outcomes: Any = None  # an empty dict says that none is known
     rule: Rule | None = None
     first_step: int | None = None
     embedder: str | None = None  # of TracerSignals
@@ -90,6 +90,13 @@ class Inputs:
     n_left_out: int = 0  # runs of a log
     has_ids: bool = True
     group: str | None = None  # column of `groups`
+
+    def container(self) -> TrajectoryArray:
+        """Return the predictors in one container."""
+        X = self.predictors
+        if isinstance(X, dict):
+            return TrajectoryArray.stack(list(X.values()), channels=list(X))
+        return X
 
     def describe(self, options: Mapping[str, str]) -> str:
         """Return the notes for a person to read; see `describe_notes`."""

@@ -86,7 +86,8 @@ def load_fitted(
     if not isinstance(fitted, kind):
         raise ValueError(
             f"{file} holds a {type(fitted).__name__}, not a {kind.__name__}; trajscore fit writes "
-            f"a DensityRatioEProcess, and with --guard a Guard, for integrations.Guard.load"
+            f"a DensityRatioEProcess, with --guard a Guard, for integrations.Guard.load, and with "
+            f"--forecaster what trajscore forecast reads"
         )
     place = str(file).replace("%", "%%")
     need = "write it after its fit, or with trajscore fit"

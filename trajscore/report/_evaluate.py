@@ -216,7 +216,7 @@ def evaluate(
     monitored = stopping and monitoring_table(rows, stopping, computed.work, notes)
     intervals, methods = interval_table(rows, computed)
     notes = [*doubts(counted, rows, intervals, computed.weights), *notes]
-    calibrators = {row.predictor: row.calibrator for row in rows if row.form == RECALIBRATED}
+    calibrators = {row.predictor: repr(row.calibrator) for row in rows if row.form == RECALIBRATED}
     return Report(
         rows=rows,
         intervals=intervals,

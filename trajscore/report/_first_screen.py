@@ -27,6 +27,7 @@ from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import COUNTED_AS, RUN_SCORE, runs_that_count
 from trajscore.report.glossary import TEMPLATES
 from trajscore.report.numbers import of_hundred
+from trajscore.report.recipe import recipes
 from trajscore.report.verdicts import of_stopping
 from trajscore.report.wording import Answer, answer, outcome_of, succeeded
 
@@ -82,7 +83,7 @@ def first_screen(
     if before:
         rules = {name: before + without_marks(rule) for name, rule in rules.items()}
     number_of_run = f"{RUN_SCORE[data.options.settings.phi]}, {FORMS[key[1]]}"
-    texts = rules | {
+    texts = rules | recipes(data, *key) | {
         "accept_note": f"Score: {number_of_run}. Chosen on these runs: new ones cost a little "
                        f"more.",
         "stop_note": of_stopping(data),

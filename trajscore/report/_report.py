@@ -7,13 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import pandas as pd
+from sklearn.base import clone
 
+from trajscore.calibration.forecaster import fit_arguments
 from trajscore.core.parallel import Progress
 from trajscore.core.storage import replacing
 from trajscore.core.values import as_path, unknown_name
 from trajscore.evaluation.evaluation import Evaluation
+from trajscore.evaluation.options import AS_GIVEN, RECALIBRATED
 from trajscore.io import Run
 from trajscore.report._disclosures import disclosures, excluded_table, exclusion_texts
+from trajscore.report._first_screen import first_screen
+from trajscore.report.recipe import NO_CODE
 from trajscore.report.render.as_json import to_json
 from trajscore.report.render.as_markdown import to_markdown
 from trajscore.report.render.as_text import to_text
@@ -154,6 +159,54 @@ class Report(Evaluation):
             A text for each predictor, in the order of the table.
         """
         return verdicts(self)
+
+    def code(self) -> str:
+        """Return Python that fits the best predictor's forecaster, saves it, and forecasts a run.
+
+        Returns
+        -------
+        str
+            A script. Of data that were given in Python, it starts from ``report``, this one.
+        """
+        return first_screen(self).texts.get("code", NO_CODE)
+
+    def forecaster(self, predictor: str) -> Any:
+        """Fit what recalibrated a predictor to all runs of the report, for new ones.
+
+        Parameters
+        ----------
+        predictor : str
+            A predictor with a recalibrated row.
+
+        Returns
+        -------
+        estimator
+            The calibrator or other forecaster of the report, with its step weights. It is fitted on
+            the predictor's values as given, on the outcomes that every number is of (what
+            unobserved runs count as among them), and on the groups. Of batches, on their sample.
+
+        Raises
+        ------
+        ValueError
+            If the report has no recalibrated row of this predictor.
+
+        Examples
+        --------
+        >>> from trajscore import evaluate
+        >>> from trajscore.datasets import load_chess
+        >>> report = evaluate(*load_chess(return_X_y=True), censored="drop")
+        >>> forecaster = report.forecaster("material")
+        >>> forecaster.transform([[0.5, 0.6]]).round(2)  # a running game after two moves
+        array([[0.49, 0.53]])
+        """
+        known = {row.predictor: row for row in self.rows if row.form == RECALIBRATED}
+        if predictor not in known:
+            raise ValueError(unknown_name("recalibrated predictor", predictor, [*known]))
+        fitted = clone(known[predictor].calibrator)
+        parts = [name for name in fitted.get_params() if name.rpartition("__")[2] == "censored"]
+        fitted.set_params(**dict.fromkeys(parts, self.facts.censored))
+        groups = fit_arguments(fitted, {"groups": self.runs.groups})
+        return fitted.fit(self.traces[predictor, AS_GIVEN], self.runs.labels, **groups)
 
     def __str__(self) -> str:
         return to_text(self)

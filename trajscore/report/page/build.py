@@ -11,7 +11,6 @@ from typing import Any
 from trajscore.core.errors import optional, show_controls, visible
 from trajscore.core.parallel import Progress, Work
 from trajscore.evaluation.evaluation import Evaluation
-from trajscore.evaluation.options import AS_GIVEN
 from trajscore.io import Run
 from trajscore.io.files import to_csv
 from trajscore.report._disclosures import disclosures
@@ -108,18 +107,10 @@ def numbers(view: View) -> Drawer:
         "references": LITERATURE,
         "command": data.source.command,
         "guesses": data.source.guesses.splitlines(),
-        "recipe": _recipe(view),
+        "code": view.screen.texts.get("code"),
     }
     about = "every number, the data, how it was made, what the words mean"
     return Drawer("numbers", "Numbers and method", about, parts)
-
-
-def _recipe(view: View) -> str:
-    """Return the call that gives new runs the forecasts that the thresholds are for."""
-    calibrators, (name, form) = view.data.facts.calibrators or {}, view.shown
-    if form == AS_GIVEN or name not in calibrators:
-        return ""
-    return f"{calibrators[name]}.fit(X[{name!r}], y).transform(new[{name!r}])"
 
 
 def _link(text: str, kind: str) -> str:

@@ -36,6 +36,7 @@ def to_markdown(data: Evaluation) -> str:
         _list("In words", map(escaped, verdicts(data))),
         _list("Notes", [escaped(note) for note in stated.notes]),
         _list("How this was made", settings),
+        f"## In Python\n\n```python\n{screen.texts['code']}\n```" if screen.texts else "",
         "</details>",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -128,17 +128,17 @@ def _warnings(data: Evaluation, screen: FirstScreen) -> list[str]:
         sentences.append(f"and {number_of(len(notes) - _MOST_NOTES, 'more note')}")
     if data.exclusions and not stated.doubts[0].startswith(left_out(data)):
         sentences.append(left_out(data, _MOST_REASONS))
-    how = ", with how to recalibrate new runs" * (stated.action == Action.RECALIBRATE)
+    how = "; code for new runs: --code" * (stated.action in (Action.USE, Action.RECALIBRATE))
     return [*sentences, _more(data.source.command, how), screen.about.partition(" · judged")[0]]
 
 
 def _more(command: str, how: str) -> str:
     """Say where there is more, to who came by a command or by Python."""
     if not command:
-        return f"All numbers: report.to_text(verbose=True); a page{how}: report.to_html(path)"
+        return "All numbers: report.to_text(verbose=True); a page, with code: report.to_html(path)"
     if any(word.partition("=")[0] == "--out" for word in command.split()):
-        return "All numbers: --verbose"
-    return f"All numbers: --verbose; a page{how}: --out report.html"
+        return f"All numbers: --verbose{how}"
+    return f"All numbers: --verbose{how}; a page: --out report.html"
 
 
 def width() -> int:

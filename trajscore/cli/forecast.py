@@ -1,0 +1,60 @@
+"""``trajscore forecast``: forecast new runs, also running ones, by a fitted forecaster."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from trajscore.calibration.forecaster import Forecaster
+from trajscore.cli.inputs import (
+    add_command,
+    add_input_options,
+    check_table,
+    read_inputs,
+    write_table,
+)
+from trajscore.core.values import number_of
+from trajscore.core.within_runs import whole_runs
+from trajscore.evaluation.runs import MISSING
+from trajscore.loading.load import RISKS
+from trajscore.monitoring.persistence import load_fitted
+from trajscore.tracer import TracerScorer
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Add the command."""
+    parser, add = add_command(commands, "forecast")
+    add("model", type=Path, metavar="MODEL.skops")
+    add("new", type=Path, metavar="NEW")
+    add("--out", type=Path, required=True, metavar="TABLE")
+    add("--missing", choices=MISSING, default="same_runs")
+    add("--trust", action="append", default=[], metavar="TYPE")
+    add_input_options(parser)
+    return parser
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Forecast every step of new runs, and write a table."""
+    out = arguments.out
+    check_table("--out", out)
+    kind: Any = Forecaster  # an abstract one
+    forecaster = load_fitted(arguments.model, kind, arguments.trust, arguments.max_size)
+    if not (arguments.scores or arguments.risks):
+        arguments.scores = forecaster.channels_in_ or ()
+    arguments.outcomes = {}  # runs may go on
+    inputs = read_inputs(arguments.new, arguments, missing=arguments.missing)
+    X = inputs.container()
+    if inputs.log and any(isinstance(RISKS.get(name), TracerScorer) for name in X.channels or ()):
+        raise ValueError(
+            "what TRACER sees in a dialogue depends on the other runs of its log, so it cannot "
+            "be forecast of new ones; learn from messages with trajscore fit --guard"
+        )
+    if arguments.missing == "ffill":
+        X = X.ffill()
+    complete = X[whole_runs(X)]
+    table = forecaster.transform(complete).to_frame()
+    write_table(table.set_axis(["run", "step", "forecast"], axis=1), out)
+    if n := len(X) - len(complete):
+        print(f"{number_of(n, 'run')} left out: a value is missing, or there is no step")
+    print(f"wrote {out}: {number_of(len(complete), 'run')}, {len(complete.cells):,} steps")

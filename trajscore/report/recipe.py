@@ -1,0 +1,70 @@
+"""Code that does what a report says next: fit, save and forecast; accept; stop."""
+
+from __future__ import annotations
+
+import shlex
+
+from trajscore.core.errors import show_controls
+from trajscore.evaluation.evaluation import Evaluation
+from trajscore.evaluation.options import AS_GIVEN
+
+NO_CODE = "# There is nothing to fit: no predictor is shown to need recalibration."
+_SCRIPT = """\
+import numpy as np
+import skops.io
+import trajscore
+from trajscore.cli.report import judge
+
+{report}
+forecaster = report.forecaster({name!r})
+skops.io.dump(forecaster, 'forecaster.skops')
+p = forecaster.transform([{values}])[0]  # a running run, its values so far
+print(p, {score})  # its steps; once it ends, the run
+# To stop failing runs: {stop}"""
+_N_STEPS = 3  # of the run that is forecast
+_NOT_OF_STOPPING = (
+    "--score=", "--risk=", "--weights=", "--horizon=", "--missing=", "--calibrator=", "--censored=",
+)  # fmt: skip
+_RUN_SCORES = {"last": "p[-1]", "mean": "p.mean()", "min": "p.min()"}
+
+
+def recipes(data: Evaluation, name: str, form: str) -> dict[str, str]:
+    """Return a script that forecasts a run, the score of a run, and what learns when to stop."""
+    score = _run_score(data)
+    stop = _stop(data, name)
+    code = NO_CODE
+    if form != AS_GIVEN and data.recommendations[name].is_useful:
+        report = "# report is what trajscore.evaluate returned"
+        if data.source.command:
+            report = f"report = judge({shlex.join(data.source.words)!r})"
+        run = data.traces[name, AS_GIVEN][0].ravel()
+        code = _SCRIPT.format(
+            report=report,
+            name=name,
+            values=(run[:_N_STEPS].round(4) + 0.0).tolist(),  # + 0.0 turns -0.0 into 0.0
+            score=score,
+            # a name may hold ends of lines, beyond which it would be code
+            stop=show_controls(" ".join(stop.splitlines())),
+        )
+    return {"code": code, "score_code": score, "stop_code": stop}
+
+
+def _run_score(data: Evaluation) -> str:
+    """Return the expression of the score of a run, of its forecasts p."""
+    weights = data.options.weights
+    schedule = weights.schedule_name if callable(weights.schedule) else repr(weights.schedule)
+    horizon = weights.name.removeprefix(weights.schedule_name)
+    mean = f"np.average(p, weights=trajscore.step_weights([len(p)], {schedule}{horizon}))"
+    return _RUN_SCORES.get(data.options.settings.phi, mean)
+
+
+def _stop(data: Evaluation, name: str) -> str:
+    """Return what learns from the runs of a report when to stop others, by one predictor."""
+    words = data.source.words
+    if words[:1] != (data.source.name,):  # no command read the runs from a file
+        traces = f"report.traces[{name!r}, {AS_GIVEN!r}]"
+        rest = "report.runs.y, groups=report.runs.groups"
+        return f"trajscore.DensityRatioEProcess().fit({traces}, {rest})"
+    option = "--risk" if f"--risk={name}" in words else "--score"
+    shared = [word for word in words if not word.startswith(_NOT_OF_STOPPING)]
+    return f"trajscore fit {shlex.join([*shared, f'{option}={name}', '--out=stop.skops'])}"
