@@ -63,7 +63,7 @@ def test_what_changed(files, run):
     n_tokens = 2 * len(frame) / frame["run_id"].nunique()
     assert re.search(r"\ncost +0\.5 ", out)  # said of the run at each step
     assert re.search(rf"\ntokens +{n_tokens:.3g}", out)
-    assert "in all runs, added up" in out
+    assert "in all runs, added up" in err
     assert "named.csv" in err
 
 

@@ -103,7 +103,7 @@ def check_values(
         return traces
     cells = traces.cells
     outside = outside_unit(cells)
-    if outside.any():
+    if probabilities and outside.any():
         percent = "divide percentages by 100, or " * OrdinaryRange.of(cells.ravel()).may_be_percent
         raise ValueError(
             f"{_first(traces, outside)}: forecast {cells[outside][0]:g} lies outside [0, 1]; "

@@ -290,6 +290,10 @@ def recommend(forms: dict[str, Row], base: Row, options: Options, level: float) 
     differences, matters = _differences(forms, base, options)
     n, n_success, units = len(base.runs), float(base.runs.labels.sum()), base.runs.units
     intervals = _intervals(differences, units, options.settings, level)
+    if AS_GIVEN in differences:
+        stated = {OVERCONFIDENT: forms[AS_GIVEN].overconfidence(options.weights)}
+        # a second way to be wrong at its word, beside the gain: half the error rate
+        intervals |= _intervals(stated, units, options.settings, (1 + level) / 2)
     if n_of_rarer_outcome(n_success, n) < MIN_RUNS_FOR_DIFFERENCE:
         intervals = {name: Interval(each.estimate) for name, each in intervals.items()}
     slope = None
@@ -352,8 +356,6 @@ def _differences(
     reference = base.score(*leading)
     scores = {form: row.score(*leading) for form, row in forms.items() if row.is_probability}
     differences = {form: score - reference for form, score in scores.items()}
-    if AS_GIVEN in scores:
-        differences[OVERCONFIDENT] = forms[AS_GIVEN].overconfidence(options.weights)
     if len(scores) == 2:
         differences[GAINED] = scores[RECALIBRATED] - scores[AS_GIVEN]
     of_constant = reference(np.ones(len(base.runs)))
