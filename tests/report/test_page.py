@@ -221,7 +221,7 @@ def test_what_to_accept_is_cheapest(report, page):
     said = json.loads(report.to_json())["answer"]["accept"]
     cost = 2 * np.array(curve["f"]) + 1 - np.array(curve["a"])
     t, share, failed, price, every = re.search(
-        r"of (\S+) or more\. (\S+) of 100 runs reach it; (\S+) of 100 of these failed\. "
+        r"of (\S+) or more\. (\S+)% of runs reach it, and (\S+)% of those failed\. "
         r"For 100 runs that costs as much as (\S+) reviews; accepting all costs (\S+),", said,
     ).groups()  # fmt: skip
     best = int(np.argmin(cost))
@@ -253,7 +253,7 @@ def test_accepting_all_or_none_is_said_where_no_threshold_pays(quick, n_failed, 
     said = answer_of(p, y, quick)["accept"]
     assert words in said
     if n_failed == 100:
-        assert "0 of 100 of these failed" in said
+        assert "0% of those failed" in said
 
 
 def test_what_to_stop_loses_at_most_five_of_a_hundred_good_runs(report, page):
@@ -295,9 +295,9 @@ def test_a_rule_on_other_runs_stands_beside_the_steps_saved(short_wins, quick):
 @pytest.mark.parametrize(
     ("said", "happens", "words"),
     [
-        ((0.1, 0.9), (0.4, 0.6), "No: where it says 90%, 60% succeed."),
-        ((0.1, 0.9), (0.1, 0.6), "No: where it says 90%, 60% succeed."),
-        ((0.1, 0.9), (0.5, 0.9), "No: where it says 10%, 50% succeed."),
+        ((0.1, 0.9), (0.4, 0.6), "No: where it says 90%, 60% succeed, too far off for chance."),
+        ((0.1, 0.9), (0.1, 0.6), "No: where it says 90%, 60% succeed, too far off for chance."),
+        ((0.1, 0.9), (0.5, 0.9), "No: where it says 10%, 50% succeed, too far off for chance."),
         ((0.1, 0.9), (0.1, 0.9), "Yes: where it says 90%, 90% succeed."),
     ],
 )

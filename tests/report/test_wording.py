@@ -71,9 +71,11 @@ def evaluation(*best, stays=True, n_hidden=0, command="", stops=None):
             "Collect about 40 more runs. Until then, read these 12 runs.", id="few runs",
         ),
         pytest.param(
-            OPEN, "No: where it says about 74% (67% to 80%), 40% succeed.",
-            "Not known yet: recalibrated, it gets 24% [12, 36] of the way from the success rate "
-            "to certainty; about 300 more runs could settle it.", "Collect about 300", id="open",
+            OPEN,
+            "No: where it says 67% to 80% (74% on average), 40% succeed, too far off for chance.",
+            "Not known yet: recalibrated, it removes 24% (12 to 36) of the uncertainty that the "
+            "success rate leaves; about 300 more runs could settle it.",
+            "Collect about 300", id="open",
         ),
         pytest.param(
             UNSCORED, "No: as given it is not a probability.",
@@ -81,17 +83,17 @@ def evaluation(*best, stays=True, n_hidden=0, command="", stops=None):
             id="no score",
         ),
         pytest.param(
-            USELESS, "Yes: where it says about 74% (67% to 80%), 40% succeed.",
-            "No: it does not get even 2% of the way from the success rate to certainty, the least "
-            "that matters.", "Try another", id="useless",
+            USELESS, "Yes: where it says 67% to 80% (74% on average), 40% succeed.",
+            "No: it does not remove even 2% of the uncertainty that the success rate leaves, the "
+            "least that matters.", "Try another", id="useless",
         ),
         pytest.param(
-            CONSTANT, "Yes: where it says about 74% (67% to 80%), 40% succeed.",
+            CONSTANT, "Yes: where it says 67% to 80% (74% on average), 40% succeed.",
             "No: it does not vary.", "Try another", id="constant",
         ),
         pytest.param(
-            SHOWN, "Yes: where it says about 74% (67% to 80%), 40% succeed.",
-            "Yes: it gets 20% [10, 30] of the way from the success rate to certainty.",
+            SHOWN, "Yes: where it says 67% to 80% (74% on average), 40% succeed.",
+            "Yes: it removes 20% (10 to 30) of the uncertainty that the success rate leaves.",
             "Use judge as it is: accept", id="useful",
         ),
     ],
@@ -134,7 +136,7 @@ def test_each_other_predictor_says_what_it_needs(other, words):
 def test_several_predictors_of_no_use_are_named_together():
     _word, worth = wording.statements(evaluation(USELESS, NOISE))
     assert worth.question == "Does any of these 2 know anything?"
-    assert worth.text.startswith("none of them gets even 2%")
+    assert worth.text.startswith("none of them removes even 2%")
     assert wording.reason(evaluation(USELESS, NOISE)) is None is wording.reason(evaluation(SHOWN))
 
 

@@ -3,6 +3,7 @@
 from trajscore.calibration._affine import AffineCalibrator
 from trajscore.calibration._aggregator import TraceAggregator
 from trajscore.calibration._alive_rate import AliveRate
+from trajscore.calibration._combined import CombinedForecaster
 from trajscore.calibration._maps import (
     BetaCrossFitCalibrator,
     EnsembleCrossFitCalibrator,
@@ -16,6 +17,7 @@ __all__ = [
     "AffineCalibrator",
     "AliveRate",
     "BetaCrossFitCalibrator",
+    "CombinedForecaster",
     "EnsembleCrossFitCalibrator",
     "IsotonicCrossFitCalibrator",
     "PlattCrossFitCalibrator",

@@ -18,10 +18,10 @@ from trajscore.evaluation.runs import Exclusion, ExclusionKind, number_of_runs
 COUNTED_AS = {"failure": "as failures", "q_z": "with their q_z", "drop": "not at all"}
 """What runs without an outcome count as."""
 RUN_SCORE = {
-    "last": "last confidence",
-    "mean": "average confidence",
-    "min": "lowest confidence",
-    "weighted": "average confidence, early steps counting more",
+    "last": "its last value",
+    "mean": "average of its values",
+    "min": "its lowest value",
+    "weighted": "average of its values, early steps counting more",
 }
 """What a threshold is compared with, by how a run's forecasts become one number."""
 

@@ -304,10 +304,10 @@ def _heavy_run(run: Any, steps: int, share: float) -> str:
 
 
 def _constant_maps(maps: list[str]) -> str:
-    folds = "one of the two" if len(maps) == 1 else "both"
+    halves = "one of the two halves" if len(maps) == 1 else "both halves"
     return (
-        f"in {folds} cross-fitting folds higher values do not go with more success; the runs whose "
-        f"recalibration was learnt there get the base rate."
+        f"in {halves} of the runs on which recalibration is learnt, higher values do not go with "
+        f"more success; the runs that are recalibrated from there get the success rate."
     )
 
 

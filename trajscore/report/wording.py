@@ -32,7 +32,7 @@ from trajscore.evaluation.recommendation import (
 from trajscore.evaluation.reliability import typical
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import COUNTED_AS, left_out
-from trajscore.report.numbers import fixed, interval
+from trajscore.report.numbers import fixed
 from trajscore.report.verdicts import (
     card_reason,
     is_above_live_counting,
@@ -156,9 +156,7 @@ def _subject(data: Evaluation) -> str:
     best = _best(data)
     n = len(data.recommendations)
     name = _quoted(best.predictor)
-    if n == 1 or _is_small(best) or best.informs == Shown.NO:
-        return name
-    return f"{name}, the best of {n}," if best.is_useful else f"{name}, ahead so far,"
+    return f"{name}, the best of {n}," if best.is_useful and n > 1 else name
 
 
 def of_its_word(data: Evaluation, subject: str) -> Statement:
@@ -177,11 +175,11 @@ def _said_and_happened(data: Evaluation, best: Recommendation) -> str:
     stated = typical(data, (best.predictor, AS_GIVEN))
     said, low, high = (f"{value:.0%}" for value in (stated.forecast, stated.low, stated.high))
     if low != high:
-        said = f"about {said} ({low} to {high})"
+        said = f"{low} to {high} ({said} on average)"
     happened = f"where it says {said}, {stated.rate:.0%} succeed"
     if best.at_its_word == Shown.OPEN:
         return f"{happened}, which may be chance; more runs would tell"
-    return happened
+    return f"{happened}, too far off for chance" if best.at_its_word == Shown.NO else happened
 
 
 def of_its_worth(data: Evaluation, subject: str) -> Statement:
@@ -198,8 +196,10 @@ def of_its_worth(data: Evaluation, subject: str) -> Statement:
         return Statement(question, Shown.OPEN, more)
     if best.action == Action.UNSCORED:
         return Statement(question, Shown.OPEN, "it has no score until it is recalibrated")
-    worth = f"{how}it gets {_share(best)} of the way from the success rate to certainty"
+    worth = f"{how}it removes {_share(best)} of the uncertainty that the success rate leaves"
     if best.action == Action.TOO_FEW:
+        if best.margin.estimate <= 0:
+            worth = f"{how}it has gained nothing over the success rate so far"
         return Statement(question, Shown.OPEN, f"{worth}; {more}")
     if counting := not_above_counting(data, best.predictor):
         worth += f"; but {counting}, which costs nothing"
@@ -211,15 +211,15 @@ def _worth_nothing(data: Evaluation) -> str:
     several = len(data.recommendations) > 1
     if not any(each.varies for each in data.recommendations.values()):
         return "no predictor varies" if several else "it does not vary"
-    least = f"{MATERIAL_SHARE:.0%} of the way from the success rate to certainty"
-    who = "none of them gets" if several else "it does not get"
+    least = f"{MATERIAL_SHARE:.0%} of the uncertainty that the success rate leaves"
+    who = "none of them removes" if several else "it does not remove"
     return f"{who} even {least}, the least that matters"
 
 
 def _share(best: Recommendation) -> str:
-    """Write how far a predictor leads from the success rate to certainty, with its interval."""
-    value, low, high = (100 * best.share(each) for each in best.margin)
-    return f"{fixed(value, 0)}% {interval(low, high, 0)}"
+    """Write how much uncertainty a predictor removes, with its interval: "14% (10 to 18)"."""
+    value, low, high = (fixed(100 * best.share(each), 0) for each in best.margin)
+    return f"{value}% ({low} to {high})"
 
 
 def _not_in(data: Evaluation, name: str) -> str:
@@ -301,14 +301,17 @@ def next_step(data: Evaluation) -> str:
     if best.action == Action.TOO_FEW:
         collect = f"Collect about {best.n_needed:,} more runs."
         if best.n_needed > _FAR * best.n_runs:
-            collect = f"Try another predictor: this one needs about {best.n_needed:,} more runs."
+            collect = (
+                f"Try another signal: {_quoted(name)} needs about {best.n_needed:,} more runs."
+            )
         return f"{collect} Until then, read runs, and do not act on these scores."
     act = f"Use {_quoted(name)} as it is: accept and stop new runs by the thresholds below"
     if best.action == Action.RECALIBRATE:
         how = "--code shows how" if data.source.command else f"report.forecaster({name!r})"
+        safe = ", to be safe" if best.at_its_word == Shown.OPEN else ""
         act = (
-            f"Recalibrate {_quoted(name)} ({how}), then accept and stop new runs by the thresholds "
-            f"below"
+            f"Recalibrate {_quoted(name)}{safe} ({how}), then accept and stop new runs by the "
+            f"thresholds below"
         )
     if not_above_counting(data, name) and not is_above_live_counting(data, name):
         return (
@@ -373,7 +376,7 @@ def of_budget(data: Evaluation) -> str:
     meta = data.ends[data.ends["y"] == CENSORED]
     names = listed(meta["stop_reason"].dropna().unique()) if "stop_reason" in meta else ""
     budget = "its budget" if data.facts.n_censored == 1 else "their budget"
-    runs = f"{_hidden(data)} hit {budget}{f' ({names})' * bool(names)}"
+    runs = f"{_hidden(data)} hit {budget}{f' ({names})' * (names not in ('', 'budget'))}"
     alone = "counts" if data.facts.n_censored == 1 else "count"
     other = data.other_choice("observed")
     then = "the same" if other.stays else _other_answer(data, other)
@@ -406,7 +409,7 @@ def _other_answer(data: Evaluation, other: OtherChoice) -> str:
     if best.is_open:
         return f"not known yet ({word})"
     how = " as it is" if best.action == Action.USE else ", recalibrated"
-    return f"use {_quoted(best.predictor)}{how} ({_share(best)} of the way to certainty; {word})"
+    return f"use {_quoted(best.predictor)}{how} (removes {_share(best)} of the uncertainty; {word})"
 
 
 def _are_stopped_by_budget(data: Evaluation) -> bool:

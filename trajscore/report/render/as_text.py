@@ -73,14 +73,10 @@ def _actions(screen: FirstScreen) -> list[str]:
     """Say which runs to accept, to stop, and to read."""
     if not (texts := screen.texts):
         return []
-    whose = "" if screen.answer.predictor == screen.shown else f"{screen.shown}: "
-    sentences = [
-        f"{whose}{texts['accept']}",
-        f"{whose}{texts['stop']}",
-        texts["thresholds"],
-        f"Read first: {texts['worst']}",
-    ]
-    return list(map(without_marks, sentences))
+    rules = [texts["accept"], texts["stop"], texts["thresholds"]]
+    if screen.answer.action not in (Action.USE, Action.RECALIBRATE):
+        rules = ["No rule to accept or stop runs yet: no predictor is shown to beat the base rate."]
+    return list(map(without_marks, [*rules, f"Read first: {texts['worst']}"]))
 
 
 def _table(data: Evaluation, names: list[str]) -> str:
@@ -106,8 +102,8 @@ def _about(data: Evaluation, names: list[str]) -> list[str]:
         sentences.append(f"and {number_of(len(more), 'more predictor')}: {actions}")
     unit = data.options.unit and f", in{data.options.unit}"
     sentences.append(
-        f"As given, recalibrated: margins of {data.score_name}, the score, over always saying the "
-        f"success rate{unit}."
+        f"As given, recalibrated: what {data.score_name}, the score, gains over always saying the "
+        f"success rate{unit}; above 0 is better. AUROC: 0.5 is chance, 1 a perfect ranking."
     )
     rows = [data.recommendations[name] for name in names[:_MOST_ROWS]]
     sentences += [f"{row.predictor} {card_reason(row, data)}." for row in rows if not row.varies]
