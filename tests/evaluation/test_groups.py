@@ -228,7 +228,7 @@ def test_a_group_that_needs_a_map_of_its_own_is_named(rng, quick):
     X = runs.q.with_cells(np.where(noise, rng.random(len(noise)), runs.q.cells))
     bench = np.where(easy, "easy", "hard")
     report = evaluate(X, y, by={"bench": bench}, families="log", intervals=quick)
-    assert "leaves, but do not use it in bench easy." in " ".join(str(report).split())
+    assert "forecast, but do not use it in bench easy." in " ".join(str(report).split())
 
 
 def test_a_group_of_few_runs_needs_more(quick):

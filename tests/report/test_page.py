@@ -295,8 +295,16 @@ def test_a_rule_on_other_runs_stands_beside_the_steps_saved(short_wins, quick):
 @pytest.mark.parametrize(
     ("said", "happens", "words"),
     [
-        ((0.1, 0.9), (0.4, 0.6), "No: where it says 90%, 60% succeed, too far off for chance."),
-        ((0.1, 0.9), (0.1, 0.6), "No: where it says 90%, 60% succeed, too far off for chance."),
+        (
+            (0.1, 0.9),
+            (0.4, 0.6),
+            "No: where it says 90%, only 60% succeed, too far off for chance.",
+        ),
+        (
+            (0.1, 0.9),
+            (0.1, 0.6),
+            "No: where it says 90%, only 60% succeed, too far off for chance.",
+        ),
         ((0.1, 0.9), (0.5, 0.9), "No: where it says 10%, 50% succeed, too far off for chance."),
         ((0.1, 0.9), (0.1, 0.9), "Yes: where it says 90%, 90% succeed."),
     ],

@@ -72,9 +72,10 @@ def evaluation(*best, stays=True, n_hidden=0, command="", stops=None):
         ),
         pytest.param(
             OPEN,
-            "No: where it says 67% to 80% (74% on average), 40% succeed, too far off for chance.",
-            "Not known yet: recalibrated, it removes 24% (12 to 36) of the uncertainty that the "
-            "success rate leaves; about 300 more runs could settle it.",
+            "No: where it says 67% to 80% (74% on average), only 40% succeed, too far off for "
+            "chance.",
+            "Not known yet: recalibrated, it may be worth nothing, and hardly more than 60% of a "
+            "perfect forecast; about 300 more runs could settle it.",
             "Collect about 300", id="open",
         ),
         pytest.param(
@@ -84,7 +85,7 @@ def evaluation(*best, stays=True, n_hidden=0, command="", stops=None):
         ),
         pytest.param(
             USELESS, "Yes: where it says 67% to 80% (74% on average), 40% succeed.",
-            "No: it does not remove even 2% of the uncertainty that the success rate leaves, the "
+            "No: it does not go even 2% of the way from the success rate to a perfect forecast, the "
             "least that matters.", "Try another", id="useless",
         ),
         pytest.param(
@@ -93,7 +94,7 @@ def evaluation(*best, stays=True, n_hidden=0, command="", stops=None):
         ),
         pytest.param(
             SHOWN, "Yes: where it says 67% to 80% (74% on average), 40% succeed.",
-            "Yes: it removes 20% (10 to 30) of the uncertainty that the success rate leaves.",
+            "Yes: it goes 20% (10 to 30) of the way from the success rate to a perfect forecast.",
             "Use judge as it is: accept", id="useful",
         ),
     ],
@@ -121,7 +122,9 @@ def test_what_is_shown_comes_first():
         pytest.param(USELESS, "knows nothing of use", id="useless"),
         pytest.param(CONSTANT, "does not vary", id="constant"),
         pytest.param(UNSCORED, "has no score until it is recalibrated", id="no score"),
-        pytest.param(OPEN, "cannot be taken at its word, and needs about 300 more runs", id="open"),
+        pytest.param(
+            OPEN, "needs about 300 more runs to show whether it knows anything", id="open"
+        ),
     ],
 )
 def test_each_other_predictor_says_what_it_needs(other, words):
@@ -136,18 +139,19 @@ def test_each_other_predictor_says_what_it_needs(other, words):
 def test_several_predictors_of_no_use_are_named_together():
     _word, worth = wording.statements(evaluation(USELESS, NOISE))
     assert worth.question == "Does any of these 2 know anything?"
-    assert worth.text.startswith("none of them removes even 2%")
+    assert worth.text.startswith("none of them goes even 2%")
     assert wording.reason(evaluation(USELESS, NOISE)) is None is wording.reason(evaluation(SHOWN))
 
 
 @pytest.mark.parametrize(
-    ("stays", "then"), [(True, "is the same."), (False, "is use none of these.")]
+    ("stays", "then"),
+    [(True, "both answers stay."), (False, "the answer is: use none of these.")],
 )
 def test_a_budget_is_a_fact(stays, then):
     data = evaluation(SHOWN, stays=stays, n_hidden=12, command="trajscore report x", stops="known")
     assert wording.of_budget(data) == (
-        "12 runs hit their budget (max_steps) and count as failures; left out (--censored drop), "
-        f"the answer {then}"
+        "12 runs hit their budget (max_steps) and count as failures; without them (--censored drop) "
+        f"{then}"
     )
     assert wording.before_rules(data) == ""
     assert wording.of_budget(evaluation(SHOWN, n_hidden=12)) == ""

@@ -29,8 +29,6 @@ from trajscore.core.within_runs import cells_by_step, run_numbers
 # Log-odds of a signal count no further: those of .001 and .999.
 _LARGEST = float(logit(0.999))
 _SHARES = np.linspace(0, 1, 41)
-# Nats by which a falling map has to fit better than a rising one.
-_CLEAR = 1e-9
 
 
 @dataclass(frozen=True)
@@ -326,10 +324,11 @@ class CombinedForecaster(LearnedForecaster):
         alone = []
         maps = []
         for k, is_probability in enumerate(self._are_probabilities):
-            rising, of_rising = steps.map_of(k, SignalMap(base, is_probability))
-            falling, of_falling = steps.map_of(k, SignalMap(base, is_probability, falls=True))
+            rising = steps.map_of(k, SignalMap(base, is_probability))
             alone.append(rising)
-            maps.append(falling if of_falling > of_rising + _CLEAR else rising)
+            if rising.probability is None:  # then higher values may go with failure
+                rising = steps.map_of(k, replace(rising, falls=True))
+            maps.append(rising)
         alive = AliveRate(weights=self.weights, horizon=self.horizon)
         alive.fit(steps.X, steps.label, sample_weight=steps.weight)
         fitted = Combination(base, tuple(alone), tuple(maps), alive)
@@ -383,8 +382,8 @@ class Steps(NamedTuple):
         """Return the log score of forecasts of every step."""
         return float(self.success @ log_expit(log_odds) + self.failure @ log_expit(-log_odds))
 
-    def map_of(self, channel: int, blank: SignalMap) -> tuple[SignalMap, float]:
-        """Fit the map of a signal in one direction, and return its log score."""
+    def map_of(self, channel: int, blank: SignalMap) -> SignalMap:
+        """Fit the map of a signal in one direction; it stays blank where success does not rise."""
         values = scores_of(self.X)[:, channel]
         seen = ~np.isnan(values)
         distinct, group = group_ties(blank.turned(values[seen]))
@@ -393,18 +392,16 @@ class Steps(NamedTuple):
             for part in (self.success, self.failure)
         )
         if len(distinct) < 2 or not success.any() or not failure.any():
-            return blank, -np.inf
+            return blank
         link = "logit" if blank.is_probability else "identity"
         sample = CalibrationSample(distinct, success, failure, len(self.X))
         fitted = EnsembleCrossFitCalibrator(link=link)._fit_map(sample)
-        p = fitted(distinct)
-        score = success @ np.log(p) + failure @ np.log1p(-p)
-        return replace(blank, probability=fitted), float(score)
+        return blank if fitted.fallback else replace(blank, probability=fitted)
 
     def regress(self, rows: FloatArray, penalty: float) -> tuple[FloatArray, float]:
         """Fit a ridge logistic regression; a soft outcome counts as both."""
         won, lost = np.flatnonzero(self.success), np.flatnonzero(self.failure)
-        model = LogisticRegression(C=1 / penalty, solver="newton-cholesky", max_iter=50)
+        model = LogisticRegression(C=1 / penalty, solver="newton-cholesky", tol=1e-3, max_iter=50)
         model.fit(
             rows[np.concatenate([won, lost])],
             np.repeat([1, 0], [len(won), len(lost)]),

@@ -177,6 +177,12 @@ class Recommendation:
         return self.n_rarer < MIN_RUNS_PER_OUTCOME
 
     @property
+    def most(self) -> float:
+        """The most that it may gain over the base rate, in any form, by these runs."""
+        ends = [self.as_given.high, self.recalibrated.high, self.signal_high]
+        return float(np.nanmax([0.0, *ends]))
+
+    @property
     def is_useful(self) -> bool:
         """Whether the predictor is shown to be worth using, as it is or recalibrated."""
         return self.action in (Action.USE, Action.RECALIBRATE)

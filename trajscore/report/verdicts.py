@@ -93,10 +93,9 @@ def card_reason(best: Recommendation, data: Evaluation) -> str:
         gain = _size(best.gain, data)
         return f"{worth}; recalibration gains {gain}, where less than {matters} does not matter"
     if best.action == Action.AVOID:
-        most = np.nanmax([0, best.as_given.high, best.recalibrated.high, best.signal_high])
         return (
-            f"{how}, better than the base rate by no more than {amount(most, data)}; less than "
-            f"{matters} does not matter"
+            f"{how}, better than the base rate by no more than {amount(best.most, data)}; less "
+            f"than {matters} does not matter"
         )
     if best.has_too_few_runs:
         return _too_few_runs(best)

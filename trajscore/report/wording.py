@@ -176,7 +176,8 @@ def _said_and_happened(data: Evaluation, best: Recommendation) -> str:
     said, low, high = (f"{value:.0%}" for value in (stated.forecast, stated.low, stated.high))
     if low != high:
         said = f"{low} to {high} ({said} on average)"
-    happened = f"where it says {said}, {stated.rate:.0%} succeed"
+    only = "only " * (stated.rate < stated.forecast and best.at_its_word == Shown.NO)
+    happened = f"where it says {said}, {only}{stated.rate:.0%} succeed"
     if best.at_its_word == Shown.OPEN:
         return f"{happened}, which may be chance; more runs would tell"
     return f"{happened}, too far off for chance" if best.at_its_word == Shown.NO else happened
@@ -196,11 +197,10 @@ def of_its_worth(data: Evaluation, subject: str) -> Statement:
         return Statement(question, Shown.OPEN, more)
     if best.action == Action.UNSCORED:
         return Statement(question, Shown.OPEN, "it has no score until it is recalibrated")
-    worth = f"{how}it removes {_share(best)} of the uncertainty that the success rate leaves"
     if best.action == Action.TOO_FEW:
-        if best.margin.estimate <= 0:
-            worth = f"{how}it has gained nothing over the success rate so far"
-        return Statement(question, Shown.OPEN, f"{worth}; {more}")
+        most = f"hardly more than {100 * best.share(best.most):.0f}% of a perfect forecast"
+        return Statement(question, Shown.OPEN, f"{how}it may be worth nothing, and {most}; {more}")
+    worth = f"{how}it goes {_share(best)} of the way from the success rate to a perfect forecast"
     if counting := not_above_counting(data, best.predictor):
         worth += f"; but {counting}, which costs nothing"
     return Statement(question, Shown.YES, worth + _not_in(data, best.predictor))
@@ -211,13 +211,13 @@ def _worth_nothing(data: Evaluation) -> str:
     several = len(data.recommendations) > 1
     if not any(each.varies for each in data.recommendations.values()):
         return "no predictor varies" if several else "it does not vary"
-    least = f"{MATERIAL_SHARE:.0%} of the uncertainty that the success rate leaves"
-    who = "none of them removes" if several else "it does not remove"
+    least = f"{MATERIAL_SHARE:.0%} of the way from the success rate to a perfect forecast"
+    who = "none of them goes" if several else "it does not go"
     return f"{who} even {least}, the least that matters"
 
 
 def _share(best: Recommendation) -> str:
-    """Write how much uncertainty a predictor removes, with its interval: "14% (10 to 18)"."""
+    """Write how far a predictor leads to a perfect forecast: "14% (10 to 18)"."""
     value, low, high = (fixed(100 * best.share(each), 0) for each in best.margin)
     return f"{value}% ({low} to {high})"
 
@@ -275,8 +275,10 @@ def of_other(each: Recommendation) -> str:
         return f"{name} {'knows nothing of use' if each.varies else 'does not vary'}"
     if each.action == Action.UNSCORED:
         return f"{name} has no score until it is recalibrated"
-    wrong = "cannot be taken at its word, and " if each.at_its_word == Shown.NO else ""
-    return f"{name} {wrong}needs about {each.n_needed:,} more runs"
+    needs = f"needs about {each.n_needed:,} more runs to show whether it knows anything"
+    if each.at_its_word == Shown.NO:
+        return f"{name} cannot be taken at its word, and {needs}"
+    return f"{name} {needs}"
 
 
 def next_step(data: Evaluation) -> str:
@@ -301,16 +303,14 @@ def next_step(data: Evaluation) -> str:
     if best.action == Action.TOO_FEW:
         collect = f"Collect about {best.n_needed:,} more runs."
         if best.n_needed > _FAR * best.n_runs:
-            collect = (
-                f"Try another signal: {_quoted(name)} needs about {best.n_needed:,} more runs."
-            )
+            these = "these" if len(data.recommendations) > 1 else "this one"
+            collect = f"Try a score other than {these}, or {collect[0].lower()}{collect[1:]}"
         return f"{collect} Until then, read runs, and do not act on these scores."
     act = f"Use {_quoted(name)} as it is: accept and stop new runs by the thresholds below"
     if best.action == Action.RECALIBRATE:
         how = "--code shows how" if data.source.command else f"report.forecaster({name!r})"
-        safe = ", to be safe" if best.at_its_word == Shown.OPEN else ""
         act = (
-            f"Recalibrate {_quoted(name)}{safe} ({how}), then accept and stop new runs by the "
+            f"Recalibrate {_quoted(name)} ({how}), then accept and stop new runs by the "
             f"thresholds below"
         )
     if not_above_counting(data, name) and not is_above_live_counting(data, name):
@@ -379,11 +379,11 @@ def of_budget(data: Evaluation) -> str:
     runs = f"{_hidden(data)} hit {budget}{f' ({names})' * (names not in ('', 'budget'))}"
     alone = "counts" if data.facts.n_censored == 1 else "count"
     other = data.other_choice("observed")
-    then = "the same" if other.stays else _other_answer(data, other)
-    return (
-        f"{runs} and {alone} {COUNTED_AS[data.facts.censored]}; left out ({_drop(data)}), the "
-        f"answer is {then}."
-    )
+    then = "both answers stay"
+    if not other.stays:
+        then = f"the answer is: {_other_answer(data, other)}"
+    counted = COUNTED_AS[data.facts.censored]
+    return f"{runs} and {alone} {counted}; without them ({_drop(data)}) {then}."
 
 
 def _what_stays(data: Evaluation, other: OtherChoice) -> str:
@@ -409,7 +409,8 @@ def _other_answer(data: Evaluation, other: OtherChoice) -> str:
     if best.is_open:
         return f"not known yet ({word})"
     how = " as it is" if best.action == Action.USE else ", recalibrated"
-    return f"use {_quoted(best.predictor)}{how} (removes {_share(best)} of the uncertainty; {word})"
+    worth = f"{_share(best)} of the way to a perfect forecast"
+    return f"use {_quoted(best.predictor)}{how} ({worth}; {word})"
 
 
 def _are_stopped_by_budget(data: Evaluation) -> bool:

@@ -102,8 +102,8 @@ def _about(data: Evaluation, names: list[str]) -> list[str]:
         sentences.append(f"and {number_of(len(more), 'more predictor')}: {actions}")
     unit = data.options.unit and f", in{data.options.unit}"
     sentences.append(
-        f"As given, recalibrated: what {data.score_name}, the score, gains over always saying the "
-        f"success rate{unit}; above 0 is better. AUROC: 0.5 is chance, 1 a perfect ranking."
+        f"As given, recalibrated: gain in {data.score_name} over always saying the success rate"
+        f"{unit}; above 0 is better. AUROC: 0.5 is chance, 1 a perfect ranking."
     )
     rows = [data.recommendations[name] for name in names[:_MOST_ROWS]]
     sentences += [f"{row.predictor} {card_reason(row, data)}." for row in rows if not row.varies]
