@@ -85,8 +85,8 @@ def evaluation(*best, stays=True, n_hidden=0, command="", stops=None):
         ),
         pytest.param(
             USELESS, "Yes: where it says 67% to 80% (74% on average), 40% succeed.",
-            "No: it does not go even 2% of the way from the success rate to a perfect forecast, the "
-            "least that matters.", "Try another", id="useless",
+            "No: it does not go even 2% of the way from the success rate to a perfect forecast, "
+            "the least that matters.", "Try another", id="useless",
         ),
         pytest.param(
             CONSTANT, "Yes: where it says 67% to 80% (74% on average), 40% succeed.",
@@ -150,8 +150,8 @@ def test_several_predictors_of_no_use_are_named_together():
 def test_a_budget_is_a_fact(stays, then):
     data = evaluation(SHOWN, stays=stays, n_hidden=12, command="trajscore report x", stops="known")
     assert wording.of_budget(data) == (
-        "12 runs hit their budget (max_steps) and count as failures; without them (--censored drop) "
-        f"{then}"
+        "12 runs hit their budget (max_steps) and count as failures; without them (--censored "
+        f"drop) {then}"
     )
     assert wording.before_rules(data) == ""
     assert wording.of_budget(evaluation(SHOWN, n_hidden=12)) == ""
