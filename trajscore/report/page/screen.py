@@ -61,12 +61,20 @@ def screen(view: View) -> dict[str, Any]:
         parts |= {
             "curve": said_against_happened(view, of.shown, notes=True),
             "curve_title": _title(view),
+            "bins": _bins(view),
             "worst": _worst(view),
             "costs": _costs(view),
             "saves": _saves(view),
             "script": _script(view),
         }
     return parts
+
+
+def _bins(view: View) -> str:
+    """Say how many bins the curve has, and why where they are few."""
+    n = len(reliability(view.data, view.shown).rate)
+    few = " (more need more runs)" * (n <= 2)
+    return f"{number_of(n, 'bin')} of equal weight{few}"
 
 
 def _title(view: View) -> str:
