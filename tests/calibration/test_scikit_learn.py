@@ -20,6 +20,7 @@ from trajscore import calibration
 from trajscore.calibration import (
     AffineCalibrator,
     AliveRate,
+    CombinedForecaster,
     EnsembleCrossFitCalibrator,
     PlattCrossFitCalibrator,
     PrefixForecaster,
@@ -80,6 +81,11 @@ class AnyAliveRate(AliveRate):
 
 
 @any_two_labels
+class AnyCombined(CombinedForecaster):
+    pass
+
+
+@any_two_labels
 class AnyPrefix(PrefixForecaster):
     pass
 
@@ -94,6 +100,7 @@ EXACT = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-12, max_iter=2
 ANY = [
     AnyFeatures(),
     AnyAliveRate(),
+    AnyCombined(cv=2),
     AnyPlatt(link="identity"),
     *(globals()[f"Any{kind.__name__}"]() for kind in CALIBRATORS),
     AnyPrefix(EXACT, min_class_count=1),
@@ -121,6 +128,7 @@ def test_scikit_learn(estimator, check):
         PrefixForecaster(features="last", last=2, min_class_count=1),
         PrefixForecaster(features="running", pooled=True, end="after", min_class_count=1),
         AliveRate(end="step"),
+        CombinedForecaster(),
         PrefixForecaster(features="running", pooled=True, end="step", min_class_count=1),
     ],
     ids=repr,

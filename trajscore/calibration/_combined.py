@@ -17,6 +17,7 @@ from trajscore.calibration.cross_fit import LearnedForecaster, Map
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups
+from trajscore.core.estimator import like_input
 from trajscore.core.folds import assign_folds, check_folds, out_of_fold
 from trajscore.core.ids import id_order
 from trajscore.core.score_families import CLIP
@@ -258,7 +259,14 @@ class CombinedForecaster(LearnedForecaster):
             If a parameter, a value or an outcome cannot be used, or there are too few runs,
             outcomes or groups for the folds.
         """
-        traces, labels, weight = self._training_runs(X, y, sample_weight, q_z)
+        self.fit_transform(X, y, sample_weight, groups, q_z)
+        return self
+
+    def _fit_transform(self, X: Any, y: Any, **metadata: Any) -> Any:
+        groups = metadata["groups"]
+        traces, labels, weight = self._training_runs(
+            X, y, metadata["sample_weight"], metadata["q_z"]
+        )
         codes = None if groups is None else check_groups(groups, len(traces))
         self.n_censored_ = int((~labels.observed).sum())
         self.n_dropped_ = int((weight == 0).sum())
@@ -266,22 +274,28 @@ class CombinedForecaster(LearnedForecaster):
         rows = order[weight[order] > 0]
         if not len(rows):
             raise ValueError("no training run counts; give runs with an observed outcome")
-        X = traces[rows]
-        self._range = OrdinaryRange.of(scores_of(X))
-        X = X.with_cells(self._range.nearest(scores_of(X)).reshape(X.cells.shape))
-        steps = self._steps(X, labels.value[rows], weight[rows])
+        used = traces[rows]
+        self._range = OrdinaryRange.of(scores_of(used))
+        used = used.with_cells(self._range.nearest(scores_of(used)).reshape(used.cells.shape))
+        steps = self._steps(used, labels.value[rows], weight[rows])
         self._are_probabilities = tuple(
-            are_probabilities(values[~np.isnan(values)]) for values in scores_of(X).T
+            are_probabilities(values[~np.isnan(values)]) for values in scores_of(used).T
         )
         fold = assign_folds(
-            self.cv,
-            X.ids,
-            labels.stratum[rows],
-            groups=None if codes is None else codes[rows],
-        )
-        self._choose(steps, fold)
+            self.cv, traces.ids, labels.stratum, is_counted=weight > 0, groups=codes
+        )[rows]
+        alone, together = self._held_out(steps, fold)
+        self.best_, self.share_ = steps.choose(alone, together, self.handicap)
         self.combination_ = self._combine(steps)
-        return self
+        p = self._forecasts(traces)  # runs that do not count were not seen
+        of_used = np.repeat(traces.offsets[rows] - used.offsets[:-1], used.lengths)
+        of_used += np.arange(len(of_used))
+        fold_of_step = np.repeat(fold, used.lengths)
+        for k in np.unique(fold):
+            here = fold_of_step == k  # for these, by the choice of the other folds
+            best, share = steps.of(fold != k).choose(alone[~here], together[~here], self.handicap)
+            p[of_used[here]] = between(alone[here, best], together[here], share)
+        return like_input(traces.with_cells(p, channels=self._output_channels), X)
 
     def _steps(self, X: TrajectoryArray, label: FloatArray, weight: FloatArray) -> Steps:
         """Return the steps of runs, with the weights of their outcomes."""
@@ -291,8 +305,8 @@ class CombinedForecaster(LearnedForecaster):
         success = mass * np.repeat(label, X.lengths)
         return Steps(X, label, weight, success, mass - success)
 
-    def _choose(self, steps: Steps, fold: IntArray) -> None:
-        """Choose the best signal, and how far to move from it, by forecasts of held-out runs."""
+    def _held_out(self, steps: Steps, fold: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return log-odds of held-out runs, by each signal alone and by the regression."""
         run = run_numbers(steps.X)
         alone = np.empty((len(run), steps.X.n_channels))
         together = np.empty(len(run))
@@ -303,13 +317,7 @@ class CombinedForecaster(LearnedForecaster):
             for k, of in enumerate(fitted.alone):
                 alone[here, k] = np.nan_to_num(of(filled[:, k])) + fitted.base
             together[here] = fitted.log_odds(fitted.rows_of(X))
-        self.best_ = int(np.argmax([steps.score(column) for column in alone.T]))
-        single = alone[:, self.best_]
-        worth = [
-            steps.score(single + share * (together - single)) - self.handicap * share
-            for share in _SHARES
-        ]
-        self.share_ = float(_SHARES[int(np.argmax(worth))])
+        return alone, together
 
     def _combine(self, steps: Steps) -> Combination:
         """Fit maps and regression to some runs."""
@@ -347,8 +355,7 @@ class CombinedForecaster(LearnedForecaster):
         said = fitted.alone[self.best_](scores[:, self.best_])
         alone = np.where(np.isnan(said), state.alone, said)
         together = fitted.log_odds(fitted.rows(history))
-        single = alone + fitted.base
-        p = np.clip(expit(single + self.share_ * (together - single)), CLIP, 1 - CLIP)
+        p = between(alone + fitted.base, together, self.share_)
         if done is None or not done.any():
             return State(history, alone), p
         return State(history.without(done), alone[~done]), p
@@ -382,6 +389,15 @@ class Steps(NamedTuple):
         """Return the log score of forecasts of every step."""
         return float(self.success @ log_expit(log_odds) + self.failure @ log_expit(-log_odds))
 
+    def choose(self, alone: FloatArray, together: FloatArray, handicap: float) -> tuple[int, float]:
+        """Choose the best signal, and how far to move from it, by log-odds of held-out runs."""
+        best = int(np.argmax([self.score(column) for column in alone.T]))
+        single = alone[:, best]
+        worth = [
+            self.score(single + share * (together - single)) - handicap * share for share in _SHARES
+        ]
+        return best, float(_SHARES[int(np.argmax(worth))])
+
     def map_of(self, channel: int, blank: SignalMap) -> SignalMap:
         """Fit the map of a signal in one direction; it stays blank where success does not rise."""
         values = scores_of(self.X)[:, channel]
@@ -408,6 +424,11 @@ class Steps(NamedTuple):
             sample_weight=np.concatenate([self.success[won], self.failure[lost]]),
         )
         return model.coef_[0], float(model.intercept_[0])
+
+
+def between(single: FloatArray, together: FloatArray, share: float) -> FloatArray:
+    """Return the probability at a share of the way between two forecasts, in log-odds."""
+    return np.clip(expit(single + share * (together - single)), CLIP, 1 - CLIP)
 
 
 def scores_of(X: TrajectoryArray) -> FloatArray:
