@@ -314,18 +314,19 @@ def evaluate_batches(
         censored = _column(X, selection.q_z)
     reasons = _column(X, selection.stop_reason)
     report = evaluate(X, y, groups=groups, censored=censored, stop_reason=reasons)
-    rows = {(name, AS_GIVEN): sums for name, sums in first.of_all().items()}
-    sums = next(iter(rows.values()))
+    passes = {AS_GIVEN: first}
     if maker is not None:
         maps = {key: sums.steps.fit(maker(True)) for key, sums in first.rows.items()}
         second: Pass = batches.reduce(Pass(options, selection, names, maps))
-        rows |= {(name, RECALIBRATED): sums for name, sums in second.of_all().items()}
+        passes[RECALIBRATED] = second
         if second.counts.n_runs != first.counts.n_runs:
             raise ValueError(
                 f"the source had {first.counts.n_runs} runs at first and {second.counts.n_runs} "
                 f"when it was read again to calibrate; give one that can be read twice, such as a "
                 f"folder, or pass calibrator=None"
             )
+    rows = {(name, form): sums for form, of in passes.items() for name, sums in of.of_all().items()}
+    sums = next(iter(rows.values()))
     rows[BASE_RATE, CONSTANT] = sums.of_base_rate()
     rate = sums.scores.success_rate
     values = {key: pd.Series(sums.values()) for key, sums in rows.items()}
