@@ -166,12 +166,17 @@ def test_a_folder_of_parquet_files_is_judged_in_batches(frame, capsys):
         assert main(["report", "steps", *words.split(), "--outcome", "not failed"]) == 2
         assert words.split()[0] in capsys.readouterr().err
     leaky = frame.assign(judge=1 - frame["failed"], role="assistant", task=frame["run_id"] // 2)
+    unseen = leaky["task"] < 5
+    leaky = leaky.assign(end_reason=np.where(unseen, "crash", "done"), chance=leaky["noise"])
+    leaky["failed"] = leaky["failed"].mask(unseen)
     for k, rows in enumerate((slice(0, 100), slice(100, None))):
         leaky.iloc[rows].to_parquet(f"steps/{k}.parquet")
     assert main(["report", "steps", "--resamples", "10", "--outcome", "not failed"]) == 0
     out = capsys.readouterr().out
     assert "Left out: column 'judge' separates successes from failures" in out
     assert "clusters of runs by 'task'" in out
+    assert "stop reason: column 'end_reason'; scores: column 'confidence'" in out
+    assert "2 columns not used (noise, chance)" in out
     leaky.assign(role=["user", "assistant"] * (len(leaky) // 2)).to_parquet("steps/0.parquet")
     for words, said in (([], "not all rows are the agent's"), (["--step", "rows"], "--step")):
         assert main(["report", "steps", "--outcome", "not failed", *words]) == 2

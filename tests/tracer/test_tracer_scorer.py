@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import pickle
 import tracemalloc
 import warnings
 
@@ -353,11 +352,9 @@ def test_searches_choose_by_auroc_and_by_proper_scores(separable):
     assert np.isfinite(search.cv_results_["mean_test_auroc"]).all()
 
 
-def test_pickle_names_and_output(signals):
+def test_names_and_output(signals):
     scorer = TracerScorer(alpha=2).fit(signals)
     scores = scorer.score_samples(signals)
-    again = pickle.loads(pickle.dumps(scorer))
-    assert np.array_equal(again.score_samples(signals), scores, equal_nan=True)
     np.testing.assert_array_equal(scorer.decision_function(signals), -scores)
     with pytest.raises(ValueError, match="table"):
         scorer.set_output(transform="pandas")
