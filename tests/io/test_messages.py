@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from known_dialogue import ALL, ASK, FOUND, LOOK, TOLD, said
+from known_dialogue import ALL, ASK, FOUND, LOOK, TOLD, agent, said, tool, user
 from trajscore import io
 
 ASKED, ORDER = "Where is order 3?", {"order": 3}
@@ -111,19 +111,6 @@ def test_one_dialogue_as_many_libraries_write_it(write):
 
 
 # ------------------------------------------------------------------ one odd message at a time
-
-
-def user(words="Hi"):
-    return {"role": "user", "content": words}
-
-
-def agent(words="", *calls, **more):
-    made = [{"id": name.upper(), "name": name} for name in calls]
-    return {"role": "assistant", "content": words} | ({"tool_calls": made} if made else {}) | more
-
-
-def tool(words, key=None, **more):
-    return {"role": "tool", "tool_call_id": key, "content": words} | more
 
 
 def called(**call):
