@@ -29,15 +29,9 @@ from trajscore.datasets import make_trajectories
 X, Y = make_trajectories(120, lengths=(3, 6), random_state=0, return_X_y=True)
 LOG_P = np.log(np.c_[X.steps(1), 1 - X.steps(1)])
 STOPPED = (X.lengths < X.lengths.max()) & (np.arange(120) % 4 == 0)
+HI, SAMPLED = io.Step("user", "Hi."), {"samples": ["a", "b"]}
 RUNS = [
-    io.Run(
-        str(k),
-        [
-            io.Step("user", "Hi."),
-            io.Step("agent", f"Confidence: {k}%", extra={"samples": ["a", "b"]}),
-        ],
-        outcome=k % 2,
-    )
+    io.Run(str(k), [HI, io.Step("agent", f"Confidence: {k}%", extra=SAMPLED)], outcome=k % 2)
     for k in range(10, 16)
 ]
 SIGNALS = tracer.TracerSignals().fit_transform(RUNS)

@@ -7,16 +7,12 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import PredefinedSplit
 
 from judged import drawn, evaluate
-from known_scores import collapsed
+from known_scores import collapsed, steps_of
 from trajscore import PrefixForecaster, TrajectoryArray, metrics
 from trajscore.calibration import AliveRate, EnsembleCrossFitCalibrator, cross_fit_traces
 from trajscore.datasets import make_trajectories
 
 BASE, ALIVE, ALIVE_END = "base rate", "alive rate", "alive rate, end known"
-
-
-def steps_of(X):
-    return np.concatenate([np.arange(1, n + 1) for n in X.lengths])
 
 
 def test_columns_are_the_metrics_of_their_names(chess, report):
