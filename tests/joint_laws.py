@@ -7,8 +7,6 @@ its outcome, at random in strength and in direction.
 `benchmarks/proper.py` draws its laws here too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

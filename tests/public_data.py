@@ -4,8 +4,6 @@
 $TRAJSCORE_FETCH is set.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pooch

@@ -61,14 +61,12 @@ FITTED = {
     **{kind: lambda kind=kind: kind().fit(RUNS) for kind in ON_RUNS},
     **{kind: lambda kind=kind: kind().fit(SIGNALS) for kind in ON_SIGNALS},
 }
-# a base class
-NOT_OURS = {m.StoppingRule}
 
 
 def public_estimators():
     classes = {kind for one in (c, censoring, m, tracer) for kind in public_classes(one)}
     kinds = [one for one in classes if issubclass(one, BaseEstimator)]
-    return sorted(set(kinds) - NOT_OURS, key=lambda one: one.__name__)
+    return sorted(set(kinds) - {m.StoppingRule}, key=lambda one: one.__name__)  # a base class
 
 
 def told(fitted):

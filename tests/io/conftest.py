@@ -1,7 +1,5 @@
 """Small hand-made logs."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

@@ -208,10 +208,6 @@ def test_odd_messages():
     assert not wrong
 
 
-def errors(*messages):
-    return [call.error for step in io.as_run(messages).steps for call in step.tool_calls]
-
-
 def test_whether_a_call_failed():
     two = agent("", "f", "g")
     blocks = part(type="tool_result", tool_use_id="F", content="1", is_error=True)
@@ -227,7 +223,9 @@ def test_whether_a_call_failed():
         ([pydantic("request", ("retry-prompt", {"content": "1", "tool_call_id": "F"}))],
          [True, None]),
     ):  # fmt: skip
-        assert errors(two, *messages) == expected, messages
+        run = io.as_run([two, *messages])
+        errors = [call.error for step in run.steps for call in step.tool_calls]
+        assert errors == expected, messages
 
 
 def test_a_result_without_its_call_is_seen_by_the_turn_before_it():

@@ -29,9 +29,7 @@ def path(tmp_path):
 
 def monitored(monkeypatch, capsys, path, lines, *options):
     """Exit code, answers, and what was said beside them."""
-    given = io.BytesIO(
-        b"\n".join(line if isinstance(line, bytes) else line.encode() for line in lines)
-    )
+    given = io.BytesIO("\n".join(lines).encode())
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(given))
     code = main(["monitor", "--model", str(path), *options])
     out, err = capsys.readouterr()

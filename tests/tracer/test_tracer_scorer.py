@@ -70,12 +70,10 @@ def by_hand(steps, alpha, beta, gamma, k, w, aggregation, actors="both"):
     return (1 - w) * top(risk) + w * max(risk)
 
 
-settings_of = st.tuples(*[st.sampled_from([0.0, 0.5, 1.0, 3.0])] * 3)
-
-
 @settings(max_examples=60)
 @given(
-    st.sampled_from(AGGREGATIONS), settings_of, st.sampled_from([0.05, 0.1, 0.29, 0.34, 1.0]),
+    st.sampled_from(AGGREGATIONS), st.tuples(*[st.sampled_from([0.0, 0.5, 1.0, 3.0])] * 3),
+    st.sampled_from([0.05, 0.1, 0.29, 0.34, 1.0]),
     st.sampled_from([0.0, 0.1, 1.0]), st.sampled_from(["both", "agent", "user"]),
     st.integers(0, 5),
 )  # fmt: skip
