@@ -267,9 +267,7 @@ def test_the_channels_of_fit_are_asked_for_later():
         (X[["b", "a"]], "fitted on the channels a, b, got b, a"),
     ):
         with pytest.raises(ValueError, match=words):
-            fitted.predict_proba(other) if hasattr(fitted, "predict_proba") else fitted.transform(
-                other
-            )
+            fitted.transform(other)
     unnamed = PlattCrossFitCalibrator().fit(X["a"].with_cells(np.tile([0.3, 0.6], 10)), [1, 0] * 5)
     assert len(unnamed.transform([[0.5]])) == 1
 
