@@ -1,7 +1,5 @@
 """Shared fixtures: small data made on the spot, and public data where it is at hand."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

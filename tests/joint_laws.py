@@ -7,8 +7,6 @@ its outcome, at random in strength and in direction.
 `benchmarks/proper.py` draws its laws here too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,61 +44,38 @@ class Runs:
 
 @dataclass(frozen=True)
 class JointLaw:
-    """A law of runs over `n_states` states and at most `longest` steps.
-
-    Attributes
-    ----------
-    start : ndarray of shape (n_states,)
-        Chance of each state at step 1.
-    move : ndarray of shape (n_states, n_states)
-        Chance of the next state, by the present one, of a run that goes on.
-    stop : ndarray of shape (longest, n_states)
-        Chance that a run ends after this step; 1 at the last step.
-    success : ndarray of shape (longest, n_states)
-        Chance of success of a run that ends there.
-    """
+    """A law of runs over a few states k, of chances; `stop` and `success` by step and state."""
 
     start: np.ndarray
-    move: np.ndarray
-    stop: np.ndarray
-    success: np.ndarray
+    move: np.ndarray  # to the next state, by the present one, of a run that goes on
+    stop: np.ndarray  # after this step; 1 at the last step
+    success: np.ndarray  # of a run that ends there
+
+    def _of_length(self, here):
+        """Sum up what happens at each step and state over its future, of shape (t, k, u)."""
+        longest, n_states = self.stop.shape
+        chances = np.zeros((longest, n_states, longest))
+        for t in reversed(range(longest)):
+            if t + 1 < longest:
+                chances[t] = (1 - self.stop[t])[:, None] * (self.move @ chances[t + 1])
+            chances[t, :, t] = here[t]
+        return chances
 
     @cached_property
     def ends(self):
         """P(T = u | state k at step t, still running), of shape (t, k, u)."""
-        longest, n_states = self.stop.shape
-        ends = np.zeros((longest, n_states, longest))
-        for t in reversed(range(longest)):
-            if t + 1 < longest:
-                ends[t] = (1 - self.stop[t])[:, None] * (self.move @ ends[t + 1])
-            ends[t, :, t] = self.stop[t]
-        return ends
+        return self._of_length(self.stop)
 
     @cached_property
     def wins(self):
         """P(T = u, Y = 1 | state k at step t, still running), of shape (t, k, u)."""
-        longest, n_states = self.stop.shape
-        wins = np.zeros((longest, n_states, longest))
-        for t in reversed(range(longest)):
-            if t + 1 < longest:
-                wins[t] = (1 - self.stop[t])[:, None] * (self.move @ wins[t + 1])
-            wins[t, :, t] = self.stop[t] * self.success[t]
-        return wins
+        return self._of_length(self.stop * self.success)
 
     def chances(self, weights: OwnWeights | None = None, *, end: bool | None = None):
         """Best forecast of each step and state: E[w_t(T) Y | H_t] / E[w_t(T) | H_t].
 
-        Parameters
-        ----------
-        weights : callable, optional
-            w_t(T), of arrays of steps and of lengths. Default: 1, which gives q_t, the truth.
-        end : bool, optional
-            Whether the step is the last one of its run, where that is known. Default: not known.
-
-        Returns
-        -------
-        ndarray of shape (longest, n_states)
-            Chances; NaN where no run is.
+        Without `weights`, w_t(T) of arrays of steps and of lengths, it is q_t, the truth. `end`
+        says whether the step is the last one of its run, where that is known. NaN: no run is there.
         """
         longest = len(self.stop)
         step, length = np.arange(1, longest + 1)[:, None], np.arange(1, longest + 1)[None]
@@ -141,32 +116,17 @@ class JointLaw:
         return np.where(runs.at_end, ended, going)
 
     def forecasts(self, runs: Runs, weights: OwnWeights = linear_front, *, knows_end: bool = False):
-        """Return the truth and forecasts that are not the truth, as containers.
+        """Return the truth and forecasts that are not the truth, as containers, by name.
 
-        Parameters
-        ----------
-        runs : Runs
-            Runs drawn from this law.
-        weights : callable, default=linear_front
-            w_t(T) to which the tilted forecast gives in.
-        knows_end : bool, default=False
-            Whether all of them know of each step if it is the last one.
-
-        Returns
-        -------
-        dict of str to TrajectoryArray
-            truth, tilted, up and down (log-odds moved by .3), sharpened and flattened (log-odds
-            times 1.25 and .8).
+        The tilted one gives in to `weights`, w_t(T); up and down have log-odds moved by .3,
+        sharpened and flattened log-odds times 1.25 and .8.
         """
         truth = self.forecast(runs, knows_end=knows_end)
         odds = np.log(truth) - np.log1p(-truth)
-        rivals = {"up": odds + 0.3, "down": odds - 0.3, "sharpened": 1.25 * odds}
-        flat = {
-            "truth": truth,
-            "tilted": self.forecast(runs, weights, knows_end=knows_end),
-            **{name: 1 / (1 + np.exp(-rival)) for name, rival in rivals.items()},
-            "flattened": 1 / (1 + np.exp(-0.8 * odds)),
-        }
+        rivals = {"up": odds + 0.3, "down": odds - 0.3}
+        rivals |= {"sharpened": 1.25 * odds, "flattened": 0.8 * odds}
+        flat = {"truth": truth, "tilted": self.forecast(runs, weights, knows_end=knows_end)}
+        flat |= {name: 1 / (1 + np.exp(-rival)) for name, rival in rivals.items()}
         return {name: runs.container(values) for name, values in flat.items()}
 
 

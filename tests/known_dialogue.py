@@ -25,16 +25,22 @@ def turns(run):
     return [(step.actor, step.text) for step in run.steps]
 
 
-ASK = {"role": "user", "content": "Where is order 3?"}
-LOOK = {
-    "role": "assistant",
-    "content": "I look.",
-    "tool_calls": [
-        {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"order": 3}'}}
-    ],
-}
-FOUND = {"role": "tool", "tool_call_id": "c1", "content": "in Paris"}
-TOLD = {"role": "assistant", "content": "In Paris."}
+def user(words="Hi"):
+    return {"role": "user", "content": words}
+
+
+def agent(words="", *calls, ids=True, **more):
+    made = [{"id": name.upper() if ids else None, "name": name} for name in calls]
+    return {"role": "assistant", "content": words} | ({"tool_calls": made} if made else {}) | more
+
+
+def tool(words, key=None, **more):
+    return {"role": "tool", "tool_call_id": key, "content": words} | more
+
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"order": 3}'}}
+ASK, LOOK = user("Where is order 3?"), agent("I look.", tool_calls=[CALL])
+FOUND, TOLD = tool("in Paris", "c1"), agent("In Paris.")
 ALL = [
     ("user", "Where is order 3?"),
     ("agent", "I look."),

@@ -54,11 +54,28 @@ FAMILIES = {
 """All families by their score=, which every test of what is proper goes through."""
 
 
+OWN = {"weights": "linear_front", "horizon": "own"}
+"""The convention of the paper."""
+WAYS = [
+    {},
+    OWN,
+    {"weights": "uniform"},
+    {"weights": "uniform", "horizon": "own"},
+    {"weights": "linear_back"},
+    {"weights": "linear_front", "horizon": 8},
+    {"weights": lambda step: 1 / (1 + step / 10)},
+]
+
+
 def as_text(score):
     """The family as a command line and tables write it."""
     return (
         score if isinstance(score, str) else f"{score[0]}({','.join(f'{n:g}' for n in score[1:])})"
     )
+
+
+def steps_of(X):
+    return np.concatenate([np.arange(1, n + 1) for n in X.lengths])
 
 
 def collapsed(X, phi="weighted", **weights):

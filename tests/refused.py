@@ -2,6 +2,10 @@
 
 import re
 
+import pytest
+
+from trajscore import io
+
 
 def not_refused(function, rows, error=ValueError):
     """Return the rows (*arguments, options, words) without an error that has the words in it."""
@@ -15,3 +19,10 @@ def not_refused(function, rows, error=ValueError):
                 continue
         wrong.append((arguments, options, words, got))
     return wrong
+
+
+def refused(path, **options):
+    """Return in which words a log is not read."""
+    with pytest.raises(ValueError) as caught:
+        io.read_runs(path, **options)
+    return str(caught.value)

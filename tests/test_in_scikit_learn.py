@@ -177,6 +177,9 @@ def test_an_aggregator_reads_what_was_fitted():
     model = TraceAggregator().fit([[0.9, 0.4], [0.6, 0.6]], [1, 0])
     assert model.predict([[0.9, 0.4], [0.2, 0.5]]).tolist() == [0, 1]
     assert model.classes_.tolist() == [0, 1]
+    own = TraceAggregator(phi="mean").fit([[0.9, 0.7]], [1])
+    proba = own.predict_proba([[0.9, 0.7], [0.2, 0.2]])
+    np.testing.assert_allclose(proba, [[0.2, 0.8], [0.8, 0.2]])
     for method in ("predict", "predict_proba", "transform"):
         with pytest.raises(NotFittedError):
             getattr(TraceAggregator(), method)([[0.5]])

@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 import trajscore
 from checked_tables import Tables, write_table
+from known_dialogue import SAMPLES
 from trajscore import TrajectoryArray, calibration, gates, io, metrics, report, tracer
 from trajscore.cli.main import main
 from trajscore.datasets import make_trajectories
@@ -234,7 +235,6 @@ def test_mixed_zones_of_public_shapes(public_file, run):
     assert "row 1 at 2026-02-03 10:00:01 has none" in run("report", path, *QUICK, *names)[1]
 
 
-SAMPLES = PROJECT / "docs" / "formats" / "samples"
 LINES = [{"run_id": "a", "timestamp": f"2026-01-01T00:00:0{k}Z", "text": str(k)} for k in range(3)]
 LOGS = {name: (SAMPLES / name).read_text("utf-8") for name in ("langfuse.json", "langsmith.jsonl")}
 LOGS["lines.jsonl"] = "".join(json.dumps(line) + "\n" for line in LINES)

@@ -69,16 +69,6 @@ def test_neither_the_unit_nor_a_constant_of_the_row_matters(sample, unit, rng):
     assert moved.scale_ == pytest.approx(plain.scale_, rel=1e-5)
 
 
-def test_weights_are_counts(sample):
-    log_p, y = sample
-    weight = np.ones(len(y))
-    weight[:3], weight[3:6] = 2, 0
-    rows = np.r_[0:3, 0:3, 6 : len(y)]
-    weighted = AffineCalibrator().fit(log_p, y, sample_weight=weight).predict_proba(log_p)
-    repeated = AffineCalibrator().fit(log_p[rows], y[rows]).predict_proba(log_p)
-    np.testing.assert_allclose(weighted, repeated, atol=1e-6)
-
-
 def test_separable_classes_have_no_optimum(rng):
     y = np.repeat([0, 1], 20)
     gap = np.concatenate([-rng.uniform(1, 3, 20), rng.uniform(1, 3, 20)])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from known_scores import steps_of
 from trajscore import TrajectoryArray
 from trajscore.calibration import AliveRate
 
@@ -40,10 +41,6 @@ def rates_by_hand(lengths, y, prior=5.0, end=None, weight=None):
         going |= dict.fromkeys(there, rate)
         ended |= dict.fromkeys(there, at_end)
     return going, ended
-
-
-def steps_of(X):
-    return np.concatenate([np.arange(1, n + 1) for n in X.lengths])
 
 
 @pytest.mark.parametrize("end", [None, "step"])

@@ -11,8 +11,6 @@ from trajscore.datasets import make_trajectories
 from trajscore.metrics import tps_score
 from trajscore.tracer import early_warning
 
-RUNNING = PrefixForecaster(features="running", pooled=True)
-
 
 @pytest.fixture(scope="module")
 def runs():
@@ -34,7 +32,8 @@ def table_of(y, confidence, lengths, **how):
 
 def test_risks_made_out_of_fold_are_compared_within_folds(runs):
     X, y = runs
-    traces = cross_fit_traces(RUNNING, X, y, cv=3)
+    forecaster = PrefixForecaster(features="running", pooled=True)
+    traces = cross_fit_traces(forecaster, X, y, cv=3)
     risk = traces.with_cells(1 - traces.cells)
     table, fold = early_warning(y, risk).by_step, traces.meta["cross_fit_fold"].to_numpy()
     for t in table.index:

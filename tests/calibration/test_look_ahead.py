@@ -43,10 +43,6 @@ def cheat(name, hint):
     return type(name, (Halfway,), {"_hint": hint})
 
 
-def horizon_of(_, X):
-    return 1 / (X.lengths if X.horizon is None else X.horizon)
-
-
 class IsRandomAtFirst(Halfway):
     def transform(self, X):
         cells = X.cells.copy()
@@ -71,7 +67,7 @@ USES_WIDTH = cheat("UsesWidth", lambda _, X: 1 / X.shape[1])
 USES_MEAN = cheat("UsesMean", lambda _, X: np.add.reduceat(X.cells, X.offsets[:-1]) / X.lengths)
 READS_IDS = cheat("ReadsIds", lambda _, X: [str(one).endswith("7") for one in X.ids])
 CHEATS = [
-    cheat("ReadsHorizon", horizon_of),
+    cheat("ReadsHorizon", lambda _, X: 1 / (X.lengths if X.horizon is None else X.horizon)),
     cheat("IfThere", lambda s, X: 1 if X.horizon is None else 1 / X.horizon),
     LEARNS_IDS,
     READS_IDS,

@@ -75,23 +75,13 @@ class AnyPlatt(PlattCrossFitCalibrator):
     pass
 
 
-@any_two_labels
-class AnyAliveRate(AliveRate):
-    pass
-
-
-@any_two_labels
-class AnyCombined(CombinedForecaster):
-    pass
-
-
-@any_two_labels
-class AnyPrefix(PrefixForecaster):
-    pass
-
-
 CALIBRATORS = [kind for kind in public_classes(calibration) if hasattr(kind, "keyword")]
-for kind in CALIBRATORS:  # by names, as checks pickle them
+for kind in (
+    *CALIBRATORS,
+    AliveRate,
+    CombinedForecaster,
+    PrefixForecaster,
+):  # by names, as checks pickle them
     name, readers = f"Any{kind.__name__}", [_Forecasts] * reads_forecasts(kind())
     globals()[name] = any_two_labels(type(name, (*readers, kind), {"__module__": __name__}))
 
@@ -99,18 +89,17 @@ for kind in CALIBRATORS:  # by names, as checks pickle them
 EXACT = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-12, max_iter=2000))
 ANY = [
     AnyFeatures(),
-    AnyAliveRate(),
-    AnyCombined(cv=2),
     AnyPlatt(link="identity"),
-    *(globals()[f"Any{kind.__name__}"]() for kind in CALIBRATORS),
-    AnyPrefix(EXACT, min_class_count=1),
+    *(globals()[f"Any{kind.__name__}"]() for kind in (*CALIBRATORS, AliveRate)),
+    globals()["AnyCombinedForecaster"](cv=2),
+    globals()["AnyPrefixForecaster"](EXACT, min_class_count=1),
 ]
 
 
 def known_failures(estimator):
     if isinstance(estimator, AnyFeatures):
         return {"check_classifiers_train": "the checks' features are no scores of classes"}
-    return {} if isinstance(estimator, AnyAliveRate) else CROSS_FIT_CHECKS
+    return {} if isinstance(estimator, AliveRate) else CROSS_FIT_CHECKS
 
 
 @pytest.mark.filterwarnings("ignore")

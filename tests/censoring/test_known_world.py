@@ -3,7 +3,7 @@ import pytest
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from joint_laws import JointLaw, draw_law
-from known_scores import FAMILIES, censored_tps_samples, collapsed, z_score
+from known_scores import FAMILIES, OWN, censored_tps_samples, collapsed, z_score
 from trajscore.censoring import (
     ContinuationModel,
     StopHazard,
@@ -13,7 +13,6 @@ from trajscore.censoring import (
 from trajscore.metrics import censored_tps_score, tps_score
 
 RIVALS = ("tilted", "up", "down", "sharpened", "flattened")
-OWN = {"weights": "linear_front", "horizon": "own"}
 
 
 @pytest.mark.parametrize("score", FAMILIES, ids=str)

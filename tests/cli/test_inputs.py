@@ -2,16 +2,14 @@
 
 import re
 import shlex
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from checked_tables import Tables, steps, write_table
+from known_dialogue import SAMPLES
 from public_data import MADE_LOGS
 from trajscore.cli.main import main
-
-SAMPLES = Path(__file__).parents[2] / "docs" / "formats" / "samples"
 
 
 @pytest.fixture

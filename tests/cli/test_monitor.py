@@ -37,21 +37,6 @@ def monitored(model, monkeypatch, capsys):
     return send
 
 
-def test_it_decides_as_the_process_does(model, monitored):
-    process, X, _ = model
-    lines = []
-    for row in range(30):
-        lines += [json.dumps({"id": row, "score": score}) for score in X[row].tolist()]
-        lines.append(json.dumps({"id": row, "end": True}))
-    for options, alpha in (((), 0.1), (("--alpha", "0.3"), 0.3)):
-        code, answers, _ = monitored(lines, *options)
-        assert code == 0
-        assert len(answers) == len(lines)
-        last = {answer["id"]: answer["flagged"] for answer in answers}
-        expected = process.predict(X[:30], alpha) == 0
-        assert [last[row] for row in range(30)] == expected.tolist()
-
-
 def test_it_answers_bad_lines_and_goes_on(monitored):
     bad = {
         "score": "not JSON",

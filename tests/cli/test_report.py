@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from known_scores import FAMILIES, as_text
+from known_scores import FAMILIES, OWN, as_text
 from trajscore import TrajectoryArray, evaluate, metrics
 from trajscore.cli.main import main
 from trajscore.datasets import make_trajectories
@@ -63,12 +63,6 @@ def test_what_is_written_goes_by_the_ending(frame, report):
 # ------------------------------------------------------------------ options of what is computed
 
 
-def numbers(words, report):
-    """Return what a report of runs.csv writes as JSON."""
-    assert report("runs.csv", f"{words} --out r.json --score confidence")[0] == 0
-    return json.loads(Path("r.json").read_text())
-
-
 def test_options_are_those_of_evaluate(frame, report):
     names = {"id": "run_id", "step": "step", "value": "confidence", "outcome": "solved"}
     X, y = TrajectoryArray.from_frame(frame, **names)
@@ -76,14 +70,11 @@ def test_options_are_those_of_evaluate(frame, report):
         ("", {}, None),
         ("--weights uniform --phi last --calibrator isotonic", {"weights": "uniform"}, None),
         ("--horizon 9 --end known", {"horizon": 9}, True),
-        (
-            "--weights linear_front --horizon own --end unknown",
-            {"weights": "linear_front", "horizon": "own"},
-            False,
-        ),
+        ("--weights linear_front --horizon own --end unknown", OWN, False),
         *((f"--family {as_text(score)}", {"score": score}, None) for score in FAMILIES),
     ]:
-        found = numbers(words, report)
+        assert report("runs.csv", f"{words} --out r.json --score confidence")[0] == 0
+        found = json.loads(Path("r.json").read_text())
         values = found["predictors"]["confidence"]["forms"]["as_given"]["metrics"]
         name = f"TPS {as_text(options.get('score', 'log'))}"
         assert values[name]["value"] == pytest.approx(metrics.tps_score(y, X, **options)), words
@@ -166,12 +157,17 @@ def test_a_folder_of_parquet_files_is_judged_in_batches(frame, capsys):
         assert main(["report", "steps", *words.split(), "--outcome", "not failed"]) == 2
         assert words.split()[0] in capsys.readouterr().err
     leaky = frame.assign(judge=1 - frame["failed"], role="assistant", task=frame["run_id"] // 2)
+    unseen = leaky["task"] < 5
+    leaky = leaky.assign(end_reason=np.where(unseen, "crash", "done"), chance=leaky["noise"])
+    leaky["failed"] = leaky["failed"].mask(unseen)
     for k, rows in enumerate((slice(0, 100), slice(100, None))):
         leaky.iloc[rows].to_parquet(f"steps/{k}.parquet")
     assert main(["report", "steps", "--resamples", "10", "--outcome", "not failed"]) == 0
     out = capsys.readouterr().out
     assert "Left out: column 'judge' separates successes from failures" in out
     assert "clusters of runs by 'task'" in out
+    assert "stop reason: column 'end_reason'; scores: column 'confidence'" in out
+    assert "2 columns not used (noise, chance)" in out
     leaky.assign(role=["user", "assistant"] * (len(leaky) // 2)).to_parquet("steps/0.parquet")
     for words, said in (([], "not all rows are the agent's"), (["--step", "rows"], "--step")):
         assert main(["report", "steps", "--outcome", "not failed", *words]) == 2

@@ -27,14 +27,11 @@ class AsGiven(TransformerMixin, BaseEstimator):
         return X
 
 
-def one_step_each(ids):
-    return TrajectoryArray(np.full(len(ids), 0.5), np.ones(len(ids), dtype=int), ids=ids)
-
-
 def folds(cv, ids, outcomes, *, forecaster=None, counts=None, groups=None):
     weight = None if counts is None else np.where(counts, 1.0, 0.0)
     how = {"cv": cv, "sample_weight": weight, "groups": groups}
-    traces = cross_fit_traces(forecaster or AsGiven(), one_step_each(ids), outcomes, **how)
+    X = TrajectoryArray.from_padded(np.full((len(ids), 1), 0.5), ids=ids)
+    traces = cross_fit_traces(forecaster or AsGiven(), X, outcomes, **how)
     return traces.meta["cross_fit_fold"].to_numpy()
 
 

@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose
 from scipy.integrate import quad
 
 from judged import evaluate
-from known_scores import FAMILIES, Score, as_text, beta_score, brier_score, log_score
-from trajscore import TraceAggregator, TrajectoryArray, make_tps_scorer
+from known_scores import FAMILIES, Score, as_text, beta_score, brier_score, collapsed, log_score
+from trajscore import TrajectoryArray, make_tps_scorer
 from trajscore.metrics import tps_samples, tps_score
 
 GRID = np.linspace(0.001, 0.999, 999)
@@ -168,10 +168,6 @@ def test_no_runs_give_no_numbers():
 
 
 TRACES = TrajectoryArray([0.9, 0.6, 0.3, 0.4, 0.1, 0.7], [3, 1, 2], ids=["a", "b", "c"])
-
-
-def collapsed(X, phi="last", **how):
-    return TraceAggregator(phi, **how).fit(X).predict_proba(X)[:, 1]
 
 
 def test_aggregators():

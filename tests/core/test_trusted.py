@@ -29,15 +29,9 @@ from trajscore.datasets import make_trajectories
 X, Y = make_trajectories(120, lengths=(3, 6), random_state=0, return_X_y=True)
 LOG_P = np.log(np.c_[X.steps(1), 1 - X.steps(1)])
 STOPPED = (X.lengths < X.lengths.max()) & (np.arange(120) % 4 == 0)
+HI, SAMPLED = io.Step("user", "Hi."), {"samples": ["a", "b"]}
 RUNS = [
-    io.Run(
-        str(k),
-        [
-            io.Step("user", "Hi."),
-            io.Step("agent", f"Confidence: {k}%", extra={"samples": ["a", "b"]}),
-        ],
-        outcome=k % 2,
-    )
+    io.Run(str(k), [HI, io.Step("agent", f"Confidence: {k}%", extra=SAMPLED)], outcome=k % 2)
     for k in range(10, 16)
 ]
 SIGNALS = tracer.TracerSignals().fit_transform(RUNS)
@@ -67,14 +61,12 @@ FITTED = {
     **{kind: lambda kind=kind: kind().fit(RUNS) for kind in ON_RUNS},
     **{kind: lambda kind=kind: kind().fit(SIGNALS) for kind in ON_SIGNALS},
 }
-# a base class
-NOT_OURS = {m.StoppingRule}
 
 
 def public_estimators():
     classes = {kind for one in (c, censoring, m, tracer) for kind in public_classes(one)}
     kinds = [one for one in classes if issubclass(one, BaseEstimator)]
-    return sorted(set(kinds) - NOT_OURS, key=lambda one: one.__name__)
+    return sorted(set(kinds) - {m.StoppingRule}, key=lambda one: one.__name__)  # a base class
 
 
 def told(fitted):

@@ -4,12 +4,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 from judged import evaluate
 from known_scores import ShiftedBrier
 from trajscore import TrajectoryArray
-from trajscore.cli.main import main
 from trajscore.streaming import iter_batches
 
 COLUMNS = {"id": "run", "step": "t", "value": ["judge", "verbal"], "outcome": "solved"}
@@ -245,23 +243,3 @@ def test_a_source_that_is_gone_when_it_is_read_again(frame):
     with pytest.raises(ValueError, match=r"200 runs at first and 0 .*calibrator=None"):
         evaluate(batches(), calibrator="platt", families="log", intervals="influence")
     assert evaluate(batches(), calibrator=None, families="log").facts.n_runs == 200
-
-
-def test_the_command_line_reads_a_folder(frame, tmp_path, capsys):
-    unseen = frame["task"] < 15
-    frame = frame.assign(
-        end_reason=np.where(unseen, "crash", "done"), solved=frame["solved"].mask(unseen)
-    )
-    for k in range(2):
-        part = pa.Table.from_pandas(frame[frame["task"] % 2 == k], preserve_index=False)
-        parquet.write_table(part, tmp_path / f"{k}.parquet")
-    scores = ["--score", "judge", "--score", "verbal", "--resamples", "20", "--jobs", "1"]
-    named = ["--id", "run", "--step", "t", "--outcome", "solved"]
-    command = ["report", str(tmp_path), *named, *scores]
-    assert main([*command, "--by", "model", "--missing", "ffill"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "guessed stop reason: column 'end_reason' 2 columns not used (why, chance)" in said
-    assert "clusters of runs by 'task'" in said
-    assert "drawn by a hash" not in said
-    assert main([*command, "--by", "kind"]) == 2
-    assert "--by: " in capsys.readouterr().err

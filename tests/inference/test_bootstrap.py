@@ -15,10 +15,6 @@ def drawn(n, **options):
     return bootstrap(lambda counts: counts, n, **{"n_resamples": 150, "random_state": 3} | options)
 
 
-def means(x, counts):
-    return counts @ x / counts.sum(axis=1, keepdims=True)
-
-
 def expanded(sizes, level):
     """Level of a bootstrap interval as wide as one of t, for few clusters (Hesterberg 2015)."""
     sizes, n = np.asarray(sizes), len(sizes)
@@ -81,7 +77,8 @@ def test_intervals_of_clusters_are_those_of_the_book(rng, method):
     groups = np.r_[np.arange(20), rng.integers(20, size=70)]
     options = {"groups": groups, "n_resamples": 500, "random_state": 4}
     table = paired_bootstrap(x, method=method, confidence_level=0.9, **options)
-    replicates = means(x, drawn(90, **options))
+    counts = drawn(90, **options)
+    replicates = counts @ x / counts.sum(axis=1, keepdims=True)
     level = expanded(np.bincount(groups), 0.9)
     for k in range(2):
         ends = np.quantile(replicates[:, k], [(1 - level) / 2, (1 + level) / 2])

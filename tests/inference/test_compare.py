@@ -15,10 +15,6 @@ def three(rng, n=60):
     return pd.DataFrame({name: shared + rng.normal(size=n) for name in "abc"})
 
 
-def critical_values(out):
-    return ((out["high"] - out["low"]) / (2 * out["std_error"])).to_numpy()
-
-
 def with_rare(rng, n_apart, n=1000):
     """Three ordinary predictors, and "rare", which has the scores of "a" in all runs but a few."""
     table = three(rng, n)

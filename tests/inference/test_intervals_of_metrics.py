@@ -6,18 +6,13 @@ from scipy.optimize import brentq
 from scipy.stats import beta, norm, poisson, rankdata, t
 
 from judged import drawn, evaluate
-from trajscore import TrajectoryArray
 from trajscore.inference import bootstrap
 
 OFTEN, RARE = ("p", "as_given", "TPS brier"), ("q", "as_given", "TPS brier")
 
 
-def of_one_step(p):
-    return TrajectoryArray(p, np.ones(len(p), dtype=int), ids=np.arange(len(p)))
-
-
 def report_of(forecasts, y, groups=None, calibrator=None, **options):
-    traces = {name: of_one_step(p) for name, p in forecasts.items()}
+    traces = {name: np.reshape(p, (-1, 1)) for name, p in forecasts.items()}
     draws = drawn(**options)
     return evaluate(
         traces, y, groups=groups, calibrator=calibrator, families="brier", intervals=draws

@@ -1,11 +1,12 @@
 """Small hand-made logs."""
 
-from __future__ import annotations
-
 import gzip
 import json
 
 import pytest
+
+from checked_tables import Tables
+from trajscore import io
 
 
 @pytest.fixture
@@ -30,20 +31,36 @@ def write(tmp_path):
 @pytest.fixture
 def talk():
     """A dialogue with one call and its result."""
+    call = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"x": 1}'}}
     return [
         {"role": "system", "content": "Be kind."},
         {"role": "user", "content": "Where is my bag?"},
-        {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [
-                {
-                    "id": "c1",
-                    "type": "function",
-                    "function": {"name": "find", "arguments": '{"x": 1}'},
-                }
-            ],
-        },
+        {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c1", "name": "find", "content": "Paris"},
         {"role": "assistant", "content": "In Paris."},
     ]
+
+
+@pytest.fixture
+def log(write, talk):
+    """Write chats with other fields."""
+
+    def write_log(*runs, name="a.json"):
+        return write(name, [{"id": f"r{k}", "messages": talk} | run for k, run in enumerate(runs)])
+
+    return write_log
+
+
+@pytest.fixture
+def lines(write):
+    """Read rows of JSON lines, of this format unless another is asked for."""
+
+    def read(*rows, format="jsonl", **options):  # noqa: A002
+        return io.read_runs(write("log.jsonl", rows, lines=True), format=format, **options)
+
+    return read
+
+
+@pytest.fixture
+def tables(tmp_path, capsys):
+    return Tables(tmp_path, capsys)

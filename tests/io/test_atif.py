@@ -2,7 +2,7 @@
 
 import pytest
 
-from known_dialogue import ALL, SAMPLES, said
+from known_dialogue import said
 from trajscore import io
 
 TURN = {"source": "agent", "message": "Done"}
@@ -26,12 +26,6 @@ def read(write, raw, beside=None, **options):
         write("t/result.json", beside)
     (run,) = io.read_runs(write("t/trajectory.json", raw), **options, format="atif")
     return run
-
-
-def test_the_sample():
-    (run,) = io.read_runs(SAMPLES / "atif.json")
-    assert (said(run), run.id, run.outcome, run.meta["model"]) == (ALL, "s1", -1, "m")
-    assert run.steps[1].logprobs == (-0.1, -0.3)
 
 
 def test_a_job_folder_has_one_run_a_trajectory(write, tmp_path):

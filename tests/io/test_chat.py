@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from known_dialogue import ALL, ASK, FOUND, LOOK, SAMPLES, TOLD, said
+from known_dialogue import ALL, ASK, FOUND, LOOK, TOLD, said
 from trajscore import io
 
 TALK = [ASK, LOOK, FOUND, TOLD]
@@ -25,15 +25,6 @@ def scores(*values, **more):
 def one(write, record, **options):
     (run,) = io.read_runs(write("log.json", record), format="openai", **options)
     return run
-
-
-def test_the_sample():
-    (run,) = io.read_runs(SAMPLES / "openai.jsonl")
-    assert said(run) == ALL
-    assert [step.index for step in run.steps] == [0, 1, 3]
-    assert (run.id, run.outcome, run.stop_reason, run.stop_kind) == ("r1", 1, None, "complete")
-    assert [step.observation for step in run.steps] == [None, "in Paris", None]
-    assert [step.confidence for step in run.steps] == [None] * 3
 
 
 def test_forms_of_a_file(write):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from known_dialogue import ALL, ASK, SAMPLES, TOLD, said
+from known_dialogue import ALL, ASK, TOLD, said
 from trajscore import io
 
 
@@ -47,12 +47,6 @@ SESSION = [
     user([RESULT], "5", "4", toolUseResult={"x": 1}),
     agent([{"type": "text", "text": TOLD["content"]}], "6", "5", id="m2", stop_reason="end_turn"),
 ]  # fmt: skip
-
-
-def test_the_sample():
-    (run,) = io.read_runs(SAMPLES / "claude_code.jsonl")
-    assert (said(run), run.id, run.outcome) == (ALL, "s1", -1)
-    assert (run.stop_reason, run.meta["model"]) == ("end_turn", "m")
 
 
 def test_a_session_as_it_is_kept_and_as_it_is_printed(write):

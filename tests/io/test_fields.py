@@ -2,34 +2,13 @@
 
 import pytest
 
-from checked_tables import Tables
 from trajscore import io
 
 
 @pytest.fixture
-def tables(tmp_path, capsys):
-    return Tables(tmp_path, capsys)
-
-
-@pytest.fixture
-def lines(write):
-    """Read rows of JSON lines."""
-
-    def read(*rows, **options):
-        return io.read_runs(write("a.jsonl", rows, lines=True), format="jsonl", **options)
-
-    return read
-
-
-@pytest.fixture
-def chats(write, talk):
+def chats(log):
     """Read chats with other fields."""
-
-    def read(*runs, **options):
-        runs = [{"id": f"r{k}", "messages": talk} | run for k, run in enumerate(runs)]
-        return io.read_runs(write("a.json", runs), **options)
-
-    return read
+    return lambda *runs, **options: io.read_runs(log(*runs), **options)
 
 
 def test_the_most_telling_name_counts_and_the_others_are_kept(lines):

@@ -3,7 +3,6 @@
 import gzip
 import json
 import math
-import sqlite3
 import tracemalloc
 
 import pandas as pd
@@ -278,10 +277,3 @@ def test_a_large_file_is_not_held_in_memory(tmp_path):
     tracemalloc.stop()
     assert count == 200
     assert peak < size / 4
-
-
-def test_databases_are_refused(tmp_path):
-    with sqlite3.connect(tmp_path / "session.db") as database:
-        database.execute("create table t (x)")
-    with pytest.raises(ValueError, match=r"session\.db.*SQLite"):
-        io.read_runs(tmp_path / "session.db")

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from known_dialogue import ALL, said, turns
 from trajscore import io
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "formats"
@@ -29,15 +30,35 @@ def test_every_format_has_a_row_and_a_sample():
     assert [path.name for path in SAMPLES if f"<samples/{path.name}>" not in page] == []
 
 
+OF_SAMPLES = {  # the id, why it stopped, the model, and how sure both turns of the agent are
+    "atif": ("s1", None, "m", None, 0.9),
+    "claude_code": ("s1", "end_turn", "m", None, None),
+    "codex": ("s1", "completed", "m", None, None),
+    "jsonl": ("r1", None, None, 0.7, 0.9),
+    "langfuse": ("t1", None, None, 0.7, 0.9),
+    "langsmith": ("0", None, None, 0.7, None),
+    "mlflow": ("tr-1", None, None, 0.7, None),
+    "openai": ("r1", None, None, None, None),
+    "otel": ("5b8efff798038103", None, None, 0.7, 0.9),
+    "swe_agent": ("swe_agent", "submitted", None, None, None),
+    "tau2": ("r1", "user_stop", None, None, None),
+    "tau_bench": ("7-0", None, None, None, None),
+}
+
+
 def test_samples_all_tell_the_same():
-    for path in SAMPLES:
-        (run,) = runs = io.read_runs(path)
-        assert runs == io.read_runs(path, format=path.stem)
-        assert [(step.actor, step.text) for step in run.steps] == [
-            ("user", "Where is order 3?"),
-            ("agent", "I look."),
-            ("agent", "In Paris."),
-        ], path
-        (call,) = run.steps[1].tool_calls
-        assert (call.name, run.steps[1].observation) == ("find", "in Paris"), path
-        assert run.outcome == (-1 if path.stem in NO_OUTCOME else 1), path
+    read = {path.stem: io.read_runs(path) for path in SAMPLES}
+    assert read == {path.stem: io.read_runs(path, format=path.stem) for path in SAMPLES}
+    for name, (run,) in read.items():
+        assert turns(run) == [ALL[0], ALL[1], ALL[3]], name
+        assert said(run) == ALL or name in {"jsonl", "swe_agent"}, name
+        assert [step.observation or None for step in run.steps] == [None, "in Paris", None], name
+        stated = [step.confidence for step in run.steps[1:]]
+        assert (run.id, run.stop_reason, run.meta.get("model"), *stated) == OF_SAMPLES[name]
+        assert run.outcome == (-1 if name in NO_OUTCOME else 1), name
+    assert read["atif"][0].steps[1].logprobs == (-0.1, -0.3)
+    calls = [step.tool_calls[0].arguments for step in read["swe_agent"][0].steps[1:]]
+    assert (calls, read["swe_agent"][0].meta["cost"]) == (["find 3", "submit"], 0.01)
+    assert read["swe_agent"][0].meta["input_tokens"] == 7
+    assert [step.index for step in read["openai"][0].steps] == [0, 1, 3]
+    assert said(read["jsonl"][0])[2][:2] == ALL[2][:2]

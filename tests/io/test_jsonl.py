@@ -5,16 +5,6 @@ import pytest
 from trajscore import io
 
 
-@pytest.fixture
-def lines(write):
-    """Read rows of JSON lines, of this format unless another is asked for."""
-
-    def read(*rows, format="jsonl", **options):  # noqa: A002
-        return io.read_runs(write("log.jsonl", rows, lines=True), format=format, **options)
-
-    return read
-
-
 def texts(run):
     return [(step.actor, step.text, step.observation) for step in run.steps]
 

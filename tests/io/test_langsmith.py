@@ -22,13 +22,6 @@ def read(write, *records, **options):
     return io.read_runs(write("a.jsonl", records, lines=True), **options)
 
 
-def test_the_sample():
-    (run,) = io.read_runs(SAMPLES / "langsmith.jsonl")
-    assert said(run) == ALL
-    assert (run.id, run.outcome) == ("0", 1)
-    assert [step.confidence for step in run.steps] == [None, 0.7, None]
-
-
 def test_all_fields(write):
     metadata = {"thread_id": "s", "tier": 2, "task_id": "t7"}
     stats = {"right": {"avg": 1.0}}

@@ -6,20 +6,11 @@ from enum import Enum
 
 import pytest
 
+from known_dialogue import ALL, ASK, FOUND, LOOK, TOLD, said
 from trajscore import DensityRatioEProcess, StepConfidence, io
 from trajscore.integrations import Guard
 
-CHAT = [
-    {"role": "system", "content": "Be kind."},
-    {"role": "user", "content": "Where is order 7?"},
-    {
-        "role": "assistant",
-        "content": "I look.",
-        "tool_calls": [{"id": "1", "function": {"name": "find", "arguments": '{"order": 7}'}}],
-    },
-    {"role": "tool", "tool_call_id": "1", "content": "in Oslo"},
-    {"role": "assistant", "content": "In Oslo."},
-]
+CHAT = [{"role": "system", "content": "Be kind."}, ASK, LOOK, FOUND, TOLD]
 
 
 class Dumped:
@@ -47,13 +38,7 @@ def agent(**fields):
 def test_messages_are_read_as_dicts_and_as_objects():
     for kind in (dict, Dumped, lambda fields: Message(**fields)):
         run = io.as_run([kind(message) for message in CHAT], "run 1")
-        said = [(step.actor, step.text, [c.result for c in step.tool_calls]) for step in run.steps]
-        assert said == [
-            ("user", "Where is order 7?", []),
-            ("agent", "I look.", ["in Oslo"]),
-            ("agent", "In Oslo.", []),
-        ]
-        assert (run.id, run.outcome, run.extra["system"]) == ("run 1", -1, ["Be kind."])
+        assert (said(run), run.id, run.outcome) == ([("system", "Be kind."), *ALL], "run 1", -1)
     assert io.as_run(CHAT[:3]).steps[-1].tool_calls[0].result is None
     roles = Enum("MessageRole", {"USER": "user", "ASSISTANT": "assistant"}, type=str)
     run = io.as_run([{"role": role, "content": "Hi"} for role in roles])

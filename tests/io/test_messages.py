@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from known_dialogue import ALL, ASK, FOUND, LOOK, TOLD, said
+from known_dialogue import ALL, ASK, FOUND, LOOK, TOLD, agent, said, tool, user
 from trajscore import io
 
 ASKED, ORDER = "Where is order 3?", {"order": 3}
@@ -113,19 +113,6 @@ def test_one_dialogue_as_many_libraries_write_it(write):
 # ------------------------------------------------------------------ one odd message at a time
 
 
-def user(words="Hi"):
-    return {"role": "user", "content": words}
-
-
-def agent(words="", *calls, **more):
-    made = [{"id": name.upper(), "name": name} for name in calls]
-    return {"role": "assistant", "content": words} | ({"tool_calls": made} if made else {}) | more
-
-
-def tool(words, key=None, **more):
-    return {"role": "tool", "tool_call_id": key, "content": words} | more
-
-
 def called(**call):
     return {"role": "assistant", "content": "", "tool_calls": [call]}
 
@@ -221,10 +208,6 @@ def test_odd_messages():
     assert not wrong
 
 
-def errors(*messages):
-    return [call.error for step in io.as_run(messages).steps for call in step.tool_calls]
-
-
 def test_whether_a_call_failed():
     two = agent("", "f", "g")
     blocks = part(type="tool_result", tool_use_id="F", content="1", is_error=True)
@@ -240,7 +223,9 @@ def test_whether_a_call_failed():
         ([pydantic("request", ("retry-prompt", {"content": "1", "tool_call_id": "F"}))],
          [True, None]),
     ):  # fmt: skip
-        assert errors(two, *messages) == expected, messages
+        run = io.as_run([two, *messages])
+        errors = [call.error for step in run.steps for call in step.tool_calls]
+        assert errors == expected, messages
 
 
 def test_a_result_without_its_call_is_seen_by_the_turn_before_it():

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from checked_tables import Tables, steps, write_table
+from checked_tables import steps, write_table
 from trajscore import io
 
 TABLE = pd.DataFrame(
@@ -88,20 +88,19 @@ def test_rows_and_runs_without_a_counterpart_are_counted(log):
         assert [int(note.rpartition(": ")[2]) for note in notes] == numbers
 
 
-def test_high_values_may_be_failures(log, tmp_path, capsys):
+def test_high_values_may_be_failures(log, tmp_path, tables):
     table = pd.DataFrame({"run_id": [1, 2, 3], "failed": [1, 0.25, -1]})
     runs = io.read_runs(log, outcomes=table, outcome="not failed")
     assert [run.outcome for run in runs] == [0, 0.75, -1]
     assert any("not 'failed'" in note for note in runs.notes)
     path = write_table(tmp_path / "o.csv", pd.DataFrame({"run": list("ab"), "failed": [1, 0]}))
     options = ("--outcomes", str(path), "--outcome", "not failed")
-    read = Tables(tmp_path, capsys).read(steps(solved=None), *options)
+    read = tables.read(steps(solved=None), *options)
     assert read.outcomes == [0, 1]
     assert "not 'failed'" in read.said
 
 
-def test_outcomes_beside_a_table_of_steps(tmp_path, capsys):
-    tables = Tables(tmp_path, capsys)
+def test_outcomes_beside_a_table_of_steps(tmp_path, tables):
     other = pd.DataFrame({"id": ["a", "x"], "passed": ["y", "n"]})
     options = ("--outcomes", str(write_table(tmp_path / "o.csv", other)), "--map", "y=1,n=0")
     runs = tables.read(steps(), *options)  # the other table goes before

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from checked_tables import Tables
 from trajscore import io
 from trajscore.cli.main import main
 
@@ -161,7 +160,7 @@ def test_logs_and_tables_in_json(write, capsys):
     assert wrong == []
 
 
-def test_folders_of_logs_and_tables(write, tmp_path, capsys):
+def test_folders_of_logs_and_tables(write, tables, tmp_path, capsys):
     write("parts/a.parquet", "PAR")
     write("parts/b.json", [{"messages": CHAT}])
     assert is_log(tmp_path / "parts", capsys)  # a log, with tables beside it
@@ -169,5 +168,5 @@ def test_folders_of_logs_and_tables(write, tmp_path, capsys):
     assert not is_log(tmp_path / "t.csv", capsys)
     lines = [{"thread_id": k, **one, "success": k % 2} for k in range(4) for one in CHAT]
     path = write("log.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
-    runs = Tables(tmp_path, capsys).runs(path)
+    runs = tables.runs(path)
     assert (runs.outcomes, runs.lengths) == ([0, 1] * 2, [1] * 4)

@@ -2,23 +2,8 @@
 
 import pytest
 
+from refused import refused
 from trajscore import io
-
-
-@pytest.fixture
-def log(write, talk):
-    """Write chats with other fields."""
-
-    def write_log(*runs, name="a.json"):
-        return write(name, [{"id": f"r{k}", "messages": talk} | run for k, run in enumerate(runs)])
-
-    return write_log
-
-
-def refused(path, **options):
-    with pytest.raises(ValueError) as caught:
-        io.read_runs(path, **options)
-    return str(caught.value)
 
 
 def has(text, *parts):

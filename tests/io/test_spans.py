@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from known_dialogue import said, turns
+from known_dialogue import agent, said, tool, turns, user
 from trajscore import io
 
 KINDS = {"model": "GENERATION", "tool": "TOOL", "other": "SPAN"}
@@ -20,19 +20,6 @@ def span(key, kind="other", parent=None, *, call=None, error=None, scores=None, 
     own |= {"level": "ERROR"} if error else {}
     own |= {"scores": scores} if scores else {}
     return {"id": key, "type": KINDS[kind], "parentObservationId": parent} | own
-
-
-def user(text):
-    return {"role": "user", "content": text}
-
-
-def agent(text="", *calls, ids=True):
-    made = [{"id": name.upper() if ids else None, "name": name} for name in calls]
-    return {"role": "assistant", "content": text} | ({"tool_calls": made} if made else {})
-
-
-def tool(text, key=None, **more):
-    return {"role": "tool", "content": text, "tool_call_id": key} | more
 
 
 SYSTEM = {"role": "system", "content": "Be kind."}

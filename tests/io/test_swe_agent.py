@@ -2,7 +2,7 @@
 
 import pytest
 
-from known_dialogue import ALL, ASK, FOUND, LOOK, SAMPLES, TOLD, said
+from known_dialogue import ALL, ASK, FOUND, LOOK, TOLD, said
 from trajscore import io
 
 STEP = {"thought": "Look", "action": "open a.py", "observation": "x = 1"}
@@ -13,15 +13,6 @@ def read(write, *steps, name="out/i/i.traj", **fields):
     log = {"trajectory": list(steps or [STEP]), "info": {}} | fields
     (run,) = io.read_runs(write(name, log))
     return run
-
-
-def test_the_sample():
-    (run,) = io.read_runs(SAMPLES / "swe_agent.traj")
-    assert said(run) == [
-        *ALL[:2], ("find", "find 3", "in Paris"), ALL[3], ("submit", "submit", ""),
-    ]  # fmt: skip
-    assert (run.id, run.outcome, run.stop_reason) == ("swe_agent", -1, "submitted")
-    assert (run.meta["cost"], run.meta["input_tokens"]) == (0.01, 7)
 
 
 def test_a_folder_with_its_results(write):

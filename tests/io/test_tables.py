@@ -8,16 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from checked_tables import Tables, steps, write_table
+from checked_tables import steps, write_table
 
 CSV = "run,step,p,solved\na,1,0.5,1\nb,1,0.25,0\n"
 ROWS = [{"run": "a", "step": 1, "p": 0.5, "solved": 1}]
 ROWS += [{"run": "b", "step": 1, "p": 0.25, "solved": 0}]
-
-
-@pytest.fixture
-def tables(tmp_path, capsys):
-    return Tables(tmp_path, capsys)
 
 
 # ------------------------------------------------------------------ files

@@ -2,13 +2,8 @@
 
 import pytest
 
+from refused import refused
 from trajscore import io
-
-
-def refused(path, **options):
-    with pytest.raises(ValueError) as caught:
-        io.read_runs(path, **options)
-    return str(caught.value)
 
 
 def test_the_nearest_format_and_the_keys_that_are_missing(write):

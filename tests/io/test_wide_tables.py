@@ -1,16 +1,8 @@
 """Tables with one row a run: its steps are columns, or lists in a column."""
 
 import pandas as pd
-import pytest
-
-from checked_tables import Tables
 
 P = {"p_1": [0.1, 0.4], "p_2": [0.2, None], "p_3": [0.3, None]}
-
-
-@pytest.fixture
-def tables(tmp_path, capsys):
-    return Tables(tmp_path, capsys)
 
 
 def runs_of(**columns):

@@ -44,28 +44,15 @@ def sure(body):
 
 # ------------------------------------------------------------------ what it sees
 
-MESSAGES = [
-    {"role": "system", "content": "word-0"},
-    {"role": "user", "content": "word-1"},
-    {
-        "role": "assistant",
-        "content": "word-2",
-        "tool_calls": [
-            {"id": "a", "function": {"name": "find", "arguments": '{"x": "word-2-call"}'}},
-            {"id": "b", "function": {"name": "wait", "arguments": "{}"}},
-        ],
-    },
-    {"role": "tool", "tool_call_id": "a", "content": "word-3"},
-    {"role": "assistant", "content": "word-4"},
-    {"role": "tool", "tool_call_id": "b", "content": "word-5"},  # of a call two turns ago
-    {"role": "system", "content": "word-6"},
-    {"role": "user", "content": "word-7"},
-    {"role": "assistant", "content": "word-8"},
-    {"role": "user", "content": "word-9"},
-    {"role": "critic", "content": "word-10"},
-    {"role": "assistant", "content": "word-11"},
-    {"role": "system", "content": "word-12: the run failed"},
+ROLES = "system user assistant tool assistant tool system user assistant user critic assistant"
+MESSAGES = [{"role": role, "content": f"word-{k}"} for k, role in enumerate(ROLES.split())]
+MESSAGES[2]["tool_calls"] = [
+    {"id": "a", "function": {"name": "find", "arguments": '{"x": "word-2-call"}'}},
+    {"id": "b", "function": {"name": "wait", "arguments": "{}"}},
 ]
+MESSAGES[3]["tool_call_id"] = "a"
+MESSAGES[5]["tool_call_id"] = "b"  # of a call two turns ago
+MESSAGES.append({"role": "system", "content": "word-12: the run failed"})
 
 
 def as_spans(tmp_path, whole):

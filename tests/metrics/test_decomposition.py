@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import isotonic_regression
 
-from known_scores import FAMILIES
+from known_scores import FAMILIES, OWN, WAYS
 from refused import not_refused
 from trajscore import TrajectoryArray
 from trajscore.metrics import tps_decomposition, tps_score
@@ -14,15 +14,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:row .* the run ended after:UserW
 
 PARTS = ["miscalibration", "discrimination", "uncertainty"]
 ALL = ["score", *PARTS]
-OWN = {"weights": "linear_front", "horizon": "own"}  # the convention of the paper
-WAYS = [
-    {},
-    OWN,
-    {"weights": "uniform", "horizon": "own"},
-    {"weights": "linear_back"},
-    {"weights": "linear_front", "horizon": 5},
-    {"weights": lambda step: 1 / (1 + step / 10)},
-]
 
 
 def rebuilt(parts):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from joint_laws import JointLaw, draw_law, linear_front
-from known_scores import FAMILIES
+from known_scores import FAMILIES, OWN
 from trajscore.metrics import tps_samples
 
 STEP_WEIGHTS = [
@@ -19,7 +19,6 @@ STEP_WEIGHTS = [
     *({"score": score} for score in FAMILIES if score != "log"),
 ]
 RIVALS = ("tilted", "up", "down", "sharpened", "flattened")
-OWN = {"weights": "linear_front", "horizon": "own"}
 
 
 @pytest.fixture(scope="module")

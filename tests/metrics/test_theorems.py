@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from known_scores import FAMILIES, censored_tps_samples
+from known_scores import FAMILIES, OWN, censored_tps_samples
 from trajscore import TraceAggregator, TrajectoryArray
 from trajscore.metrics import regret, tps_samples, tps_score, trajectory_diagnostics
 
-OWN = {"weights": "linear_front", "horizon": "own"}  # the convention of the paper
 # fixed exogenously, as Theorem 4.1 asks for
 WAYS = [
     {},

@@ -3,12 +3,11 @@ import warnings
 import numpy as np
 import pytest
 
-from known_scores import FAMILIES
+from known_scores import FAMILIES, OWN
 from refused import not_refused
 from trajscore import TrajectoryArray, metrics
 from trajscore.metrics import regret, step_profile, tps_samples, tps_score
 
-OWN = {"weights": "linear_front", "horizon": "own"}  # the convention of the paper
 WAYS = ({}, {"weights": "uniform"}, {"normalize": False}, OWN)
 # w_t, of the step's number alone
 STEP = {

@@ -30,8 +30,8 @@ def fleet():
     return FleetMonitor().fit(X[:N], y[:N])
 
 
-def bolder(X):
-    return X.with_cells(expit(logit(np.clip(X.cells, 1e-6, 1 - 1e-6)) + 1.5))
+def bolder(X, strength=1.0):
+    return X.with_cells(expit(logit(np.clip(X.cells, 1e-6, 1 - 1e-6)) + 1.5 * strength))
 
 
 def after_change(fleet, X, y):
@@ -221,10 +221,6 @@ def test_all_processes_share_alpha(fleet):
 # ------------------------------------------------------------------- what it says
 
 
-def permuted_after(y, rng):
-    return np.r_[y[:N], rng.permutation(y[N:])]
-
-
 @pytest.mark.parametrize(
     ("kind", "quantities", "cause", "advice"),
     [
@@ -239,22 +235,8 @@ def permuted_after(y, rng):
 )
 def test_each_cause_is_named(fleet, rng, kind, quantities, cause, advice):
     X, y = traces()
-    later, means = np.arange(N, len(y)), collapsed(X, "mean")
-    rows = {
-        "fewer": later[(y[later] == 0) | (rng.random(len(later)) < 0.4)],
-        "harder": later[means[later] < np.median(means)],
-        "longer": later[X.lengths[later] >= 7],
-    }.get(kind, later)
-    new, outcomes = X[rows[:2500]], y[rows[:2500]]
-    if kind == "bolder":
-        new = bolder(new)
-    elif kind == "certain":
-        new = new.with_cells(np.where(bolder(new).cells > 0.9, 1.0, bolder(new).cells))
-    elif kind == "unranked":
-        outcomes = rng.permutation(outcomes)
-    elif kind == "unnoticed":
-        outcomes = np.where(rng.random(len(outcomes)) < 0.35, 0, outcomes)
-    change = after_change(fleet, new, outcomes)
+    strength = {"fewer": 0.6, "unnoticed": 0.6}.get(kind, 1.0)
+    change = after_change(fleet, *changed(kind, strength, X, y, rng, n=2500))
     assert change.quantity in quantities
     assert change.cause == cause
     assert advice in change.advice
@@ -355,8 +337,8 @@ def cause_by_hand(old, new):
     return "lengths" if best == "forecasts and success" and lengths > forecasts else best
 
 
-def changed(kind, strength, X, y, rng):
-    """Rows of 320 runs after a change of some strength, with their traces and outcomes."""
+def changed(kind, strength, X, y, rng, n=320):
+    """Traces and outcomes of n runs after a change of some strength."""
     rows = rng.permutation(np.arange(1000, 5000))
     means = collapsed(X[rows], "mean")
     keep = np.ones(len(rows))
@@ -366,10 +348,12 @@ def changed(kind, strength, X, y, rng):
         keep = np.where(X.lengths[rows] >= 7, 1, 1 - strength)
     elif kind == "fewer":
         keep = np.where(y[rows] == 0, 1, 1 - strength)
-    rows = rows[rng.random(len(rows)) < keep][:320]
+    rows = rows[rng.random(len(rows)) < keep][:n]
     new, outcomes = X[rows], y[rows].copy()
-    if kind == "bolder":
-        new = new.with_cells(expit(logit(np.clip(new.cells, 1e-6, 1 - 1e-6)) + 1.5 * strength))
+    if kind in ("bolder", "certain"):
+        new = bolder(new, strength)
+    if kind == "certain":
+        new = new.with_cells(np.where(new.cells > 0.9, 1.0, new.cells))
     elif kind == "unnoticed":
         outcomes[rng.random(len(rows)) < 0.6 * strength] = 0
     elif kind == "unranked":

@@ -29,9 +29,7 @@ def path(tmp_path):
 
 def monitored(monkeypatch, capsys, path, lines, *options):
     """Exit code, answers, and what was said beside them."""
-    given = io.BytesIO(
-        b"\n".join(line if isinstance(line, bytes) else line.encode() for line in lines)
-    )
+    given = io.BytesIO("\n".join(lines).encode())
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(given))
     code = main(["monitor", "--model", str(path), *options])
     out, err = capsys.readouterr()
@@ -66,11 +64,12 @@ def test_a_process_that_is_read_decides_as_the_one_that_was_written(
     for row in range(30):
         lines += [json.dumps({"id": row, "score": score}) for score in X[row].tolist()]
         lines.append(json.dumps({"id": row, "end": True}))
-    code, answers, _ = monitored(monkeypatch, capsys, path, lines, "--trust", trees)
-    assert code == 0
-    last = {answer["id"]: answer["flagged"] for answer in answers}
-    expected = process.predict(X[:30].with_ended()) == 0
-    assert [last[row] for row in range(30)] == expected.tolist()
+    for said, alpha in (((), None), (("--alpha", str(process.alphas_[-1])), process.alphas_[-1])):
+        code, answers, _ = monitored(monkeypatch, capsys, path, lines, "--trust", trees, *said)
+        assert (code, len(answers)) == (0, len(lines))
+        last = {answer["id"]: answer["flagged"] for answer in answers}
+        expected = process.predict(X[:30].with_ended(), alpha) == 0
+        assert [last[row] for row in range(30)] == expected.tolist()
 
 
 def malicious(path, module, name, arguments):

@@ -51,11 +51,9 @@ MAKE = {
 each = pytest.mark.parametrize("name", plotting.__all__)
 
 
-def make(name, **options):
+@functools.cache
+def made(name, **options):
     return MAKE[name](getattr(plotting, name), **options)
-
-
-made = functools.cache(make)
 
 
 def labels(ax):

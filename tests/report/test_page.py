@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from judged import evaluate
+from known_scores import collapsed
 from trajscore import DensityRatioEProcess, PrefixForecaster, TrajectoryArray, io
 from trajscore.calibration import cross_fit_traces
 from trajscore.datasets import make_trajectories
@@ -88,7 +89,7 @@ def test_the_page_keeps_its_promises(page, report):
     assert re.search(r"<code>(trajscore[.]Dens.*?)</code>", said)[1] in report.code()
     names = {"np": np, "trajscore": sys.modules["trajscore"], "p": run}
     value = eval(re.search(r"<code>(np[.].*?)</code>", said)[1], names)
-    assert value == pytest.approx(weighted_means([run])[0])
+    assert value == pytest.approx(collapsed([run])[0])
 
 
 def random_table(seed):
@@ -182,17 +183,12 @@ def test_the_forecaster_is_the_one_that_was_judged(chess, quick, how):
 # ------------------------------------------------------------------ what it says of acting
 
 
-def weighted_means(X):
-    runs = [(run.ravel(), 1 / np.sqrt(np.arange(1, len(run) + 1))) for run in X]
-    return np.array([w @ run / w.sum() for run, w in runs])
-
-
 def test_curves_count_the_runs_that_thresholds_accept_and_stop(report, page):
     data = data_in(page)
     assert data["shown"] == "material"
     assert set(data["stop"]) == set(report.predictors)
     key = "material", "recalibrated"
-    number, failed = weighted_means(report.traces[key]), 1 - report.runs.labels
+    number, failed = collapsed(report.traces[key]), 1 - report.runs.labels
     curve = data["accept"]
     for t, accepted, failing in zip(curve["t"], curve["a"], curve["f"], strict=True):
         reached = number >= t - 1e-9

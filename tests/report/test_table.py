@@ -7,27 +7,12 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import PredefinedSplit
 
 from judged import drawn, evaluate
+from known_scores import collapsed, steps_of
 from trajscore import PrefixForecaster, TrajectoryArray, metrics
 from trajscore.calibration import AliveRate, EnsembleCrossFitCalibrator, cross_fit_traces
 from trajscore.datasets import make_trajectories
 
 BASE, ALIVE, ALIVE_END = "base rate", "alive rate", "alive rate, end known"
-
-
-def steps_of(X):
-    return np.concatenate([np.arange(1, n + 1) for n in X.lengths])
-
-
-def collapsed(X, phi="weighted"):
-    """One number a run, by hand."""
-    how = {
-        "last": lambda run, w: run[-1],
-        "mean": lambda run, w: run.mean(),
-        "min": lambda run, w: run.min(),
-        "weighted": lambda run, w: w @ run / w.sum(),
-    }[phi]
-    runs = [run.ravel() for run in X]
-    return np.array([how(run, 1 / np.sqrt(np.arange(1, len(run) + 1))) for run in runs])
 
 
 def test_columns_are_the_metrics_of_their_names(chess, report):
@@ -210,7 +195,8 @@ def test_what_knows_only_the_step_is_not_better_than_counting(quick):
     rng = np.random.default_rng(0)
     y = (rng.random(300) < 0.4).astype(int)
     lengths = np.where(y, rng.integers(2, 9, 300), rng.integers(3, 13, 300))
-    step = TrajectoryArray(-steps_of_lengths(lengths), lengths)
+    step = TrajectoryArray(np.zeros(lengths.sum()), lengths)
+    step = step.with_cells(-1.0 * steps_of(step))
     noise = rng.normal(0, 1, len(step.cells))
     skill = step.with_cells(step.cells + 2 * np.repeat(y, lengths) + noise)
     report = evaluate({"step": step, "skill": skill}, y, families="log", intervals=quick)
@@ -223,10 +209,6 @@ def test_what_knows_only_the_step_is_not_better_than_counting(quick):
     assert "its ranking is not shown to differ from counting steps" in of_step
     assert "; it is not shown to differ from counting steps" in report.to_markdown()
     assert "better than counting steps (+" in other
-
-
-def steps_of_lengths(lengths):
-    return np.concatenate([np.arange(1.0, n + 1) for n in lengths])
 
 
 @pytest.mark.parametrize("short", [0, 1], ids=["short runs fail", "short runs succeed"])

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import t
 
 from known_intervals import t_interval
-from known_scores import ShiftedBrier
+from known_scores import OWN, WAYS, ShiftedBrier
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
 from trajscore.calibration import (
     BetaCrossFitCalibrator,
@@ -24,14 +24,6 @@ from trajscore.metrics import (
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
 
 ALL = [TPSAccumulator, CalibrationAccumulator, RankingAccumulator]
-OWN = {"weights": "linear_front", "horizon": "own"}  # the convention of the paper
-WAYS = [
-    {},
-    {"weights": "uniform"},
-    {"weights": "linear_front", "horizon": 8},
-    {"weights": lambda step: 1 / (1 + step / 10)},
-    OWN,
-]
 PIECES = (slice(0, 7), slice(7, 1000), slice(1000, None))
 
 
@@ -51,7 +43,7 @@ TASKS = np.array([f"task {k}" for k in np.arange(1500) % 40])
 # ------------------------------------------------------------------ scores
 
 
-@pytest.mark.parametrize("how", WAYS, ids=range(5))
+@pytest.mark.parametrize("how", WAYS)
 def test_scores_of_parts_are_those_of_all(runs, how):
     X, y = runs
     scores = ["log", "brier", ("beta", 4, 2), ("log", 1e-2)]
@@ -121,7 +113,7 @@ def test_steps_that_were_cut_off_have_no_weight_in_the_paper(runs):
 # ------------------------------------------------------------------ calibration
 
 
-@pytest.mark.parametrize("how", WAYS, ids=range(5))
+@pytest.mark.parametrize("how", WAYS)
 def test_calibration_on_the_grid(runs, how):
     X, y = runs
     parts = [CalibrationAccumulator(**how).update(y[k::3], X[k::3]) for k in range(3)]

@@ -28,46 +28,11 @@ class Good(TransformerMixin, BaseEstimator):
         return X.with_cells((X.cells + self.rate_) / 2)
 
 
-class LosesHorizon(Good):
-    def transform(self, X):
-        return TrajectoryArray(X.cells, X.lengths, ids=X.ids)
-
-
-class LosesIds(Good):
-    def transform(self, X):
-        return TrajectoryArray(X.cells, X.lengths, horizon=X.horizon, ids=np.arange(len(X)) + 99)
-
-
-class GivesArrays(Good):
-    def transform(self, X):
-        return X.padded()
-
-
-class AboveOne(Good):
-    def transform(self, X):
-        return X.with_cells(X.cells + 1)
-
-
-class BelowZero(Good):
-    def transform(self, X):
-        return X.with_cells(X.cells - 1)
-
-
-class SeveralValues(Good):
-    def transform(self, X):
-        return X.with_cells(np.stack([X.cells, X.cells], axis=1))
-
-
 class UsesRowOrder(Good):
     def fit(self, X, y):
         self.rate_ = float(X.cells[0])
         check_outcomes(y)
         return self
-
-
-class UsesOtherRows(Good):
-    def transform(self, X):
-        return X.with_cells(X.cells / max(X.cells.max(), len(X)))
 
 
 class Remembers(Good):
@@ -106,48 +71,58 @@ class ChangesOutcomes(Good):
 
 class ChangesRuns(Good):
     def fit(self, X, y):
-        object.__setattr__(X, "_ended", ~X.ended)
+        object.__setattr__(X, "ended", ~X.ended)
         return super().fit(X, y)
 
 
-class ForgetsWhenPickled(Good):
-    def __getstate__(self):
-        return {"rate_": 0.0}
+def another(method, body):
+    """Make a class of which one method is not Good's, and which pickle finds."""
+    name = f"Another{len(globals())}"
+    globals()[name] = type(name, (Good,), {method: body, "__module__": __name__})
+    return globals()[name]
 
 
-class OffByTwoBillionths(Good):
-    def __getstate__(self):
-        return {"rate_": self.rate_ + 4e-9}
+def renamed(X):
+    return TrajectoryArray(X.cells, X.lengths, horizon=X.horizon, ids=np.arange(len(X)) + 99)
 
 
-class OffByHalfABillionth(Good):
-    def __getstate__(self):
-        return {"rate_": self.rate_ + 1e-9}
+def gives(transform):
+    return another("transform", lambda _, X: transform(X))
 
 
-class Sure(Good):
-    def transform(self, X):
-        return X.with_cells((X.cells > 0.5).astype(float))
+def pickles(rate):
+    return another("__getstate__", lambda self: {"rate_": rate(self.rate_)})
 
 
+AboveOne = gives(lambda X: X.with_cells(X.cells + 1))
 FAULTS = {
     "check_runs_kept": {
-        LosesHorizon: "the horizon", LosesIds: "the ids", GivesArrays: "no TrajectoryArray",
+        gives(lambda X: TrajectoryArray(X.cells, X.lengths, ids=X.ids)): "the horizon",
+        gives(renamed): "the ids",
+        gives(lambda X: X.padded()): "no TrajectoryArray",
     },
     "check_probabilities": {
-        AboveOne: "outside", BelowZero: "outside", SeveralValues: "several values a step",
+        AboveOne: "outside",
+        gives(lambda X: X.with_cells(X.cells - 1)): "outside",
+        gives(lambda X: X.with_cells(np.stack([X.cells, X.cells], axis=1))): "several values",
     },
     "check_no_look_ahead": {},  # many, in tests/calibration/test_look_ahead.py
     "check_row_order": {UsesRowOrder: "order of rows"},
-    "check_rows_alone": {UsesOtherRows: "other runs"},
+    "check_rows_alone": {
+        gives(lambda X: X.with_cells(X.cells / max(X.cells.max(), len(X)))): "other runs"
+    },
     "check_input_untouched": {
         ChangesItself: "parameters", ChangesOutcomes: "changed y", ChangesRuns: "changed X",
     },
-    "check_persistence": {ForgetsWhenPickled: "pickled", OffByTwoBillionths: "pickled"},
+    "check_persistence": {
+        pickles(lambda _: 0.0): "pickled", pickles(lambda rate: rate + 4e-9): "pickled",
+    },
     "check_refit": {Remembers: "second fit"},
     "check_missing_outcomes": {TakesAnyOutcome: "0, 1, 2", TakesNoMissingOutcome: "is missing"},
     "check_pipeline_scoring": {AboveOne: "outside"},
 }  # fmt: skip
+Sure = gives(lambda X: X.with_cells((X.cells > 0.5).astype(float)))
+OffByHalfABillionth = pickles(lambda rate: rate + 1e-9)
 
 
 def test_each_fault_is_found():

@@ -1,7 +1,5 @@
 """Signals and runs made on the spot."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

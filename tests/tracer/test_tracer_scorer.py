@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import pickle
 import tracemalloc
 import warnings
 
@@ -71,12 +70,10 @@ def by_hand(steps, alpha, beta, gamma, k, w, aggregation, actors="both"):
     return (1 - w) * top(risk) + w * max(risk)
 
 
-settings_of = st.tuples(*[st.sampled_from([0.0, 0.5, 1.0, 3.0])] * 3)
-
-
 @settings(max_examples=60)
 @given(
-    st.sampled_from(AGGREGATIONS), settings_of, st.sampled_from([0.05, 0.1, 0.29, 0.34, 1.0]),
+    st.sampled_from(AGGREGATIONS), st.tuples(*[st.sampled_from([0.0, 0.5, 1.0, 3.0])] * 3),
+    st.sampled_from([0.05, 0.1, 0.29, 0.34, 1.0]),
     st.sampled_from([0.0, 0.1, 1.0]), st.sampled_from(["both", "agent", "user"]),
     st.integers(0, 5),
 )  # fmt: skip
@@ -353,11 +350,9 @@ def test_searches_choose_by_auroc_and_by_proper_scores(separable):
     assert np.isfinite(search.cv_results_["mean_test_auroc"]).all()
 
 
-def test_pickle_names_and_output(signals):
+def test_names_and_output(signals):
     scorer = TracerScorer(alpha=2).fit(signals)
     scores = scorer.score_samples(signals)
-    again = pickle.loads(pickle.dumps(scorer))
-    assert np.array_equal(again.score_samples(signals), scores, equal_nan=True)
     np.testing.assert_array_equal(scorer.decision_function(signals), -scores)
     with pytest.raises(ValueError, match="table"):
         scorer.set_output(transform="pandas")
