@@ -95,14 +95,13 @@ def filled(X: TrajectoryArray) -> TrajectoryArray:
     return X.with_cells(np.nan_to_num(X.ffill().cells, nan=np.nanmedian(X.cells)))
 
 
-def best_single(table: Table, known: TrajectoryArray) -> tuple[float, str, EnsembleCrossFitCalibrator]:
+def best_single(table: Table, X: TrajectoryArray) -> tuple[float, str, EnsembleCrossFitCalibrator]:
     """Return the best margin out of fold of a single signal, which it is, and its fitted map."""
     tried = []
     for name in table.X.channels:
-        X = filled(table.X[name])
-        link = "logit" if are_probabilities(filled(known[name]).cells) else "identity"
+        link = "logit" if are_probabilities(filled(X[name]).cells) else "identity"
         single = EnsembleCrossFitCalibrator(link=link, cv=5)
-        traces = single.fit_transform(X, table.y, groups=table.tasks)
+        traces = single.fit_transform(filled(table.X[name]), table.y, groups=table.tasks)
         tried.append((margin(table.y, traces), name, single))
     return max(tried, key=lambda each: each[0])
 
