@@ -124,6 +124,14 @@ def test_a_missing_value_leaves_what_was_said():
     np.testing.assert_array_equal(later.history.last, state.history.last)
 
 
+def test_a_signal_without_a_value_changes_nothing():
+    X, y = made(120, 11, worth=(1.0,))
+    cells = np.column_stack([X.cells, np.full(len(X.cells), np.nan)])
+    more = TrajectoryArray(cells, X.lengths, channels=["s0", "s1"], missing="allow")
+    alone, both = (CombinedForecaster().fit(of, y).transform(of).cells for of in (X, more))
+    np.testing.assert_allclose(both, alone, atol=1e-4)
+
+
 def test_soft_outcomes_and_weights():
     X, y = made(150, 8)
     hard = CombinedForecaster().fit(X, y)

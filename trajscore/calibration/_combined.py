@@ -284,9 +284,9 @@ class CombinedForecaster(LearnedForecaster):
         self._range = OrdinaryRange.of(scores_of(used))
         used = used.with_cells(self._range.nearest(scores_of(used)).reshape(used.cells.shape))
         steps = self._steps(used, labels.value[rows], weight[rows])
-        self._are_probabilities = tuple(
-            are_probabilities(values[~np.isnan(values)]) for values in scores_of(used).T
-        )
+        # of a signal without a value, it does not matter
+        recorded = (values[~np.isnan(values)] for values in scores_of(used).T)
+        self._are_probabilities = tuple(len(v) > 0 and are_probabilities(v) for v in recorded)
         fold = assign_folds(
             self.cv, traces.ids, labels.stratum, is_counted=weight > 0, groups=codes
         )[rows]
