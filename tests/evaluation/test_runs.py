@@ -316,3 +316,11 @@ def test_a_calibrator_says_whether_it_knows_the_end(ending, quick):
         model = PrefixForecaster(features="last", pooled=True, end=own)
         report = evaluate(X, y, calibrator=model, end=end, families="log", intervals=quick)
         assert report.facts.knows_end is knows
+
+
+def test_one_value_a_run_is_sent_to_metrics_of_one_number(short_wins):
+    X, y = short_wins
+    cells = np.full(len(X.cells), np.nan)
+    cells[X.offsets[1:] - 1] = 0.5  # of a judge that read the whole run
+    with pytest.raises(ValueError, match=r"judge one number a run by metrics\.Answers"):
+        evaluate(X.with_cells(cells), y)

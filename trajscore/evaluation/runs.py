@@ -36,7 +36,7 @@ from trajscore.core.stops import (
 )
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, number_of
-from trajscore.core.within_runs import whole_runs
+from trajscore.core.within_runs import run_numbers, whole_runs
 from trajscore.evaluation.options import Note
 from trajscore.inference.influence import Units, any_units
 
@@ -284,6 +284,9 @@ def leave_out_missing(
         remedy = "give runs a value at every step"
         if helps:
             remedy = "{argument} repeats the value before"
+        values = [run_numbers(X)[~np.isnan(X.cells)] for X in runs.traces.values()]
+        if all(len(np.unique(of_runs)) == len(of_runs) > 0 for of_runs in values):
+            remedy = "judge one number a run by metrics.Answers, such as its ECUAS"
         problem = (
             f"no predictor has enough runs without missing values; each of "
             f"{', '.join(runs.traces)} needs complete runs of both outcomes; {remedy}"

@@ -110,7 +110,7 @@ class DisplayMixin(ABC):
 
     def _size(self) -> tuple[float, float] | None:
         """Width and height of a new figure in inches, if not matplotlib's."""
-        return None if self._n_panels == 1 else (9, 4)
+        return None if self._n_panels == 1 else (9, 5)
 
     def _without_aliases(self, style: dict[str, Any]) -> dict[str, Any]:
         """Give options of matplotlib their long names: ``lw`` is ``linewidth``."""
