@@ -122,7 +122,7 @@ class Report(Evaluation):
     >>> X, y = make_trajectories(100, sharpness=3, random_state=0, return_X_y=True)
     >>> report = evaluate(X, y)
     >>> print(report.verdicts()[0])
-    forecast: recalibrate; recalibrated, ...
+    forecast: recalibrate; at its word: ...
     """
 
     @property
