@@ -177,6 +177,11 @@ class Recommendation:
         return self.n_rarer < MIN_RUNS_PER_OUTCOME
 
     @property
+    def is_wrong(self) -> bool:
+        """Whether it is a probability, and shown to be wrong as it is given."""
+        return self.at_its_word == Shown.NO and not math.isnan(self.as_given.estimate)
+
+    @property
     def most(self) -> float:
         """The most that it may gain over the base rate, in any form, by these runs."""
         ends = [self.as_given.high, self.recalibrated.high, self.signal_high]
@@ -434,8 +439,7 @@ def _in_order(recommendations: Iterable[Recommendation]) -> list[Recommendation]
         needs_map = each.tied and each.action != Action.USE
         margin = each.margin.estimate
         behind = math.inf if math.isnan(margin) else -margin
-        is_wrong = each.at_its_word == Shown.NO and not math.isnan(each.as_given.estimate)
-        says_nothing = each.is_open and not is_wrong  # nothing is shown of it
+        says_nothing = each.is_open and not each.is_wrong  # nothing is shown of it
         order = _ORDER.get(each.action, 0)
         return order, not each.varies, not each.tied, needs_map, says_nothing, behind
 

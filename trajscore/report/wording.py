@@ -276,7 +276,7 @@ def of_other(each: Recommendation) -> str:
     if each.action == Action.UNSCORED:
         return f"{name} has no score until it is recalibrated"
     needs = f"needs about {each.n_needed:,} more runs to show whether it knows anything"
-    if each.at_its_word == Shown.NO:
+    if each.is_wrong:
         return f"{name} cannot be taken at its word, and {needs}"
     return f"{name} {needs}"
 
