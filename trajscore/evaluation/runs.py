@@ -282,10 +282,10 @@ def leave_out_missing(
         )
     else:
         remedy = "give runs a value at every step"
+        values = [run_numbers(X)[~np.isnan(X.cells)] for X in runs.traces.values()]
         if helps:
             remedy = "{argument} repeats the value before"
-        values = [run_numbers(X)[~np.isnan(X.cells)] for X in runs.traces.values()]
-        if all(len(np.unique(of_runs)) == len(of_runs) > 0 for of_runs in values):
+        elif all(len(np.unique(of_runs)) == len(of_runs) > 0 for of_runs in values):
             remedy = "judge one number a run by metrics.Answers, such as its ECUAS"
         problem = (
             f"no predictor has enough runs without missing values; each of "
