@@ -1,6 +1,7 @@
 """What a new user with 150 runs of 50 tasks is told first, of six such files."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -38,19 +39,6 @@ def support_runs(seed, confidence, judge, *, n_budget=12, task="task"):
     return table.rename(columns={"task": task})
 
 
-@pytest.fixture
-def answer_of(tmp_path, capsys):
-    def told(table, *options):
-        table.to_csv(tmp_path / "runs.csv", index=False)
-        scores = ["--score", "confidence", "--score", "judge_score", "--family", "log"]
-        out = tmp_path / "report.json"
-        main(["report", str(tmp_path / "runs.csv"), *scores, *options, "--out", str(out)])
-        capsys.readouterr()
-        return json.loads(out.read_text())["answer"]
-
-    return told
-
-
 FILES = {
     "weak, tasks": (support_runs(1, 0.15, 0.1), ["--group", "task"], [NO, OPEN]),
     "weak, no tasks": (support_runs(1, 0.15, 0.1, task="nr"), [], [NO, OPEN]),
@@ -61,9 +49,25 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize(("table", "options", "shown"), FILES.values(), ids=FILES)
-def test_what_is_shown_leads(answer_of, table, options, shown):
-    answer = answer_of(table, *options)
+@pytest.fixture(scope="module")
+def answer_of(tmp_path_factory):
+    @cache
+    def told(name):
+        table, options, _ = FILES[name]
+        folder = tmp_path_factory.mktemp("first")
+        table.to_csv(folder / "runs.csv", index=False)
+        scores = ["--score", "confidence", "--score", "judge_score", "--family", "log"]
+        out = folder / "report.json"
+        main(["report", str(folder / "runs.csv"), *scores, *options, "--out", str(out)])
+        return json.loads(out.read_text())["answer"]
+
+    return told
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_shown_leads(answer_of, name):
+    table, _, shown = FILES[name]
+    answer = answer_of(name)
     assert [each["answer"] for each in answer["statements"]] == shown
     first, second = (each["question"] for each in answer["statements"])
     assert {"word" in first, "word" in second} == {True, False}
@@ -78,7 +82,6 @@ def test_what_is_shown_leads(answer_of, table, options, shown):
 
 
 def test_tasks_do_not_change_what_is_said_to_happen(answer_of):
-    answers = [answer_of(*FILES[name][:1], *FILES[name][1]) for name in list(FILES)[:2]]
-    first, second = (each["statements"][0]["text"] for each in answers)
+    first, second = (answer_of(name)["statements"][0]["text"] for name in list(FILES)[:2])
     assert first == second
     assert "on average), " in first
