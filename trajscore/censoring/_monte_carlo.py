@@ -211,7 +211,8 @@ class MonteCarloContinuation(BaseEstimator):
 
         values = figures(q)
         described = counts | {"mean q_Z": q.mean(), "median q_Z": np.median(q)}
-        table = pd.DataFrame({"value": described | values.mean().to_dict()})
+        # of a dict of dicts, older versions of pandas sort the names
+        table = pd.Series(described | values.mean().to_dict()).to_frame("value")
         table[["low", "high"]] = np.nan
         if len(q) > 1:  # one run says nothing of the spread
             boot = paired_bootstrap(
