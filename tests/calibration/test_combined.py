@@ -131,6 +131,11 @@ def test_a_signal_without_a_value_changes_nothing():
     np.testing.assert_allclose(both, alone, atol=1e-4)
 
 
+def test_forecasts_of_training_runs_are_out_of_fold(runs):
+    out = CombinedForecaster(cv=3).fit_transform(*runs)
+    assert sorted(out.meta["cross_fit_fold"].unique()) == [0, 1, 2]
+
+
 def test_soft_outcomes_and_weights():
     X, y = made(150, 8)
     hard = CombinedForecaster().fit(X, y)

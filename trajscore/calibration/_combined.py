@@ -13,10 +13,11 @@ from sklearn.linear_model import LogisticRegression
 
 from trajscore.calibration._alive_rate import AliveRate
 from trajscore.calibration._maps import EnsembleCrossFitCalibrator
-from trajscore.calibration.cross_fit import LearnedForecaster, Map
+from trajscore.calibration.cross_fit import LearnedForecaster, Map, with_folds
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups
+from trajscore.core.convert import as_table
 from trajscore.core.estimator import like_input
 from trajscore.core.folds import assign_folds, check_folds, out_of_fold
 from trajscore.core.ids import id_order
@@ -39,7 +40,7 @@ class SignalMap:
     base: float
     is_probability: bool
     falls: bool = False  # whether higher values go with failure
-    probability: Map | None = None  # of values that rise with success; None: they tell nothing
+    probability: Map | None = None  # of values that rise with success; None: without information
 
     def __call__(self, values: FloatArray) -> FloatArray:
         """Return log-odds less those of the base rate; NaN where a value is missing."""
@@ -92,9 +93,9 @@ class History(NamedTuple):
         """Return what the regression sees of each run: history, the same times log t, and t."""
         seen = self.n > 0
         of_signals = (self.last, self.total / np.maximum(self.n, 1), self.low, self.high)
-        said = np.hstack([np.where(seen, part, 0.0) for part in of_signals])
-        log_t = np.full((len(said), 1), np.log(self.t))
-        return np.hstack([alive[:, None], said, said * log_t, log_t])
+        statistics = np.hstack([np.where(seen, part, 0.0) for part in of_signals])
+        log_t = np.full((len(statistics), 1), np.log(self.t))
+        return np.hstack([alive[:, None], statistics, statistics * log_t, log_t])
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class Combination:
 
     def rows_of(self, X: TrajectoryArray) -> FloatArray:
         """Return what the regression sees after every step of whole runs."""
-        heard = self.heard(scores_of(X))
+        heard = self.heard(as_table(X.cells))
         history = History.begin(len(X), heard.shape[1])
         out = np.empty((len(heard), 8 * heard.shape[1] + 2))
         for here, ends in cells_by_step(X):
@@ -149,7 +150,7 @@ class CombinedForecaster(LearnedForecaster):
 
     The best signal, recalibrated, is moved towards a logistic regression on all recalibrated
     signals, their history and the number of the step, as far as other runs show that it pays. So
-    signals that say nothing cost next to nothing, with few runs as well. Signals may be
+    signals without information cost next to nothing, with few runs as well. Signals may be
     probabilities or not, rise or fall with success, and be missing at some steps, where the last
     value holds.
 
@@ -281,15 +282,16 @@ class CombinedForecaster(LearnedForecaster):
         if not len(rows):
             raise ValueError("no training run counts; give runs with an observed outcome")
         used = traces[rows]
-        self._range = OrdinaryRange.of(scores_of(used))
-        used = used.with_cells(self._range.nearest(scores_of(used)).reshape(used.cells.shape))
+        self._range = OrdinaryRange.of(as_table(used.cells))
+        used = used.with_cells(self._range.nearest(as_table(used.cells)).reshape(used.cells.shape))
         steps = self._steps(used, labels.value[rows], weight[rows])
         # of a signal without a value, it does not matter
-        recorded = (values[~np.isnan(values)] for values in scores_of(used).T)
+        recorded = (values[~np.isnan(values)] for values in as_table(used.cells).T)
         self._are_probabilities = tuple(len(v) > 0 and are_probabilities(v) for v in recorded)
-        fold = assign_folds(
+        fold_of_run = assign_folds(
             self.cv, traces.ids, labels.stratum, is_counted=weight > 0, groups=codes
-        )[rows]
+        )
+        fold = fold_of_run[rows]
         alone, together = self._held_out(steps, fold)
         self.best_, self.share_ = steps.choose(alone, together, self.handicap)
         self.combination_ = self._combine(steps)
@@ -301,7 +303,8 @@ class CombinedForecaster(LearnedForecaster):
             here = fold_of_step == k  # for these, by the choice of the other folds
             best, share = steps.of(fold != k).choose(alone[~here], together[~here], self.handicap)
             p[of_used[here]] = between(alone[here, best], together[here], share)
-        return like_input(traces.with_cells(p, channels=self._output_channels), X)
+        out = traces.with_cells(p, channels=self._output_channels)
+        return like_input(with_folds(out, fold_of_run), X)
 
     def _steps(self, X: TrajectoryArray, label: FloatArray, weight: FloatArray) -> Steps:
         """Return the steps of runs, with the weights of their outcomes."""
@@ -319,7 +322,7 @@ class CombinedForecaster(LearnedForecaster):
         for held, fitted in out_of_fold(fold, lambda train: self._combine(steps.of(train))):
             here = np.isin(run, held)
             X = steps.X[held]
-            filled = scores_of(X.ffill())
+            filled = as_table(X.ffill().cells)
             for k, of in enumerate(fitted.alone):
                 alone[here, k] = np.nan_to_num(of(filled[:, k])) + fitted.base
             together[here] = fitted.log_odds(fitted.rows_of(X))
@@ -358,8 +361,8 @@ class CombinedForecaster(LearnedForecaster):
         fitted = self.combination_
         scores = self._range.nearest(scores)
         history = state.history.push(fitted.heard(scores))
-        said = fitted.alone[self.best_](scores[:, self.best_])
-        alone = np.where(np.isnan(said), state.alone, said)
+        log_odds = fitted.alone[self.best_](scores[:, self.best_])
+        alone = np.where(np.isnan(log_odds), state.alone, log_odds)
         together = fitted.log_odds(fitted.rows(history))
         p = between(alone + fitted.base, together, self.share_)
         if done is None or not done.any():
@@ -406,7 +409,7 @@ class Steps(NamedTuple):
 
     def map_of(self, channel: int, blank: SignalMap) -> SignalMap:
         """Fit the map of a signal in one direction; it stays blank where success does not rise."""
-        values = scores_of(self.X)[:, channel]
+        values = as_table(self.X.cells)[:, channel]
         seen = ~np.isnan(values)
         distinct, group = group_ties(blank.turned(values[seen]))
         success, failure = (
@@ -435,8 +438,3 @@ class Steps(NamedTuple):
 def between(single: FloatArray, together: FloatArray, share: float) -> FloatArray:
     """Return the probability at a share of the way between two forecasts, in log-odds."""
     return np.clip(expit(single + share * (together - single)), CLIP, 1 - CLIP)
-
-
-def scores_of(X: TrajectoryArray) -> FloatArray:
-    """Return the scores of every step, a column a channel."""
-    return X.cells.reshape(len(X.cells), X.n_channels)
