@@ -9,6 +9,7 @@ import numpy as np
 from numpy import count_nonzero  # of few values in a fifth of the time of `any`
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.convert import as_table
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_count
@@ -94,7 +95,7 @@ class PrefixFeatures(NamedTuple):
 
     def at_all_steps(self, X: TrajectoryArray) -> FloatArray:
         """Features of every run after every step, one row a cell, for one classifier."""
-        scores = X.cells.reshape(len(X.cells), X.n_channels)
+        scores = as_table(X.cells)
         seen = self.begin(len(X), X.n_channels)
         out = np.empty((len(X.cells), 0))
         for t, (here, ends) in enumerate(cells_by_step(X), start=1):

@@ -19,6 +19,7 @@ from trajscore.calibration.cross_fit import LearnedForecaster
 from trajscore.calibration.forecaster import fit_arguments
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
+from trajscore.core.convert import as_table
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.ids import id_order
 from trajscore.core.run_sums import row_chunks
@@ -246,7 +247,7 @@ class PrefixForecaster(LearnedForecaster):
         self, prototype: Any, X: TrajectoryArray, y: FloatArray, weight: FloatArray | None
     ) -> list[Any]:
         features = self._features()
-        scores = X.cells.reshape(len(X.cells), X.n_channels)
+        scores = as_table(X.cells)
         seen = features.begin(len(X), X.n_channels)
         run = np.arange(len(X))
         jobs = {}

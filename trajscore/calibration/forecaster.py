@@ -16,6 +16,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.convert import as_table
 from trajscore.core.estimator import TraceTransformer, check_estimator_input, inside_of, like_input
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import outside_unit, to_unit
@@ -89,7 +90,7 @@ class Forecaster(TraceTransformer, ABC):
 
     def _forecasts(self, X: TrajectoryArray) -> FloatArray:
         """Forecast of every cell."""
-        scores = X.cells.reshape(len(X.cells), X.n_channels)
+        scores = as_table(X.cells)
         out = np.empty(len(X.cells))
         state = self._begin(len(X))
         if state is None:  # then every cell is one of its own

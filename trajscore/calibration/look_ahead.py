@@ -15,6 +15,7 @@ import numpy as np
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
+from trajscore.core.convert import as_table
 from trajscore.core.ids import id_order
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import number_of, run_label
@@ -146,4 +147,4 @@ def _prefix_of_log(run: Any, seen: int, name: str) -> Any:
 
 
 def _table(X: TrajectoryArray) -> FloatArray:
-    return X.cells.reshape(len(X.cells), X.n_channels)
+    return as_table(X.cells)

@@ -16,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
+from trajscore.core.convert import as_table
 from trajscore.core.folds import out_of_fold
 from trajscore.core.ids import are_default_ids, check_same_runs
 from trajscore.core.sample import check_sample
@@ -103,7 +104,7 @@ Features = Callable[[TrajectoryArray], Any] | None
 
 def prefix_features(X: TrajectoryArray) -> FloatArray:
     """Step number, and for each channel its latest value, its mean so far and its first value."""
-    values = X.cells.reshape(len(X.cells), X.n_channels)
+    values = as_table(X.cells)
     step = step_numbers(X)
     mean = running_sum(X, values) / step[:, None]
     first = np.repeat(values[X.offsets[:-1]], X.lengths, axis=0)
@@ -171,7 +172,7 @@ def refuse_predictor(X: TrajectoryArray, predictor: Any, allowed: bool) -> None:
 
 
 def _refuse_same_ranks(X: TrajectoryArray, forecast: TrajectoryArray) -> None:
-    cells = [of.cells.reshape(len(X.cells), of.n_channels) for of in (X, forecast)]
+    cells = [as_table(of.cells) for of in (X, forecast)]
     of_pairs = pd.DataFrame(np.hstack(cells)).corr(method="spearman")  # NaN of a constant
     correlation = of_pairs.to_numpy()[: X.n_channels, X.n_channels :]
     same = (np.abs(correlation) > _SAME_RANKS).any(axis=1)
