@@ -3,139 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, log_expit, logit
-from sklearn.linear_model import LogisticRegression
+from scipy.special import logit
 
 from trajscore.calibration._alive_rate import AliveRate
-from trajscore.calibration._maps import EnsembleCrossFitCalibrator
-from trajscore.calibration.cross_fit import LearnedForecaster, Map, with_folds
-from trajscore.calibration.training import CalibrationSample
+from trajscore.calibration.combination import (
+    Combination,
+    HeldOut,
+    History,
+    OutOfFold,
+    SignalMap,
+    Steps,
+    between,
+)
+from trajscore.calibration.cross_fit import LearnedForecaster
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups
 from trajscore.core.convert import as_table
 from trajscore.core.estimator import like_input
 from trajscore.core.folds import assign_folds, check_folds, out_of_fold
 from trajscore.core.ids import id_order
-from trajscore.core.score_families import CLIP
-from trajscore.core.ties import OrdinaryRange, group_ties
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import are_probabilities, is_number
+from trajscore.core.ties import OrdinaryRange
+from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.values import are_probabilities, as_count, is_number
 from trajscore.core.weights import Horizon, Weights, as_step_weights
-from trajscore.core.within_runs import cells_by_step, run_numbers
-
-# Log-odds of a signal count no further: those of .001 and .999.
-_LARGEST = float(logit(0.999))
-_SHARES = np.linspace(0, 1, 41)
-
-
-@dataclass(frozen=True)
-class SignalMap:
-    """Log-odds of success at the values of one signal; those of the base rate where none is."""
-
-    base: float
-    is_probability: bool
-    falls: bool = False  # whether higher values go with failure
-    probability: Map | None = None  # of values that rise with success; None: without information
-
-    def __call__(self, values: FloatArray) -> FloatArray:
-        """Return log-odds less those of the base rate; NaN where a value is missing."""
-        out = np.where(np.isnan(values), np.nan, 0.0)
-        seen = ~np.isnan(values)
-        if self.probability is not None and seen.any():
-            out[seen] = logit(self.probability(self.turned(values[seen]))) - self.base
-        return out
-
-    def turned(self, values: FloatArray) -> FloatArray:
-        """Return values that rise with success."""
-        if not self.falls:
-            return values
-        return 1 - values if self.is_probability else -values
-
-
-class History(NamedTuple):
-    """What the signals of runs have said so far, in log-odds; arrays of shape (n_runs, n)."""
-
-    t: int
-    n: FloatArray  # steps at which each was recorded
-    last: FloatArray
-    total: FloatArray
-    low: FloatArray
-    high: FloatArray
-
-    @classmethod
-    def begin(cls, n_runs: int, n_channels: int) -> Self:
-        """Return the history of runs before their first step."""
-        zero = np.zeros((n_runs, n_channels))
-        return cls(0, zero, zero, zero, zero + np.inf, zero - np.inf)
-
-    def push(self, log_odds: FloatArray) -> History:
-        """Return the history after one more step; what is missing leaves it as it was."""
-        seen = ~np.isnan(log_odds)
-        return History(
-            self.t + 1,
-            self.n + seen,
-            np.where(seen, log_odds, self.last),
-            self.total + np.where(seen, log_odds, 0.0),
-            np.fmin(self.low, log_odds),
-            np.fmax(self.high, log_odds),
-        )
-
-    def without(self, done: BoolArray) -> History:
-        """Forget runs that have ended."""
-        return History(self.t, *(part[~done] for part in self[1:]))
-
-    def rows(self, alive: FloatArray) -> FloatArray:
-        """Return what the regression sees of each run: history, the same times log t, and t."""
-        seen = self.n > 0
-        of_signals = (self.last, self.total / np.maximum(self.n, 1), self.low, self.high)
-        statistics = np.hstack([np.where(seen, part, 0.0) for part in of_signals])
-        log_t = np.full((len(statistics), 1), np.log(self.t))
-        return np.hstack([alive[:, None], statistics, statistics * log_t, log_t])
-
-
-@dataclass(frozen=True)
-class Combination:
-    """A fit to some runs: a map of each signal, and a regression on what all of them have said."""
-
-    base: float  # log-odds of the base rate
-    alone: tuple[SignalMap, ...]  # by which each signal rises with success
-    maps: tuple[SignalMap, ...]  # that rise or fall, whichever fits better
-    alive: AliveRate
-    coef: FloatArray = field(default_factory=lambda: np.zeros(0))
-    intercept: float = 0.0
-
-    def heard(self, scores: FloatArray) -> FloatArray:
-        """Return the log-odds of what each signal says, less those of the base rate."""
-        columns = [of(scores[:, k]) for k, of in enumerate(self.maps)]
-        return np.clip(np.column_stack(columns), -_LARGEST - self.base, _LARGEST - self.base)
-
-    def rows(self, history: History) -> FloatArray:
-        """Return what the regression sees after a step."""
-        n_runs = len(history.n)
-        rates = self.alive._rates(np.full(n_runs, history.t), np.zeros(n_runs, dtype=bool))
-        return history.rows(logit(rates) - self.base)
-
-    def rows_of(self, X: TrajectoryArray) -> FloatArray:
-        """Return what the regression sees after every step of whole runs."""
-        heard = self.heard(as_table(X.cells))
-        history = History.begin(len(X), heard.shape[1])
-        out = np.empty((len(heard), 8 * heard.shape[1] + 2))
-        for here, ends in cells_by_step(X):
-            history = history.push(heard[here])
-            out[here] = self.rows(history)
-            if ends.any():
-                history = history.without(ends)
-        return out
-
-    def log_odds(self, rows: FloatArray) -> FloatArray:
-        """Forecast by the regression."""
-        # no product of matrices, whose last digit depends on how many rows there are
-        return np.add.reduce(rows * self.coef, axis=1) + self.intercept
 
 
 class State(NamedTuple):
@@ -163,6 +58,8 @@ class CombinedForecaster(LearnedForecaster):
     cv : int or splitter, default=5
         Folds on which the best signal is chosen, and how far to move from it. Runs of one group
         stay in one fold.
+    subsample : int, optional
+        Steps to learn from, in whole runs drawn at random; default: all.
     weights, horizon, censored : str or callable, int or "own", and str
         Step weights and unobserved runs, as in `PlattCrossFitCalibrator`.
 
@@ -209,6 +106,7 @@ class CombinedForecaster(LearnedForecaster):
         penalty: float = 8.0,
         handicap: float = 1.0,
         cv: Any = 5,
+        subsample: int | None = None,
         weights: Weights = "early",
         horizon: Horizon = None,
         censored: str = "failure",
@@ -216,6 +114,7 @@ class CombinedForecaster(LearnedForecaster):
         self.penalty = penalty
         self.handicap = handicap
         self.cv = cv
+        self.subsample = subsample
         self.weights = weights
         self.horizon = horizon
         self.censored = censored
@@ -226,6 +125,8 @@ class CombinedForecaster(LearnedForecaster):
             raise ValueError(f"penalty must be a positive number, got {self.penalty!r}")
         if not is_number(self.handicap) or not 0 <= self.handicap < np.inf:
             raise ValueError(f"handicap must be a number of nats, 0 or more, got {self.handicap!r}")
+        if self.subsample is not None:
+            as_count(self.subsample, "subsample")
         as_step_weights(self.weights, self.horizon)
         check_folds(self.cv)
 
@@ -270,9 +171,27 @@ class CombinedForecaster(LearnedForecaster):
         return self
 
     def _fit_transform(self, X: Any, y: Any, **metadata: Any) -> Any:
-        groups = metadata["groups"]
+        held = self._held_out(X, y, apart=False, **metadata)
+        signals = range(held.steps.X.n_channels)
+        best, share = held.choose(signals, held.together(signals))
+        self.best_ = int(best[-1])
+        self.share_ = float(share[-1])
+        self.combination_ = self._combine(held.steps.drawn(self.subsample))[0]
+        p = self._forecasts(held.X)  # runs that do not count were not seen
+        return like_input(held.traces(signals, p), X)
+
+    def held_out(self, X: Any, y: Any, **metadata: Any) -> OutOfFold:
+        """Return forecasts of runs by fits to others, without one to all.
+
+        What is given is that of `fit`; the other methods forecast after `fit` alone.
+        """
+        return self._held_out(X, y, apart=True, **metadata)
+
+    def _held_out(self, X: Any, y: Any, *, apart: bool, **metadata: Any) -> OutOfFold:
+        """Return forecasts of runs by fits to others, of single signals too if they are `apart`."""
+        groups = metadata.get("groups")
         traces, labels, weight = self._training_runs(
-            X, y, metadata["sample_weight"], metadata["q_z"]
+            X, y, metadata.get("sample_weight"), metadata.get("q_z")
         )
         codes = None if groups is None else check_groups(groups, len(traces))
         self.n_censored_ = int((~labels.observed).sum())
@@ -288,23 +207,23 @@ class CombinedForecaster(LearnedForecaster):
         # of a signal without a value, it does not matter
         recorded = (values[~np.isnan(values)] for values in as_table(used.cells).T)
         self._are_probabilities = tuple(len(v) > 0 and are_probabilities(v) for v in recorded)
-        fold_of_run = assign_folds(
+        fold = assign_folds(
             self.cv, traces.ids, labels.stratum, is_counted=weight > 0, groups=codes
         )
-        fold = fold_of_run[rows]
-        alone, together = self._held_out(steps, fold)
-        self.best_, self.share_ = steps.choose(alone, together, self.handicap)
-        self.combination_ = self._combine(steps)
-        p = self._forecasts(traces)  # runs that do not count were not seen
-        of_used = np.repeat(traces.offsets[rows] - used.offsets[:-1], used.lengths)
-        of_used += np.arange(len(of_used))
-        fold_of_step = np.repeat(fold, used.lengths)
-        for k in np.unique(fold):
-            here = fold_of_step == k  # for these, by the choice of the other folds
-            best, share = steps.of(fold != k).choose(alone[~here], together[~here], self.handicap)
-            p[of_used[here]] = between(alone[here, best], together[here], share)
-        out = traces.with_cells(p, channels=self._output_channels)
-        return like_input(with_folds(out, fold_of_run), X)
+        fold_of_step = np.repeat(fold[rows], used.lengths)
+        alone = np.empty((len(fold_of_step), used.n_channels))
+        parts = []
+        for k, (held, others) in enumerate(out_of_fold(fold[rows], steps.of)):
+            learnt = others.drawn(self.subsample)
+            fitted, seen = self._combine(learnt)
+            of_fewer = learnt.of_fewer(fitted, seen, self.penalty) if apart else ()
+            here = fold_of_step == k
+            inside = used[held]
+            filled = as_table(inside.ffill().cells)
+            for channel, of in enumerate(fitted.alone):
+                alone[here, channel] = np.nan_to_num(of(filled[:, channel])) + fitted.base
+            parts.append(HeldOut(here, fitted, fitted.rows_of(inside), *of_fewer))
+        return OutOfFold(traces, rows, fold, steps, fold_of_step, alone, parts, self.handicap)
 
     def _steps(self, X: TrajectoryArray, label: FloatArray, weight: FloatArray) -> Steps:
         """Return the steps of runs, with the weights of their outcomes."""
@@ -314,22 +233,8 @@ class CombinedForecaster(LearnedForecaster):
         success = mass * np.repeat(label, X.lengths)
         return Steps(X, label, weight, success, mass - success)
 
-    def _held_out(self, steps: Steps, fold: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return log-odds of held-out runs, by each signal alone and by the regression."""
-        run = run_numbers(steps.X)
-        alone = np.empty((len(run), steps.X.n_channels))
-        together = np.empty(len(run))
-        for held, fitted in out_of_fold(fold, lambda train: self._combine(steps.of(train))):
-            here = np.isin(run, held)
-            X = steps.X[held]
-            filled = as_table(X.ffill().cells)
-            for k, of in enumerate(fitted.alone):
-                alone[here, k] = np.nan_to_num(of(filled[:, k])) + fitted.base
-            together[here] = fitted.log_odds(fitted.rows_of(X))
-        return alone, together
-
-    def _combine(self, steps: Steps) -> Combination:
-        """Fit maps and regression to some runs."""
+    def _combine(self, steps: Steps) -> tuple[Combination, FloatArray]:
+        """Fit maps and regression to some runs; return them, and what the regression sees."""
         rate = steps.success.sum() / (steps.success + steps.failure).sum()
         if not 0 < rate < 1:
             kind = "successes" if rate else "failures"
@@ -349,8 +254,9 @@ class CombinedForecaster(LearnedForecaster):
         alive = AliveRate(weights=self.weights, horizon=self.horizon)
         alive.fit(steps.X, steps.label, sample_weight=steps.weight)
         fitted = Combination(base, tuple(alone), tuple(maps), alive)
-        coef, intercept = steps.regress(fitted.rows_of(steps.X), self.penalty)
-        return replace(fitted, coef=coef, intercept=intercept)
+        rows = fitted.rows_of(steps.X)
+        coef, intercept = steps.regress(rows, self.penalty)
+        return replace(fitted, coef=coef, intercept=intercept), rows
 
     def _begin(self, n: int) -> State:
         return State(History.begin(n, self.n_channels_in_), np.zeros(n))
@@ -372,69 +278,3 @@ class CombinedForecaster(LearnedForecaster):
     @property
     def _output_channels(self) -> Sequence[str]:
         return ("probability",)
-
-
-class Steps(NamedTuple):
-    """Training runs, and the weights of success and failure at each of their steps."""
-
-    X: TrajectoryArray
-    label: FloatArray
-    weight: FloatArray
-    success: FloatArray
-    failure: FloatArray
-
-    def of(self, train: BoolArray) -> Steps:
-        """Keep some of the runs."""
-        here = np.repeat(train, self.X.lengths)
-        return Steps(
-            self.X[train],
-            self.label[train],
-            self.weight[train],
-            self.success[here],
-            self.failure[here],
-        )
-
-    def score(self, log_odds: FloatArray) -> float:
-        """Return the log score of forecasts of every step."""
-        return float(self.success @ log_expit(log_odds) + self.failure @ log_expit(-log_odds))
-
-    def choose(self, alone: FloatArray, together: FloatArray, handicap: float) -> tuple[int, float]:
-        """Choose the best signal, and how far to move from it, by log-odds of held-out runs."""
-        best = int(np.argmax([self.score(column) for column in alone.T]))
-        single = alone[:, best]
-        worth = [
-            self.score(single + share * (together - single)) - handicap * share for share in _SHARES
-        ]
-        return best, float(_SHARES[int(np.argmax(worth))])
-
-    def map_of(self, channel: int, blank: SignalMap) -> SignalMap:
-        """Fit the map of a signal in one direction; it stays blank where success does not rise."""
-        values = as_table(self.X.cells)[:, channel]
-        seen = ~np.isnan(values)
-        distinct, group = group_ties(blank.turned(values[seen]))
-        success, failure = (
-            np.bincount(group, part[seen], len(distinct)).astype(np.float64)
-            for part in (self.success, self.failure)
-        )
-        if len(distinct) < 2 or not success.any() or not failure.any():
-            return blank
-        link = "logit" if blank.is_probability else "identity"
-        sample = CalibrationSample(distinct, success, failure, len(self.X))
-        fitted = EnsembleCrossFitCalibrator(link=link)._fit_map(sample)
-        return blank if fitted.fallback else replace(blank, probability=fitted)
-
-    def regress(self, rows: FloatArray, penalty: float) -> tuple[FloatArray, float]:
-        """Fit a ridge logistic regression; a soft outcome counts as both."""
-        won, lost = np.flatnonzero(self.success), np.flatnonzero(self.failure)
-        model = LogisticRegression(C=1 / penalty, solver="newton-cholesky", tol=1e-3, max_iter=50)
-        model.fit(
-            rows[np.concatenate([won, lost])],
-            np.repeat([1, 0], [len(won), len(lost)]),
-            sample_weight=np.concatenate([self.success[won], self.failure[lost]]),
-        )
-        return model.coef_[0], float(model.intercept_[0])
-
-
-def between(single: FloatArray, together: FloatArray, share: float) -> FloatArray:
-    """Return the probability at a share of the way between two forecasts, in log-odds."""
-    return np.clip(expit(single + share * (together - single)), CLIP, 1 - CLIP)

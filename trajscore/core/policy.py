@@ -63,3 +63,7 @@ MIN_REFERENCE_RUNS = 50
 """Runs of different tasks that a reference needs, and that are waited for after a change."""
 MIN_RUNS_TO_NAME_CAUSE = 20
 """Runs of each outcome, before and since a change, below which its cause stays unclear."""
+
+# Who pays for signals wants few of them; the best set of few is searched among so many.
+MOST_SIGNALS = 5
+MOST_CANDIDATES = 8

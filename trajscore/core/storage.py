@@ -171,7 +171,7 @@ def _same(first: pd.Series, second: pd.Series) -> bool:
 # ask a model or act, and are not trusted; tests hold that these do nothing of the kind.
 _ROOMS = ("calibration", "censoring", "monitoring", "tracer")
 _FILES_OF_RECORDS = (
-    "core.ties", "monitoring._density_ratio", "monitoring._fleet_runs",
+    "calibration.combination", "core.ties", "monitoring._density_ratio", "monitoring._fleet_runs",
     "monitoring.thresholds",
 )  # fmt: skip
 _OTHERS = (  # scikit-learn's are records of settings, in searches

@@ -138,6 +138,7 @@ class Evaluation:
     monitoring: pd.DataFrame | None
     cards: pd.DataFrame
     pairs: pd.DataFrame | None
+    signals: pd.DataFrame | None
     by: pd.DataFrame | None
     other_choices: dict[str, tuple[int, pd.DataFrame | None]]
     options: Options

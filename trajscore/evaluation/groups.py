@@ -7,7 +7,6 @@ does, cards are decided by estimates that are shrunken towards what the groups h
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,7 @@ from sklearn.utils import check_random_state
 from trajscore.core.policy import GROUP_ERROR_RATE, MIN_UNITS_PER_GROUP
 from trajscore.core.run_sums import run_sums
 from trajscore.core.ties import SUM_ROUNDING
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.weights import StepWeights
+from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.evaluation.options import Options, columns_of
 from trajscore.evaluation.recommendation import (
     ESTIMATES,
@@ -30,7 +28,7 @@ from trajscore.evaluation.recommendation import (
     decide,
     have_too_few_runs,
 )
-from trajscore.evaluation.rows import Row, Rows, base_rate
+from trajscore.evaluation.rows import Row, Rows
 
 _PRIOR = 4  # units that the variance of all groups counts as in that of each
 _PRIOR_RUNS = 5  # runs at the rate of all that count in the loss of each group's base rate
@@ -58,7 +56,7 @@ def group_table(
     parts = [(kind, group) for kind, labels in by.items() for group in sorted(set(labels))]
     tables = {}
     for kind, group in options.work.track(parts):
-        inside = _within(rows.predictors, by[kind] == group, options.weights)
+        inside = rows.within(np.flatnonzero(by[kind] == group), options.weights)
         of_group = card_table(inside, options.quiet, n_tables=len(parts))
         level = of_group["confidence_level"].iloc[0]
         tables[kind, group] = of_group.assign(t=inside.runs.units.t_quantile(level))
@@ -73,14 +71,6 @@ def group_table(
             settled = settle(groups, best[row.predictor].card())
             decided.append(settled.assign(own=groups[row.form], p_value=p_value))
     return pd.concat(decided).drop(columns="t").loc[table.index]
-
-
-def _within(rows: list[Row], members: BoolArray, weights: StepWeights) -> Rows:
-    """Keep the runs of one group, with their own base rate."""
-    places = np.flatnonzero(members)
-    runs = rows[0].runs.take(places)
-    inside = [replace(row, traces=row.traces[places], runs=runs) for row in rows]
-    return Rows(inside, base_rate(inside[0].traces, runs, weights))
 
 
 def shown_groups(of_kind: pd.DataFrame) -> tuple[pd.DataFrame, int]:

@@ -227,7 +227,7 @@ class _Cells:
             if row.predictor not in REFERENCES:
                 references[2] = places[ALIVE, AS_GIVEN]
                 references[3] = places[ALIVE_END, AS_GIVEN]
-            if row.form == RECALIBRATED:
+            if row.form == RECALIBRATED and not row.signals:
                 references[4] = places[row.predictor, AS_GIVEN]
             self.references.append(references)
 

@@ -18,6 +18,8 @@ BASE_RATE = "base rate"
 ALIVE = "alive rate"
 ALIVE_END = "alive rate, end known"
 REFERENCES = (BASE_RATE, ALIVE, ALIVE_END)
+TOGETHER = "all together"
+WITH_HISTORY = "with its history"
 AS_GIVEN = "as_given"
 RECALIBRATED = "recalibrated"
 CONSTANT = "constant"
@@ -107,6 +109,9 @@ class EvaluationOptions:
         that they are judged on the same runs; or let a value hold until the next one is stated, and
         leave out the runs whose first value is missing. What is left out is counted, with whose
         value was missing.
+    together : bool, default=True
+        Whether one more row, "all together", is what all signals forecast with their history, by
+        `trajscore.calibration.CombinedForecaster`; with one signal "... with its history".
     end : bool, optional
         Whether predictors know, with the last step of a run, that it is the last: what counting
         steps is worth, which they are held against, is then counted with that knowledge. Default:
@@ -144,6 +149,7 @@ class EvaluationOptions:
     horizon: Horizon = None
     phi: str = "weighted"
     missing: str = "same_runs"
+    together: bool = True
     end: bool | None = None
     intervals: str = "auto"
     confidence_level: float = 0.95

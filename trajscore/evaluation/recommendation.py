@@ -47,6 +47,7 @@ class Action(StrEnum):
 
     USE = "use as it is"
     RECALIBRATE = "recalibrate"
+    COMBINE = "combine"
     AVOID = "do not use"
     TOO_FEW = "too few runs"
     UNSCORED = "recalibrate first"
@@ -58,6 +59,7 @@ class Shown(StrEnum):
     YES = "yes"
     NO = "no"
     OPEN = "not known yet"
+    UNASKED = ""  # of forecasts that are learnt from these outcomes
 
 
 _ORDER = {Action.TOO_FEW: 1, Action.UNSCORED: 1, Action.AVOID: 2}
@@ -92,13 +94,16 @@ class Recommendation:
     signal_high : float
         The most that an increasing map of many runs may gain over the base rate.
     as_given, recalibrated, gain : Interval
-        Margins of the leading score over the base rate, and what recalibration gains.
+        Margins of the leading score over the base rate, and what recalibration gains; of all
+        signals together, what they are above the best single one, in its best form.
     overconfidence : Interval
         How much more success it states, on average over steps, than happens.
     matters : float
         The smallest margin that matters.
     confidence_level : float
         Level of each interval, so that all of an evaluation hold at once.
+    best_alone : str
+        Of signals together, the best single one; else "".
     tied : bool
         Whether these runs do not distinguish it from the best, or it is behind by less than
         matters.
@@ -118,6 +123,7 @@ class Recommendation:
     overconfidence: Interval
     matters: float
     confidence_level: float
+    best_alone: str = ""
     tied: bool = False
 
     @classmethod
@@ -138,6 +144,7 @@ class Recommendation:
             overconfidence=Interval(*map(float, card[columns_of(OVERCONFIDENT)])),
             matters=float(card["matters"]),
             confidence_level=float(card["confidence_level"]),
+            best_alone=str(card["best_alone"]),
             tied=bool(card.get("tied", False)),
         )
 
@@ -154,7 +161,8 @@ class Recommendation:
         }
         for name in ESTIMATES:
             card |= zip(columns_of(name), self.interval(name), strict=True)
-        return card | {"matters": self.matters, "confidence_level": self.confidence_level}
+        rest = ("matters", "confidence_level", "best_alone")
+        return card | {name: getattr(self, name) for name in rest}
 
     def interval(self, estimate: str) -> Interval:
         """Return one of the estimates that decided it, with its interval."""
@@ -190,7 +198,12 @@ class Recommendation:
     @property
     def is_useful(self) -> bool:
         """Whether the predictor is shown to be worth using, as it is or recalibrated."""
-        return self.action in (Action.USE, Action.RECALIBRATE)
+        return self.action in (Action.USE, Action.RECALIBRATE, Action.COMBINE)
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether signals together are shown to be better than the best alone, by what matters."""
+        return bool(self.best_alone) and self.gain.low > 0 and self.gain.estimate >= self.matters
 
     @property
     def is_open(self) -> bool:
@@ -227,8 +240,8 @@ def decide(numbers: Recommendation) -> Action:
     Do not use: it does not vary, or neither form is better than the base rate by anything that
     matters, nor would be with a map of many runs. Use as it is: shown to be better than the base
     rate, worth what matters, and recalibration gains less than that. Recalibrate: the same of the
-    recalibrated form. Recalibrate first: it has no score, however many runs there are. Too few
-    runs: none of these.
+    recalibrated form. Combine: the same of signals together. Recalibrate first: it has no score,
+    however many runs there are. Too few runs: none of these.
     """
     if not numbers.varies:
         return Action.AVOID
@@ -247,6 +260,8 @@ def decide(numbers: Recommendation) -> Action:
     # NaN where there is no such form, or recalibration was not asked for: never above anything
     may_recalibrate = numbers.recalibrated.low > 0
     gains = may_recalibrate and numbers.gain.estimate >= matters
+    if numbers.best_alone and may_recalibrate:
+        return Action.COMBINE
     if numbers.as_given.low > 0 and not gains:
         return Action.USE
     return Action.RECALIBRATE if may_recalibrate else Action.TOO_FEW
@@ -259,6 +274,8 @@ def at_its_word(numbers: Recommendation, noise: float) -> Shown:
     worse than the base rate, recalibrated better, or over- or underconfident. Yes: a map of many
     runs gains less than matters, although one fitted to few loses `noise`.
     """
+    if numbers.best_alone:
+        return Shown.UNASKED
     if math.isnan(numbers.as_given.estimate):
         return Shown.NO
     if numbers.has_too_few_runs:
@@ -282,11 +299,18 @@ def card_table(rows: Rows, options: Options, n_tables: int = 1) -> pd.DataFrame:
         forms.setdefault(row.predictor, {})[row.form] = row
     level = 1 - (1 - options.settings.confidence_level) / (len(forms) * n_tables)
 
-    def card(of_predictor: dict[str, Row]) -> dict[str, Any]:
-        return recommend(of_predictor, rows.base, options, level).card()
+    def card(of_predictor: dict[str, Row], rival: Row | None = None) -> Recommendation:
+        return recommend(of_predictor, rows.base, options, level, rival)
 
-    cards = options.work.share(card, list(forms.values()))
-    return pd.DataFrame(list(cards), index=list(forms)).rename_axis("predictor")
+    combined = [name for name, of in forms.items() if next(iter(of.values())).signals]
+    singles = [of for name, of in forms.items() if name not in combined]
+    cards = list(options.work.share(card, singles))
+    for name in combined:  # against the best single one, by these cards
+        best_first = (forms[each.predictor][each.form] for each in _in_order(cards))
+        rival = next((row for row in best_first if row.is_probability), rows.base)
+        cards.append(card(forms[name], rival))
+    table = pd.DataFrame([each.card() for each in cards], index=[each.predictor for each in cards])
+    return table.rename_axis("predictor")
 
 
 def cards_and_pairs(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataFrame | None]:
@@ -296,31 +320,34 @@ def cards_and_pairs(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.Data
     return cards.assign(tied=tied_with_best(cards, pairs)), pairs
 
 
-def recommend(forms: dict[str, Row], base: Row, options: Options, level: float) -> Recommendation:
-    """Decide about one predictor, by its rows in each form."""
-    differences, matters = _differences(forms, base, options)
+def recommend(
+    forms: dict[str, Row], base: Row, options: Options, level: float, rival: Row | None = None
+) -> Recommendation:
+    """Decide about one predictor, by its rows in each form; or a combination, by its rival, too."""
+    differences, matters = _differences(forms, base, options, rival)
+    first = next(iter(forms.values()))
     n, n_success, units = len(base.runs), float(base.runs.labels.sum()), base.runs.units
-    intervals = _intervals(differences, units, options.settings, level)
-    if AS_GIVEN in differences:
-        stated = {OVERCONFIDENT: forms[AS_GIVEN].overconfidence(options.weights)}
+    intervals = intervals_of(differences, units, options.settings, level)
+    if first.form in differences:
+        stated = {OVERCONFIDENT: first.overconfidence(options.weights)}
         # a second way to be wrong at its word, beside the gain: half the error rate
-        intervals |= _intervals(stated, units, options.settings, (1 + level) / 2)
+        intervals |= intervals_of(stated, units, options.settings, (1 + level) / 2)
     if n_of_rarer_outcome(n_success, n) < MIN_RUNS_FOR_DIFFERENCE:
         intervals = {name: Interval(each.estimate) for name, each in intervals.items()}
     slope = None
     signal_high = noise = math.nan
-    if RECALIBRATED in forms:
-        slope = slope_of(forms[AS_GIVEN], options.scores[0], options.weights)
+    if len(forms) == 2:
+        slope = slope_of(first, options.scores[0], options.weights)
         signal_high = slope.most(level, intervals.get(RECALIBRATED))
         noise = slope.noise
     numbers = Recommendation(
-        predictor=forms[AS_GIVEN].predictor,
+        predictor=first.predictor,
         action=Action.TOO_FEW,
         at_its_word=Shown.OPEN,
         n_runs=n,
         success_rate=n_success / n,
         n_needed=0,
-        only_value=forms[AS_GIVEN].only_value,
+        only_value=first.only_value,
         signal_high=signal_high,
         as_given=intervals.get(AS_GIVEN, Interval()),
         recalibrated=intervals.get(RECALIBRATED, Interval()),
@@ -328,6 +355,7 @@ def recommend(forms: dict[str, Row], base: Row, options: Options, level: float) 
         overconfidence=intervals.get(OVERCONFIDENT, Interval()),
         matters=matters,
         confidence_level=level,
+        best_alone="" if rival is None else rival.predictor,
     )
     decided = replace(numbers, action=decide(numbers), at_its_word=at_its_word(numbers, noise))
     if decided.action != Action.TOO_FEW:
@@ -360,14 +388,16 @@ def _n_needed(
 
 
 def _differences(
-    forms: dict[str, Row], base: Row, options: Options
+    forms: dict[str, Row], base: Row, options: Options, rival: Row | None
 ) -> tuple[dict[str, MeanOfRuns], float]:
     """Return differences of the leading score, and the smallest that matters."""
     leading = options.scores[0], options.weights
     reference = base.score(*leading)
     scores = {form: row.score(*leading) for form, row in forms.items() if row.is_probability}
     differences = {form: score - reference for form, score in scores.items()}
-    if len(scores) == 2:
+    if rival is not None:
+        differences[GAINED] = scores[RECALIBRATED] - rival.score(*leading)
+    elif len(scores) == 2:
         differences[GAINED] = scores[RECALIBRATED] - scores[AS_GIVEN]
     of_constant = reference(np.ones(len(base.runs)))
     family, rate = get_family(options.scores[0]), float(base.traces.cells[0])
@@ -375,7 +405,7 @@ def _differences(
     return differences, MATERIAL_SHARE * float(perfect[0] - of_constant)
 
 
-def _intervals(
+def intervals_of(
     differences: dict[str, MeanOfRuns], units: Units, settings: EvaluationOptions, level: float
 ) -> dict[str, Interval]:
     """Return value and interval of each difference."""
@@ -414,7 +444,7 @@ def pair_table(rows: Rows, cards: pd.DataFrame, options: Options) -> pd.DataFram
     for place, name in enumerate(names):
         after = zip(names[place + 1 :], scores[place + 1 :], strict=True)
         differences = {other: scores[place] - score for other, score in after}
-        ends = _intervals(differences, rows.runs.units, options.settings, level)
+        ends = intervals_of(differences, rows.runs.units, options.settings, level)
         table += [(name, other, *three) for other, three in ends.items()]
     return pd.DataFrame(table, columns=["predictor", "reference", "difference", "low", "high"])
 
@@ -432,28 +462,38 @@ def ranked(cards: pd.DataFrame) -> dict[str, Recommendation]:
 def _in_order(recommendations: Iterable[Recommendation]) -> list[Recommendation]:
     """Put the best first, and those that do not vary last.
 
-    Of ties those usable as they are, of open ones those that are shown to be wrong as stated.
+    Signals together come first where they are shown to be better than the best alone, or alone are
+    shown to be of use; else after all single ones. Of ties those usable as they are come first, of
+    open ones those that are shown to be wrong as stated.
     """
+    every = list(recommendations)
+    useful = {each.predictor for each in every if each.is_useful}
 
-    def place(each: Recommendation) -> tuple[int, bool, bool, bool, bool, float]:
+    def place(each: Recommendation) -> tuple[bool, int, bool, bool, bool, bool, float]:
+        leads = each.is_ahead or each.best_alone not in useful
+        follows = bool(each.best_alone) and not (each.is_useful and leads)
         needs_map = each.tied and each.action != Action.USE
         margin = each.margin.estimate
         behind = math.inf if math.isnan(margin) else -margin
         says_nothing = each.is_open and not each.is_wrong  # nothing is shown of it
         order = _ORDER.get(each.action, 0)
-        return order, not each.varies, not each.tied, needs_map, says_nothing, behind
+        return follows, order, not each.varies, not each.tied, needs_map, says_nothing, behind
 
-    return sorted(recommendations, key=place)
+    return sorted(every, key=place)
 
 
 def tied_with_best(cards: pd.DataFrame, pairs: pd.DataFrame | None) -> pd.Series:
     """Whether each predictor is not distinguished from the best, or behind by less than matters."""
     tied = pd.Series(False, index=cards.index)
-    useful = [name for name, each in ranked(cards).items() if each.is_useful]
+    useful = [each for each in ranked(cards).values() if each.is_useful]
     if pairs is None or not useful:
         return tied
-    best = useful[0]
-    behind = pairs[(pairs["predictor"] == best) & pairs["reference"].isin(useful)]
+    best = useful[0].predictor
+    if useful[0].best_alone:  # ahead of the best single one, and so of all
+        tied[best] = True
+        return tied
+    singles = [each.predictor for each in useful if not each.best_alone]
+    behind = pairs[(pairs["predictor"] == best) & pairs["reference"].isin(singles)]
     close = ~(behind["low"] > 0) | (behind["difference"] < cards.loc[best, "matters"])
     tied[[best, *behind["reference"][close]]] = True
     return tied

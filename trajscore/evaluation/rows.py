@@ -22,7 +22,7 @@ from trajscore.core.outcomes import FAILURE
 from trajscore.core.run_sums import collapse, run_sums, weighted_steps
 from trajscore.core.statistics import MeanOfRuns, OfTies, Statistic
 from trajscore.core.ties import group_ties, only_value
-from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import outside_unit
 from trajscore.core.weights import StepWeights
 from trajscore.evaluation.options import (
@@ -55,6 +55,7 @@ class Row:
     runs: EvaluatedRuns
     is_probability: bool
     calibrator: Any = None  # what made a recalibrated row
+    signals: tuple[str, ...] = ()  # what it combines, if it does
 
     @property
     def key(self) -> tuple[str, str]:
@@ -125,6 +126,12 @@ class Rows:
                 traces = sample.X.with_cells(fitted.transform(sample.X).cells)
             rows.append(Row(name, AS_GIVEN, traces, runs, is_probability=True))
         return rows
+
+    def within(self, places: IntArray, weights: StepWeights) -> Rows:
+        """Keep the runs of one group, with their own base rate."""
+        runs = self.runs.take(places)
+        inside = [replace(row, traces=row.traces[places], runs=runs) for row in self.predictors]
+        return Rows(inside, base_rate(inside[0].traces, runs, weights))
 
     def __iter__(self) -> Iterator[Row]:
         return iter((*self.predictors, self.base, *self.counting))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from trajscore.calibration.calibrators import calibrator_maker
+from trajscore.calibration.calibrators import CalibratorMaker, calibrator_maker
 from trajscore.core.checks import group_labels
 from trajscore.core.errors import ArgumentError
 from trajscore.core.ids import check_index
@@ -26,6 +26,7 @@ from trajscore.core.values import as_fraction, check_choice
 from trajscore.core.version import __version__
 from trajscore.core.weights import Weights, as_step_weights
 from trajscore.evaluation.batches import batch_selection, evaluate_batches
+from trajscore.evaluation.combined import Combined, combine, signal_table
 from trajscore.evaluation.doubts import doubts
 from trajscore.evaluation.evaluation import Counts, Facts, Source
 from trajscore.evaluation.groups import group_table
@@ -34,15 +35,17 @@ from trajscore.evaluation.monitoring import monitoring_options, monitoring_table
 from trajscore.evaluation.options import (
     RECALIBRATED,
     REFERENCES,
+    TOGETHER,
     EvaluationOptions,
     MonitoringOptions,
     Note,
     Options,
 )
 from trajscore.evaluation.recommendation import cards_and_pairs, ranked
-from trajscore.evaluation.rows import make_rows
+from trajscore.evaluation.rows import Rows, make_rows
 from trajscore.evaluation.runs import (
     MISSING,
+    EvaluatedRuns,
     censored_as,
     fill_forward,
     knows_end,
@@ -194,7 +197,7 @@ def evaluate(
         return replace(report, options=computed)
     kind, q_z = censored_as(censored)
     notes: list[Note] = []
-    sample = check_predictors(X, y, groups=groups, q_z=q_z, reserved=REFERENCES)
+    sample = check_predictors(X, y, groups=groups, q_z=q_z, reserved=(*REFERENCES, TOGETHER))
     check_index(stop_reason, sample.X.ids, "stop_reason")
     groupings = group_labels(by, sample.X)
     stops = recorded_stops(sample.X.meta, stop_reason)
@@ -206,11 +209,17 @@ def evaluate(
     if scored.units.n_units < 2:
         raise ValueError(ONE_CLUSTER)
     others = under_other_choices(sample, stops[0], kind, scored)
-    rows = make_rows(scored, maker, computed, notes)
+    rows, combined = _all_rows(scored, maker, computed, notes)
     cards, pairs = cards_and_pairs(rows, computed)
+    signals = None
+    if combined is not None and len(combined.row.signals) > 1:
+        signals = signal_table(combined, rows, cards["matters"].iloc[0], computed)
     by_group = group_table(rows, groupings, ranked(cards), computed) if groupings else None
     other_choices = {
-        choice: (n, other and cards_and_pairs(make_rows(other, maker, computed, []), computed)[0])
+        choice: (
+            n,
+            other and cards_and_pairs(_all_rows(other, maker, computed, [])[0], computed)[0],
+        )
         for choice, (n, other) in others.items()
     }
     monitored = stopping and monitoring_table(rows, stopping, computed.work, notes)
@@ -225,6 +234,7 @@ def evaluate(
         monitoring=monitored,
         cards=cards,
         pairs=pairs,
+        signals=signals,
         by=by_group,
         other_choices=other_choices,
         options=computed,
@@ -245,6 +255,17 @@ def evaluate(
             outcome=str(getattr(y, "name", None) or ""), created=_now(), version=__version__
         ),
     )
+
+
+def _all_rows(
+    runs: EvaluatedRuns, maker: CalibratorMaker | None, options: Options, notes: list[Note]
+) -> tuple[Rows, Combined | None]:
+    """Return the rows of predictors and references, and that of all signals together."""
+    rows = make_rows(runs, maker, options, notes)
+    combined = combine(rows, options, notes)
+    if combined is None:
+        return rows, None
+    return replace(rows, predictors=[*rows.predictors, combined.row]), combined
 
 
 def _with_one_seed(options: EvaluationOptions) -> EvaluationOptions:

@@ -1,0 +1,356 @@
+"""A fit to all signals of runs: maps, history, a regression; and forecasts of runs held out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy.special import expit, log_expit, logit
+from sklearn.linear_model import LogisticRegression
+
+from trajscore.calibration._alive_rate import AliveRate
+from trajscore.calibration._maps import EnsembleCrossFitCalibrator
+from trajscore.calibration.cross_fit import Map, with_folds
+from trajscore.calibration.training import CalibrationSample
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.convert import as_table
+from trajscore.core.score_families import CLIP
+from trajscore.core.ties import group_ties
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.within_runs import cells_by_step
+
+# Log-odds of a signal count no further: those of .001 and .999.
+_LARGEST = float(logit(0.999))
+_SHARES = np.linspace(0, 1, 41)
+_FEWER_SHARES = np.linspace(0, 1, 9)  # of some of the signals, or of very many steps
+_MANY_STEPS = 200_000
+_N_NEWTON = 2
+
+
+@dataclass(frozen=True)
+class SignalMap:
+    """Log-odds of success at the values of one signal; those of the base rate where none is."""
+
+    base: float
+    is_probability: bool
+    falls: bool = False  # whether higher values go with failure
+    probability: Map | None = None  # of values that rise with success; None: without information
+
+    def __call__(self, values: FloatArray) -> FloatArray:
+        """Return log-odds less those of the base rate; NaN where a value is missing."""
+        out = np.where(np.isnan(values), np.nan, 0.0)
+        seen = ~np.isnan(values)
+        if self.probability is not None and seen.any():
+            out[seen] = logit(self.probability(self.turned(values[seen]))) - self.base
+        return out
+
+    def turned(self, values: FloatArray) -> FloatArray:
+        """Return values that rise with success."""
+        if not self.falls:
+            return values
+        return 1 - values if self.is_probability else -values
+
+
+class History(NamedTuple):
+    """What the signals of runs have said so far, in log-odds; arrays of shape (n_runs, n)."""
+
+    t: int
+    n: FloatArray  # steps at which each was recorded
+    last: FloatArray
+    total: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    @classmethod
+    def begin(cls, n_runs: int, n_channels: int) -> Self:
+        """Return the history of runs before their first step."""
+        zero = np.zeros((n_runs, n_channels))
+        return cls(0, zero, zero, zero, zero + np.inf, zero - np.inf)
+
+    def push(self, log_odds: FloatArray) -> History:
+        """Return the history after one more step; what is missing leaves it as it was."""
+        seen = ~np.isnan(log_odds)
+        return History(
+            self.t + 1,
+            self.n + seen,
+            np.where(seen, log_odds, self.last),
+            self.total + np.where(seen, log_odds, 0.0),
+            np.fmin(self.low, log_odds),
+            np.fmax(self.high, log_odds),
+        )
+
+    def without(self, done: BoolArray) -> History:
+        """Forget runs that have ended."""
+        return History(self.t, *(part[~done] for part in self[1:]))
+
+    def rows(self, alive: FloatArray) -> FloatArray:
+        """Return what the regression sees of each run: history, the same times log t, and t."""
+        seen = self.n > 0
+        of_signals = (self.last, self.total / np.maximum(self.n, 1), self.low, self.high)
+        statistics = np.hstack([np.where(seen, part, 0.0) for part in of_signals])
+        log_t = np.full((len(statistics), 1), np.log(self.t))
+        return np.hstack([alive[:, None], statistics, statistics * log_t, log_t])
+
+
+@dataclass(frozen=True)
+class Combination:
+    """A fit to some runs: a map of each signal, and a regression on what all of them have said."""
+
+    base: float  # log-odds of the base rate
+    alone: tuple[SignalMap, ...]  # by which each signal rises with success
+    maps: tuple[SignalMap, ...]  # that rise or fall, whichever fits better
+    alive: AliveRate
+    coef: FloatArray = field(default_factory=lambda: np.zeros(0))
+    intercept: float = 0.0
+
+    @property
+    def n_columns(self) -> int:
+        """How many numbers the regression sees of a step."""
+        return 8 * len(self.maps) + 2
+
+    def heard(self, scores: FloatArray) -> FloatArray:
+        """Return the log-odds of what each signal says, less those of the base rate."""
+        columns = [of(scores[:, k]) for k, of in enumerate(self.maps)]
+        return np.clip(np.column_stack(columns), -_LARGEST - self.base, _LARGEST - self.base)
+
+    def rows(self, history: History) -> FloatArray:
+        """Return what the regression sees after a step."""
+        n_runs = len(history.n)
+        rates = self.alive._rates(np.full(n_runs, history.t), np.zeros(n_runs, dtype=bool))
+        return history.rows(logit(rates) - self.base)
+
+    def rows_of(self, X: TrajectoryArray) -> FloatArray:
+        """Return what the regression sees after every step of whole runs."""
+        heard = self.heard(as_table(X.cells))
+        history = History.begin(len(X), heard.shape[1])
+        out = np.empty((len(heard), self.n_columns))
+        for here, ends in cells_by_step(X):
+            history = history.push(heard[here])
+            out[here] = self.rows(history)
+            if ends.any():
+                history = history.without(ends)
+        return out
+
+    def log_odds(self, rows: FloatArray) -> FloatArray:
+        """Forecast by the regression."""
+        # no product of matrices, whose last digit depends on how many rows there are
+        return np.add.reduce(rows * self.coef, axis=1) + self.intercept
+
+    def columns_of(self, signals: Sequence[int]) -> IntArray:
+        """Return what the regression on some of the signals sees, in `rows`."""
+        is_kept = np.isin((np.arange(self.n_columns) - 1) % len(self.maps), signals)
+        is_kept[[0, -1]] = True  # the alive rate and the step
+        return np.flatnonzero(is_kept)
+
+    def with_regression(self, columns: IntArray, coef: FloatArray, intercept: float) -> Combination:
+        """Return the same with a regression on some columns."""
+        of_all = np.zeros(self.n_columns)
+        of_all[columns] = coef
+        return replace(self, coef=of_all, intercept=float(intercept))
+
+    def of_signals(self, signals: Sequence[int], curvature: FloatArray) -> Combination:
+        """Return the regression on some of the signals, by one Newton step from that on all."""
+        columns = self.columns_of(signals)
+        kept = np.append(columns, self.n_columns)  # with the intercept
+        slope = curvature[kept] @ np.append(self.coef, self.intercept)
+        fitted = np.linalg.solve(curvature[np.ix_(kept, kept)], slope)
+        return self.with_regression(columns, fitted[:-1], fitted[-1])
+
+
+class Steps(NamedTuple):
+    """Training runs, and the weights of success and failure at each of their steps."""
+
+    X: TrajectoryArray
+    label: FloatArray
+    weight: FloatArray
+    success: FloatArray
+    failure: FloatArray
+
+    def of(self, train: BoolArray) -> Steps:
+        """Keep some of the runs."""
+        here = np.repeat(train, self.X.lengths)
+        return Steps(
+            self.X[train],
+            self.label[train],
+            self.weight[train],
+            self.success[here],
+            self.failure[here],
+        )
+
+    def scores(self, log_odds: FloatArray) -> FloatArray:
+        """Return the log score of the forecast of each step."""
+        return (self.success + self.failure) * log_expit(log_odds) - self.failure * log_odds
+
+    def map_of(self, channel: int, blank: SignalMap) -> SignalMap:
+        """Fit the map of a signal in one direction; it stays blank where success does not rise."""
+        values = as_table(self.X.cells)[:, channel]
+        seen = ~np.isnan(values)
+        distinct, group = group_ties(blank.turned(values[seen]))
+        success, failure = (
+            np.bincount(group, part[seen], len(distinct)).astype(np.float64)
+            for part in (self.success, self.failure)
+        )
+        if len(distinct) < 2 or not success.any() or not failure.any():
+            return blank
+        link = "logit" if blank.is_probability else "identity"
+        sample = CalibrationSample(distinct, success, failure, len(self.X))
+        fitted = EnsembleCrossFitCalibrator(link=link)._fit_map(sample)
+        return blank if fitted.fallback else replace(blank, probability=fitted)
+
+    def regress(self, rows: FloatArray, penalty: float) -> tuple[FloatArray, float]:
+        """Fit a ridge logistic regression; a soft outcome counts as both."""
+        won, lost = np.flatnonzero(self.success), np.flatnonzero(self.failure)
+        model = LogisticRegression(C=1 / penalty, solver="newton-cholesky", tol=1e-3, max_iter=50)
+        model.fit(
+            rows[np.concatenate([won, lost])],
+            np.repeat([1, 0], [len(won), len(lost)]),
+            sample_weight=np.concatenate([self.success[won], self.failure[lost]]),
+        )
+        return model.coef_[0], float(model.intercept_[0])
+
+    def of_fewer(
+        self, fitted: Combination, rows: FloatArray, penalty: float
+    ) -> tuple[list[Combination], FloatArray]:
+        """Return the regressions on single signals, and how curved the loss of that on all is."""
+        _, curvature = self.newton_step(rows, fitted.coef, fitted.intercept, penalty)
+        apart = []
+        for k in range(len(fitted.maps)):
+            columns = fitted.columns_of([k])
+            single = fitted.of_signals([k], curvature)
+            for _ in range(_N_NEWTON):
+                (*coef, intercept), _ = self.newton_step(
+                    rows[:, columns], single.coef[columns], single.intercept, penalty
+                )
+                single = fitted.with_regression(columns, np.array(coef), intercept)
+            apart.append(single)
+        return apart, curvature
+
+    def newton_step(
+        self, rows: FloatArray, coef: FloatArray, intercept: float, penalty: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return coefficients, the intercept last, after a Newton step, and the curvature."""
+        p = expit(rows @ coef + intercept)
+        design = np.column_stack([rows, np.ones(len(rows))])
+        mass = self.success + self.failure
+        weighted = design * np.sqrt(mass * p * (1 - p))[:, None]
+        of_penalty = np.append(np.full(len(coef), penalty), 0.0)
+        curvature = weighted.T @ weighted + np.diag(of_penalty)
+        before = np.append(coef, intercept)
+        slope = design.T @ (self.success - mass * p) - of_penalty * before
+        return before + np.linalg.solve(curvature, slope), curvature
+
+    def drawn(self, n_steps: int | None) -> Steps:
+        """Keep whole runs at random, of about so many steps in all, if there are more."""
+        if n_steps is None or len(self.success) <= n_steps:
+            return self
+        order = np.random.default_rng(0).permutation(len(self.X))
+        n_runs = np.searchsorted(np.cumsum(self.X.lengths[order]), n_steps)
+        return self.of(np.isin(np.arange(len(order)), order[:n_runs]))
+
+
+class HeldOut(NamedTuple):
+    """A fold: its steps, the fit to the other runs, and what this fit sees of them."""
+
+    here: BoolArray
+    fitted: Combination
+    rows: FloatArray
+    apart: Sequence[Combination] = ()  # of each signal with its history
+    curvature: FloatArray = np.zeros((0, 0))
+
+    def of(self, signals: Sequence[int]) -> Combination:
+        """Return the fit to all signals, one of them, or some, which is close to it."""
+        if len(signals) == len(self.fitted.maps):
+            return self.fitted
+        if len(signals) == 1:
+            return self.apart[signals[0]]
+        return self.fitted.of_signals(signals, self.curvature)
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """Forecasts of runs by fits to others, from all signals or from some of them."""
+
+    X: TrajectoryArray  # of all runs
+    rows: IntArray  # those that count
+    fold_of_run: IntArray
+    steps: Steps  # of those that count
+    fold: IntArray  # of each step, from 0 on
+    alone: FloatArray  # log-odds of each step by the map of each signal
+    parts: list[HeldOut]
+    handicap: float
+
+    def take(self, rows: IntArray) -> OutOfFold:
+        """Keep some of the runs, all of which count."""
+        is_kept = np.isin(np.arange(len(self.X)), rows)
+        here = np.repeat(is_kept, self.X.lengths)
+        parts = [
+            part._replace(here=part.here[here], rows=part.rows[here[part.here]])
+            for part in self.parts
+        ]
+        return replace(
+            self,
+            X=self.X[rows],
+            rows=np.arange(len(rows)),
+            fold_of_run=self.fold_of_run[rows],
+            steps=self.steps.of(is_kept),
+            fold=self.fold[here],
+            alone=self.alone[here],
+            parts=parts,
+        )
+
+    @cached_property
+    def of_alone(self) -> FloatArray:
+        """Log scores of each signal alone, added up by fold."""
+        return np.stack([self._by_fold(column) for column in self.alone.T])
+
+    def together(self, signals: Sequence[int]) -> FloatArray:
+        """Return the log-odds of each step by the regression on these signals."""
+        log_odds = np.empty(len(self.alone))
+        for part in self.parts:
+            log_odds[part.here] = part.of(signals).log_odds(part.rows)
+        return log_odds
+
+    def choose(self, signals: Sequence[int], together: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Choose the best signal, and how far to move from it, by all folds but each, and by all.
+
+        The choice without a fold stands in its place, that by all folds at the end.
+        """
+        n = len(self.parts)
+        is_whole = len(signals) == len(self.of_alone)
+        shares = _SHARES if is_whole and len(self.alone) <= _MANY_STEPS else _FEWER_SHARES
+        used = np.vstack([~np.eye(n, dtype=bool), np.ones(n, dtype=bool)])
+        best = np.asarray(signals)[np.argmax(self.of_alone[signals] @ used.T, axis=0)]
+        share = np.empty(n + 1)
+        for signal in np.unique(best):
+            single = self.alone[:, signal]
+            scores = [self._by_fold(single + a * (together - single)) for a in shares]
+            worth = np.stack(scores) @ used.T - self.handicap * shares[:, None]
+            here = best == signal
+            share[here] = shares[np.argmax(worth[:, here], axis=0)]
+        return best, share
+
+    def traces(self, signals: Sequence[int], others: FloatArray | None = None) -> TrajectoryArray:
+        """Return the probability at each step, by the choice that the other folds make.
+
+        Of runs that do not count, those of `others`.
+        """
+        together = self.together(signals)
+        best, share = self.choose(signals, together)
+        single = np.take_along_axis(self.alone, best[self.fold][:, None], axis=1)[:, 0]
+        used = self.steps.X
+        of_used = np.repeat(self.X.offsets[self.rows] - used.offsets[:-1], used.lengths)
+        p = np.zeros(len(self.X.cells)) if others is None else others
+        p[of_used + np.arange(len(of_used))] = between(single, together, share[self.fold])
+        return with_folds(self.X.with_cells(p, channels=("probability",)), self.fold_of_run)
+
+    def _by_fold(self, log_odds: FloatArray) -> FloatArray:
+        scores = self.steps.scores(log_odds)
+        return np.bincount(self.fold, scores, len(self.parts)).astype(np.float64)
+
+
+def between(single: FloatArray, together: FloatArray, share: Any) -> FloatArray:
+    """Return the probability at a share of the way between two forecasts, in log-odds."""
+    return np.clip(expit(single + share * (together - single)), CLIP, 1 - CLIP)

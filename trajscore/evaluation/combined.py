@@ -1,0 +1,128 @@
+"""All signals together: one more row, and what each signal adds to it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from trajscore.calibration import CombinedForecaster
+from trajscore.calibration.combination import OutOfFold
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.policy import MOST_CANDIDATES, MOST_SIGNALS
+from trajscore.core.statistics import MeanOfRuns
+from trajscore.core.type_aliases import IntArray
+from trajscore.evaluation.options import (
+    RECALIBRATED,
+    TOGETHER,
+    WITH_HISTORY,
+    Note,
+    Options,
+    columns_of,
+)
+from trajscore.evaluation.recommendation import Interval, intervals_of
+from trajscore.evaluation.rows import Row, Rows
+
+NOW = "now"
+HISTORY = "with_history"
+LOSS = "loss"
+"""What a signal is worth: its value, with its history, and to the others, which lose so much."""
+
+_MOST_STEPS = 50_000  # to learn from
+_MOST_RUNS = 20_000  # to compare signals on
+
+
+class Combined(NamedTuple):
+    """The row of all signals, and the fits that it comes from, from which those of fewer come."""
+
+    row: Row
+    held: OutOfFold
+
+    def take(self, places: IntArray) -> Combined:
+        """Keep some of the runs."""
+        runs = self.row.runs.take(places)
+        row = replace(self.row, traces=self.row.traces[places], runs=runs)
+        return Combined(row, self.held.take(places))
+
+    def of(self, signals: Sequence[int]) -> Row:
+        """Return the row of some of the signals."""
+        return replace(self.row, traces=self.held.traces(signals))
+
+
+def combine(rows: Rows, options: Options, notes: list[Note]) -> Combined | None:
+    """Return the row of all signals that vary; None where there are none, or too few runs."""
+    known = {row.predictor for row in rows.predictors if row.form == RECALIBRATED}
+    names = [row.predictor for row in rows.predictors if np.isnan(row.only_value)]
+    names = [name for name in dict.fromkeys(names) if name in known]
+    if not names or not options.settings.together:
+        return None
+    runs = rows.runs
+    called = TOGETHER if len(names) > 1 else f"{names[0]} {WITH_HISTORY}"
+    X = TrajectoryArray.stack([runs.traces[name] for name in names], channels=names)
+    weights = options.weights
+    forecaster = CombinedForecaster(
+        subsample=_MOST_STEPS, weights=weights.schedule, horizon=weights.horizon
+    )
+    try:
+        with warnings.catch_warnings():  # of an outcome that some folds do not have
+            warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+            held = forecaster.held_out(X, runs.labels, groups=runs.groups)
+    except ValueError as error:
+        notes.append(Note(called, "text", {"text": f"not made; {error}"}))
+        return None
+    traces = held.traces(range(len(names)))
+    row = Row(called, RECALIBRATED, traces, runs, True, forecaster, tuple(names))
+    return Combined(row, held)
+
+
+def signal_table(combined: Combined, rows: Rows, matters: float, options: Options) -> pd.DataFrame:
+    """Return what each signal is worth: its value, with its history, and to the others.
+
+    `order` numbers the fewest signals, added one by one, with which all is reached but for half of
+    what matters, and `reached` is the margin then; they are 0 and NaN where more are needed. Of
+    more than 20,000 runs, it is of so many.
+    """
+    if len(rows.runs) > _MOST_RUNS:
+        order = np.random.default_rng(0).permutation(len(rows.runs))
+        places = np.sort(order[:_MOST_RUNS])
+        combined = combined.take(places)
+        rows = rows.within(places, options.weights)
+    leading = options.scores[0], options.weights
+    names = combined.row.signals
+    every = range(len(names))
+    base = rows.base.score(*leading)
+    whole = combined.row.score(*leading)
+    ones = np.ones(len(rows.runs))
+    by_name = {row.predictor: row for row in rows.predictors if row.form == RECALIBRATED}
+
+    def score(signals: Iterable[int]) -> MeanOfRuns:
+        return combined.of(sorted(signals)).score(*leading)
+
+    of_columns = {
+        NOW: [by_name[name].score(*leading) - base for name in names],
+        HISTORY: [score([k]) - base for k in every],
+        LOSS: [whole - score({*every} - {k}) for k in every],
+    }
+    level = 1 - (1 - options.settings.confidence_level) / len(names)
+    table = pd.DataFrame(index=pd.Index(names, name="signal"))
+    for name, differences in of_columns.items():
+        of_signals = dict(zip(names, differences, strict=True))
+        intervals = intervals_of(of_signals, rows.runs.units, options.settings, level)
+        table[columns_of(name)] = [intervals.get(signal, Interval()) for signal in names]
+    promising = np.argsort(-table[HISTORY].to_numpy(), kind="stable")[:MOST_CANDIDATES].tolist()
+    reached: dict[int, float] = {}
+    missing = np.inf
+    while missing > matters / 2 and len(reached) < min(MOST_SIGNALS, len(promising)):
+        scores = {k: score([*reached, k]) for k in promising if k not in reached}
+        best = max(scores, key=lambda k: float(scores[k](ones)))
+        reached[best] = float((scores[best] - base)(ones))
+        missing = float((whole - scores[best])(ones))
+    if missing > matters / 2:
+        reached = {}
+    table["order"] = [1 + list(reached).index(k) if k in reached else 0 for k in every]
+    table["reached"] = [reached.get(k, np.nan) for k in every]
+    return table
