@@ -171,7 +171,7 @@ class CombinedForecaster(LearnedForecaster):
         return self
 
     def _fit_transform(self, X: Any, y: Any, **metadata: Any) -> Any:
-        held = self._held_out(X, y, apart=False, **metadata)
+        held = self.held_out(X, y, **metadata)
         signals = range(held.steps.X.n_channels)
         best, share = held.choose(signals, held.together(signals))
         self.best_ = int(best[-1])
@@ -180,15 +180,12 @@ class CombinedForecaster(LearnedForecaster):
         p = self._forecasts(held.X)  # runs that do not count were not seen
         return like_input(held.traces(signals, p), X)
 
-    def held_out(self, X: Any, y: Any, **metadata: Any) -> OutOfFold:
-        """Return forecasts of runs by fits to others, without one to all.
+    def held_out(self, X: Any, y: Any, *, apart: bool = False, **metadata: Any) -> OutOfFold:
+        """Return forecasts of runs by fits to others, without a fit to all.
 
-        What is given is that of `fit`; the other methods forecast after `fit` alone.
+        Also from some of the signals, if they are to be looked at `apart`. What else is given is
+        that of `fit`; the other methods forecast after `fit` alone.
         """
-        return self._held_out(X, y, apart=True, **metadata)
-
-    def _held_out(self, X: Any, y: Any, *, apart: bool, **metadata: Any) -> OutOfFold:
-        """Return forecasts of runs by fits to others, of single signals too if they are `apart`."""
         groups = metadata.get("groups")
         traces, labels, weight = self._training_runs(
             X, y, metadata.get("sample_weight"), metadata.get("q_z")

@@ -27,7 +27,6 @@ _LARGEST = float(logit(0.999))
 _SHARES = np.linspace(0, 1, 41)
 _FEWER_SHARES = np.linspace(0, 1, 9)  # of some of the signals, or of very many steps
 _MANY_STEPS = 200_000
-_N_NEWTON = 2
 
 
 @dataclass(frozen=True)
@@ -215,32 +214,15 @@ class Steps(NamedTuple):
         self, fitted: Combination, rows: FloatArray, penalty: float
     ) -> tuple[list[Combination], FloatArray]:
         """Return the regressions on single signals, and how curved the loss of that on all is."""
-        _, curvature = self.newton_step(rows, fitted.coef, fitted.intercept, penalty)
         apart = []
         for k in range(len(fitted.maps)):
             columns = fitted.columns_of([k])
-            single = fitted.of_signals([k], curvature)
-            for _ in range(_N_NEWTON):
-                (*coef, intercept), _ = self.newton_step(
-                    rows[:, columns], single.coef[columns], single.intercept, penalty
-                )
-                single = fitted.with_regression(columns, np.array(coef), intercept)
-            apart.append(single)
-        return apart, curvature
-
-    def newton_step(
-        self, rows: FloatArray, coef: FloatArray, intercept: float, penalty: float
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return coefficients, the intercept last, after a Newton step, and the curvature."""
-        p = expit(rows @ coef + intercept)
-        design = np.column_stack([rows, np.ones(len(rows))])
-        mass = self.success + self.failure
-        weighted = design * np.sqrt(mass * p * (1 - p))[:, None]
-        of_penalty = np.append(np.full(len(coef), penalty), 0.0)
-        curvature = weighted.T @ weighted + np.diag(of_penalty)
-        before = np.append(coef, intercept)
-        slope = design.T @ (self.success - mass * p) - of_penalty * before
-        return before + np.linalg.solve(curvature, slope), curvature
+            apart.append(fitted.with_regression(columns, *self.regress(rows[:, columns], penalty)))
+        p = expit(fitted.log_odds(rows))
+        weighted = np.column_stack([rows, np.ones(len(rows))])
+        weighted *= np.sqrt((self.success + self.failure) * p * (1 - p))[:, None]
+        of_penalty = np.diag(np.append(np.full(rows.shape[1], penalty), 0.0))
+        return apart, weighted.T @ weighted + of_penalty
 
     def drawn(self, n_steps: int | None) -> Steps:
         """Keep whole runs at random, of about so many steps in all, if there are more."""
@@ -281,25 +263,6 @@ class OutOfFold:
     alone: FloatArray  # log-odds of each step by the map of each signal
     parts: list[HeldOut]
     handicap: float
-
-    def take(self, rows: IntArray) -> OutOfFold:
-        """Keep some of the runs, all of which count."""
-        is_kept = np.isin(np.arange(len(self.X)), rows)
-        here = np.repeat(is_kept, self.X.lengths)
-        parts = [
-            part._replace(here=part.here[here], rows=part.rows[here[part.here]])
-            for part in self.parts
-        ]
-        return replace(
-            self,
-            X=self.X[rows],
-            rows=np.arange(len(rows)),
-            fold_of_run=self.fold_of_run[rows],
-            steps=self.steps.of(is_kept),
-            fold=self.fold[here],
-            alone=self.alone[here],
-            parts=parts,
-        )
 
     @cached_property
     def of_alone(self) -> FloatArray:

@@ -15,8 +15,8 @@ from trajscore.calibration.combination import OutOfFold
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.policy import MOST_CANDIDATES, MOST_SIGNALS
 from trajscore.core.statistics import MeanOfRuns
-from trajscore.core.type_aliases import IntArray
 from trajscore.evaluation.options import (
+    AS_GIVEN,
     RECALIBRATED,
     TOGETHER,
     WITH_HISTORY,
@@ -41,12 +41,7 @@ class Combined(NamedTuple):
 
     row: Row
     held: OutOfFold
-
-    def take(self, places: IntArray) -> Combined:
-        """Keep some of the runs."""
-        runs = self.row.runs.take(places)
-        row = replace(self.row, traces=self.row.traces[places], runs=runs)
-        return Combined(row, self.held.take(places))
+    is_compared: bool  # whether it is to be asked what each signal adds
 
     def of(self, signals: Sequence[int]) -> Row:
         """Return the row of some of the signals."""
@@ -56,11 +51,12 @@ class Combined(NamedTuple):
 def combine(rows: Rows, options: Options, notes: list[Note]) -> Combined | None:
     """Return the row of all signals that vary; None where there are none, or too few runs."""
     known = {row.predictor for row in rows.predictors if row.form == RECALIBRATED}
-    names = [row.predictor for row in rows.predictors if np.isnan(row.only_value)]
-    names = [name for name in dict.fromkeys(names) if name in known]
+    given = [row for row in rows.predictors if row.form == AS_GIVEN and np.isnan(row.only_value)]
+    names = [row.predictor for row in given if row.predictor in known]
     if not names or not options.settings.together:
         return None
     runs = rows.runs
+    is_compared = len(names) > 1 and len(runs) <= _MOST_RUNS
     called = TOGETHER if len(names) > 1 else f"{names[0]} {WITH_HISTORY}"
     X = TrajectoryArray.stack([runs.traces[name] for name in names], channels=names)
     weights = options.weights
@@ -70,27 +66,21 @@ def combine(rows: Rows, options: Options, notes: list[Note]) -> Combined | None:
     try:
         with warnings.catch_warnings():  # of an outcome that some folds do not have
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-            held = forecaster.held_out(X, runs.labels, groups=runs.groups)
+            held = forecaster.held_out(X, runs.labels, groups=runs.groups, apart=is_compared)
     except ValueError as error:
         notes.append(Note(called, "text", {"text": f"not made; {error}"}))
         return None
     traces = held.traces(range(len(names)))
     row = Row(called, RECALIBRATED, traces, runs, True, forecaster, tuple(names))
-    return Combined(row, held)
+    return Combined(row, held, is_compared)
 
 
 def signal_table(combined: Combined, rows: Rows, matters: float, options: Options) -> pd.DataFrame:
     """Return what each signal is worth: its value, with its history, and to the others.
 
     `order` numbers the fewest signals, added one by one, with which all is reached but for half of
-    what matters, and `reached` is the margin then; they are 0 and NaN where more are needed. Of
-    more than 20,000 runs, it is of so many.
+    what matters, and `reached` is the margin then; they are 0 and NaN where more are needed.
     """
-    if len(rows.runs) > _MOST_RUNS:
-        order = np.random.default_rng(0).permutation(len(rows.runs))
-        places = np.sort(order[:_MOST_RUNS])
-        combined = combined.take(places)
-        rows = rows.within(places, options.weights)
     leading = options.scores[0], options.weights
     names = combined.row.signals
     every = range(len(names))

@@ -20,6 +20,7 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import StepWeights
 from trajscore.evaluation.equal_length import by_step_table, equal_length_table
 from trajscore.evaluation.options import (
+    AS_GIVEN,
     GAIN,
     MARGIN,
     OVER_ALIVE,
@@ -168,6 +169,20 @@ class Evaluation:
         """Return the forms of a predictor that are probabilities."""
         rows = self.rows.predictors
         return [row.form for row in rows if row.predictor == name and row.is_probability]
+
+    def first_form(self, name: str) -> str:
+        """Return the form that a predictor is given in; of signals together, the only one."""
+        return next(row.form for row in self.rows.predictors if row.predictor == name)
+
+    def signals_of(self, name: str) -> tuple[str, ...]:
+        """Return the signals that a predictor is made of: itself, or several."""
+        return next(row.signals for row in self.rows.predictors if row.predictor == name) or (name,)
+
+    def inputs_of(self, name: str) -> TrajectoryArray:
+        """Return the values as given, of one or more signals, that a predictor is made of."""
+        signals = self.signals_of(name)
+        traces = [self.traces[signal, AS_GIVEN] for signal in signals]
+        return traces[0] if len(traces) == 1 else TrajectoryArray.stack(traces, channels=signals)
 
     @property
     def score_name(self) -> str:

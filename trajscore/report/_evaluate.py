@@ -212,7 +212,7 @@ def evaluate(
     rows, combined = _all_rows(scored, maker, computed, notes)
     cards, pairs = cards_and_pairs(rows, computed)
     signals = None
-    if combined is not None and len(combined.row.signals) > 1:
+    if combined is not None and combined.is_compared:
         signals = signal_table(combined, rows, cards["matters"].iloc[0], computed)
     by_group = group_table(rows, groupings, ranked(cards), computed) if groupings else None
     other_choices = {

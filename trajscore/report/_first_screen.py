@@ -52,6 +52,7 @@ class FirstScreen:
     stops: dict[str, Stopping] = field(default_factory=dict)
     worst: WrongRun | None = None
     texts: dict[str, str] = field(default_factory=dict)  # of these, and how rules were chosen
+    is_useful: bool = False  # whether something is shown to be worth acting on
 
 
 def first_screen(
@@ -71,8 +72,8 @@ def first_screen(
         curves[name] = stopping(data.traces[key], data.runs.labels, costs_of_steps)
     key = acted_on(data, drawn[0])
     worst = worst_runs(data, key, 1)[0]
-    form = "recalibrated forecast" if key[1] == RECALIBRATED else "forecast"
-    score = form.replace("forecast", "score")
+    form = _how(data, key, "forecast")
+    score = _how(data, key, "score")
     number = collapse(data.traces[key], data.options.settings.phi, data.options.weights)
     accept = accepting(number, data.runs.labels)
     before = decided.before
@@ -82,7 +83,9 @@ def first_screen(
     }
     if before:
         rules = {name: before + without_marks(rule) for name, rule in rules.items()}
-    number_of_run = f"{RUN_SCORE[data.options.settings.phi]}, {FORMS[key[1]]}"
+    number_of_run = RUN_SCORE[data.options.settings.phi]
+    if not data.recommendations[key[0]].best_alone:
+        number_of_run += f", {FORMS[key[1]]}"
     texts = rules | recipes(data, *key) | {
         "accept_note": f"Score: {number_of_run}. Chosen on these runs: new ones cost a little "
                        f"more.",
@@ -90,7 +93,10 @@ def first_screen(
         "thresholds": _say_thresholds(drawn[0], number_of_run),
         "worst": _say_worst(data, worst, form),
     }  # fmt: skip
-    return FirstScreen(about, decided, drawn, drawn[0], form, score, accept, curves, worst, texts)
+    is_useful = data.recommendations[decided.predictor].is_useful if decided.predictor else False
+    return FirstScreen(
+        about, decided, drawn, drawn[0], form, score, accept, curves, worst, texts, is_useful
+    )
 
 
 def acted_on(data: Evaluation, name: str) -> tuple[str, str]:
@@ -101,6 +107,12 @@ def acted_on(data: Evaluation, name: str) -> tuple[str, str]:
 
 
 # -------------------------------------------------------------------- sentences
+
+
+def _how(data: Evaluation, key: tuple[str, str], what: str) -> str:
+    """Name what a threshold is held against: "recalibrated forecast"."""
+    is_map = key[1] == RECALIBRATED and not data.recommendations[key[0]].best_alone
+    return f"recalibrated {what}" if is_map else what
 
 
 def _say_thresholds(name: str, number_of_run: str) -> str:

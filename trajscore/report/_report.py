@@ -14,7 +14,7 @@ from trajscore.core.parallel import Progress
 from trajscore.core.storage import replacing
 from trajscore.core.values import as_path, unknown_name
 from trajscore.evaluation.evaluation import Evaluation
-from trajscore.evaluation.options import AS_GIVEN, RECALIBRATED
+from trajscore.evaluation.options import RECALIBRATED
 from trajscore.io import Run
 from trajscore.report._disclosures import disclosures, excluded_table, exclusion_texts
 from trajscore.report._first_screen import first_screen
@@ -56,20 +56,28 @@ class Report(Evaluation):
     excluded : DataFrame
         Runs that do not count, or in success rates alone: predictor ("all"), reason, n_runs.
     cards : DataFrame indexed by predictor
-        What to do: "use as it is", "recalibrate", "do not use", "recalibrate first" (a signal that
-        has no score yet) or "too few runs", with about how many more are needed (n_needed).
+        What to do: "use as it is", "recalibrate", "combine", "do not use", "recalibrate first" (a
+        signal without a score yet) or "too few runs", with about how many more are needed
+        (n_needed).
         at_its_word: whether what it says is what happens: "yes", "no" or "not known yet". Then the
         margins of the leading score over the base rate, as given and recalibrated, the gain between
         them, and overconfidence, how much more success it states on average than happens, with the
         intervals that decided both. They hold for all predictors at once, so that at most 5% of
         reports have a card that is wrong, and as many are wrong on a predictor's word. only_value:
         that of a predictor that does not vary, else NaN. signal_high: the most that an increasing
-        map of many runs may gain. tied: whether these runs do not distinguish a predictor from the
+        map of many runs may gain. best_alone: of all signals together, the best single one, over
+        which the gain is; else "". tied: whether these runs do not distinguish a predictor from the
         best, or it is behind by less than matters.
     pairs : DataFrame or None
         What the leading score of each predictor, in the form its card speaks for, is above that of
         each other one, with intervals that hold for all pairs at once; None where none is a
         probability.
+    signals : DataFrame indexed by signal; None of one signal, or of more than 20,000 runs
+        What each signal of "all together" is worth over the base rate: now, recalibrated by its
+        value; with_history, by its history and the number of the step, too; loss, what all lose
+        without it, with intervals that hold for all signals at once. order: the fewest signals, at
+        most five, with which all is reached but for half of what matters, in the order in which
+        they are added, and reached, the margin with them; 0 and NaN of others.
     by : DataFrame indexed by (by, group, predictor), or None
         The same as `cards` within groups of runs, each against its own base rate. p_value: whether
         some group differs from all runs in the share of the base rate's loss that the predictor
@@ -176,13 +184,14 @@ class Report(Evaluation):
         Parameters
         ----------
         predictor : str
-            A predictor with a recalibrated row.
+            A predictor with a recalibrated row, or "all together".
 
         Returns
         -------
         estimator
             The calibrator or other forecaster of the report, with its step weights. It is fitted on
-            the predictor's values as given, on the outcomes that every number is of (what
+            the predictor's values as given (all signals side by side, if it is "all together"), on
+            the outcomes that every number is of (what
             unobserved runs count as among them), and on the groups. Of batches, on their sample.
 
         Raises
@@ -206,7 +215,7 @@ class Report(Evaluation):
         parts = [name for name in fitted.get_params() if name.rpartition("__")[2] == "censored"]
         fitted.set_params(**dict.fromkeys(parts, self.facts.censored))
         groups = fit_arguments(fitted, {"groups": self.runs.groups})
-        return fitted.fit(self.traces[predictor, AS_GIVEN], self.runs.labels, **groups)
+        return fitted.fit(self.inputs_of(predictor), self.runs.labels, **groups)
 
     def __str__(self) -> str:
         return to_text(self)

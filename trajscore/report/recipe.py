@@ -37,7 +37,7 @@ def recipes(data: Evaluation, name: str, form: str) -> dict[str, str]:
         report = "# report is what trajscore.evaluate returned"
         if data.source.command:
             report = f"report = judge({shlex.join(data.source.words)!r})"
-        run = data.traces[name, AS_GIVEN][0].ravel()
+        run = data.inputs_of(name)[0]
         code = _SCRIPT.format(
             report=report,
             name=name,
@@ -62,9 +62,9 @@ def _stop(data: Evaluation, name: str) -> str:
     """Return what learns from the runs of a report when to stop others, by one predictor."""
     words = data.source.words
     if words[:1] != (data.source.name,):  # no command read the runs from a file
-        traces = f"report.traces[{name!r}, {AS_GIVEN!r}]"
         rest = "report.runs.y, groups=report.runs.groups"
-        return f"trajscore.DensityRatioEProcess().fit({traces}, {rest})"
-    option = "--risk" if f"--risk={name}" in words else "--score"
+        return f"trajscore.DensityRatioEProcess().fit(report.inputs_of({name!r}), {rest})"
+    signals = [f"{'--risk' if f'--risk={signal}' in words else '--score'}={signal}"
+               for signal in data.signals_of(name)]  # fmt: skip
     shared = [word for word in words if not word.startswith(_NOT_OF_STOPPING)]
-    return f"trajscore fit {shlex.join([*shared, f'{option}={name}', '--out=stop.skops'])}"
+    return f"trajscore fit {shlex.join([*shared, *signals, '--out=stop.skops'])}"

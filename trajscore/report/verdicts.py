@@ -44,11 +44,11 @@ def verdicts(data: Evaluation) -> list[str]:
         reason = card_reason(best, data)
         if not best.varies:
             reason = f"it {reason}"
-        word = f"at its word: {best.at_its_word}"
+        word = f"at its word: {best.at_its_word}" * bool(best.at_its_word)
         parts = [f"{name}: {best.action}", word, reason, *against_counting(data, name)]
         by = [] if data.by is None else data.by.index.unique("by")
         groups = [f" By {kind}, {of_groups(data, kind, name)}" for kind in by]
-        sentences.append("; ".join(parts) + "." + "".join(groups))
+        sentences.append("; ".join(filter(None, parts)) + "." + "".join(groups))
     return sentences
 
 
@@ -80,17 +80,19 @@ def card_reason(best: Recommendation, data: Evaluation) -> str:
     if not best.varies:
         return without_variation(best.only_value)
     is_probability = not math.isnan(best.as_given.estimate)
-    how = FORMS[best.form]
+    how = "out of fold" if best.best_alone else FORMS[best.form]
     matters = amount(best.matters, data)
     if best.action == Action.AVOID and is_probability and best.form != AS_GIVEN:
         how = "recalibrated or not"
-    elif not is_probability:
+    elif not (is_probability or best.best_alone):
         how += " (as given it is not a probability)"
     if best.is_useful:
         worth = f"{how}, {_size(best.margin, data)} better than the base rate"
         if math.isnan(best.gain.estimate):
             return worth
         gain = _size(best.gain, data)
+        if best.best_alone:
+            return f"{worth}, {gain} better than {best.best_alone} alone"
         return f"{worth}; recalibration gains {gain}, where less than {matters} does not matter"
     if best.action == Action.AVOID:
         return (
@@ -138,7 +140,8 @@ def against_counting(data: Evaluation, name: str) -> list[str]:
     if not data.recommendations[name].varies:
         return []
     form = data.recommendations[name].form
-    metrics = [(form, data.score_name, f"{FORMS[form]}, it"), (AS_GIVEN, "AUROC", "its ranking")]
+    how = "it" if data.recommendations[name].best_alone else f"{FORMS[form]}, it"
+    metrics = [(form, data.score_name, how), (data.first_form(name), "AUROC", "its ranking")]
     return [
         _counting(data, (name, form, metric), way, subject)
         for form, metric, subject in metrics

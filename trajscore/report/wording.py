@@ -20,8 +20,9 @@ from trajscore.core.policy import (
     MIN_LENGTH_EFFECT,
     MIN_RUNS_PER_OUTCOME,
 )
+from trajscore.evaluation.combined import LOSS
 from trajscore.evaluation.evaluation import Evaluation
-from trajscore.evaluation.options import AS_GIVEN, Note
+from trajscore.evaluation.options import ALIVE, AS_GIVEN, MARGIN, Note, columns_of
 from trajscore.evaluation.recommendation import (
     Action,
     OtherChoice,
@@ -139,12 +140,19 @@ def answer(data: Evaluation) -> Answer:
 
 
 def statements(data: Evaluation) -> list[Statement]:
-    """Answer both questions: in this order, unless only the second one is settled."""
+    """Answer both questions: in this order, unless only the second one is settled.
+
+    Of signals together, the word is that of the best one alone.
+    """
     best = _best(data)
     parts = [of_its_word, of_its_worth]
     if best.informs != Shown.OPEN and best.at_its_word == Shown.OPEN:
         parts = [of_its_worth, of_its_word]
-    both = [part(data, who) for part, who in zip(parts, (_subject(data), "it"), strict=True)]
+    if best.best_alone:
+        alone = f"{_quoted(best.best_alone)}, the best alone," * (len(_singles(data)) > 1)
+        both = [of_their_worth(data), of_its_word(data, alone or best.best_alone)]
+    else:
+        both = [part(data, who) for part, who in zip(parts, (_subject(data), "it"), strict=True)]
     if _is_settled(data):
         return both
     proviso = f"if the {_hidden(data)} without an outcome {_stands_for(data)}"
@@ -154,14 +162,15 @@ def statements(data: Evaluation) -> list[Statement]:
 def _subject(data: Evaluation) -> str:
     """Name the predictor that is ahead, as the first question does."""
     best = _best(data)
-    n = len(data.recommendations)
+    n = len(_singles(data))
     name = _quoted(best.predictor)
     return f"{name}, the best of {n}," if best.is_useful and n > 1 else name
 
 
 def of_its_word(data: Evaluation, subject: str) -> Statement:
-    """Say whether the predictor that is ahead can be taken at its word."""
+    """Say whether the predictor that is ahead, or alone would be, can be taken at its word."""
     best = _best(data)
+    best = data.recommendations.get(best.best_alone, best)
     question = f"Can {subject} be taken at its word?"
     if best.has_too_few_runs:
         return Statement(question, Shown.OPEN, "there are too few runs to say anything")
@@ -189,8 +198,8 @@ def of_its_worth(data: Evaluation, subject: str) -> Statement:
     question = f"Does {subject} know anything?"
     how = "" if best.form == AS_GIVEN else "recalibrated, "
     if best.informs == Shown.NO:
-        if len(data.recommendations) > 1:
-            question = f"Does any of these {len(data.recommendations)} know anything?"
+        if len(_singles(data)) > 1:
+            question = f"Does any of these {len(_singles(data))} know anything?"
         return Statement(question, Shown.NO, _worth_nothing(data))
     more = f"about {best.n_needed:,} more runs could settle it"
     if _is_small(best):
@@ -206,9 +215,47 @@ def of_its_worth(data: Evaluation, subject: str) -> Statement:
     return Statement(question, Shown.YES, worth + _not_in(data, best.predictor))
 
 
+def of_their_worth(data: Evaluation) -> Statement:
+    """Say what all signals together, or one with its history, know, and what the best one does."""
+    best = _best(data)
+    alone = data.recommendations.get(best.best_alone)
+    n = len(data.signals_of(best.predictor))
+    way = f"{_share(best)} of the way from the success rate to a perfect forecast"
+    value = "is not shown to be worth anything"
+    if alone is not None and alone.is_useful:
+        value = f"goes {100 * best.share(alone.margin.estimate):.0f}%"
+    if n == 1:
+        question = f"Does {_quoted(best.best_alone)} know anything?"
+        worth = f"with its history and the step it goes {way}; its value alone {value}"
+    else:
+        question = f"Do these {n} signals know anything?"
+        worth = (
+            f"together, with their history, they go {way}; the best alone, "
+            f"{_quoted(best.best_alone)}, {value}"
+        )
+    if clock := _of_clock(data, best):
+        worth += f"; {clock}"
+    elif counting := not_above_counting(data, best.predictor):
+        worth += f"; but {counting}, which costs nothing"
+    return Statement(question, Shown.YES, worth + _not_in(data, best.predictor))
+
+
+def _of_clock(data: Evaluation, best: Recommendation) -> str:
+    """Say how much of it is counting steps, where stopped runs count as failures, and without."""
+    counted = float(data.intervals.loc[(ALIVE, AS_GIVEN, data.score_name), MARGIN[0]])
+    cards = data.observed_cards
+    if cards is None or data.facts.censored != "failure" or counted < best.matters:
+        return ""
+    other = Recommendation.of_card(best.predictor, cards.loc[best.predictor])
+    return (
+        f"{100 * best.share(counted):.0f} points of this is counting steps, as unobserved runs "
+        f"count as failures; without these runs it goes {_share(other)}"
+    )
+
+
 def _worth_nothing(data: Evaluation) -> str:
     """Say of predictors that none is to be used, and whether that is because none varies."""
-    several = len(data.recommendations) > 1
+    several = len(_singles(data)) > 1
     if not any(each.varies for each in data.recommendations.values()):
         return "no predictor varies" if several else "it does not vary"
     least = f"{MATERIAL_SHARE:.0%} of the way from the success rate to a perfect forecast"
@@ -254,21 +301,53 @@ def reason(data: Evaluation) -> Reason | None:
             f"With fewer than {enough} successes or {enough} failures, chance alone makes a "
             f"predictor look good or bad.",
         )
-    _, *others = data.recommendations.values()
-    if not others or best.action == Action.AVOID:
+    if best.best_alone:
+        adds = of_signals(data)
+        return Reason("What each signal adds", adds) if adds else None
+    _, *others = _singles(data)
+    together = [of_other(data, each) for each in data.recommendations.values() if each.best_alone]
+    if best.action == Action.AVOID or not (others or together):
         return None
     tied = _tied(data)
     rest = [each for each in others if _quoted(each.predictor) not in tied]
     shown = [f"{listed(tied, _FEW_NAMED)} may be as good"] if tied else []
-    shown += [of_other(each) for each in rest[:_FEW_NAMED]]
+    shown += [of_other(data, each) for each in rest[:_FEW_NAMED]]
     if len(rest) > _FEW_NAMED:
         shown.append(f"{len(rest) - _FEW_NAMED} more are behind these")
-    return Reason("The others" if len(others) > 1 else "The other one", f"{'; '.join(shown)}.")
+    question = "The other one" if len(others) == 1 else "The others"
+    return Reason(question if others else "With its history", f"{'; '.join(shown + together)}.")
 
 
-def of_other(each: Recommendation) -> str:
+def of_signals(data: Evaluation) -> str:
+    """Say which few signals suffice, and without which one something is lost; "" of one."""
+    table = data.signals
+    best = _best(data)
+    if table is None:
+        return ""
+    few = table[table["order"] > 0].sort_values("order")
+    parts = []
+    if 0 < len(few) < len(table):
+        names = listed(map(_quoted, few.index))
+        reached = f"{100 * best.share(few['reached'].iloc[-1]):.0f}%"
+        all_add = "the others add less than matters"
+        parts.append(f"with their history, {names} reach {reached}; {all_add}")
+        if len(few) == 1:
+            parts = [f"with its history, {names} reaches {reached}: no other is needed"]
+    lost = table[table[columns_of(LOSS)[1]] > 0].sort_values(LOSS, ascending=False)
+    parts += [
+        f"without {_quoted(str(name))} {100 * best.share(loss):.0f} points are lost"
+        for name, loss in lost[LOSS].items()
+    ]
+    return f"{opening('; '.join(parts))}." if parts else ""
+
+
+def of_other(data: Evaluation, each: Recommendation) -> str:
     """Say of a predictor that is behind what it needs, or why it is."""
     name = _quoted(each.predictor)
+    if each.best_alone:
+        several = len(_singles(data)) > 1
+        beaten = _quoted(each.best_alone) if several else "its value alone"
+        return f"{'together they are ' * several}not shown to beat {beaten} by what matters"
     if each.is_useful:
         return f"{name} is useful, but behind"
     if each.action == Action.AVOID:
@@ -303,16 +382,13 @@ def next_step(data: Evaluation) -> str:
     if best.action == Action.TOO_FEW:
         collect = f"Collect about {best.n_needed:,} more runs."
         if best.n_needed > _FAR * best.n_runs:
-            these = "these" if len(data.recommendations) > 1 else "this one"
+            these = "these" if len(_singles(data)) > 1 else "this one"
             collect = f"Try a score other than {these}, or {collect[0].lower()}{collect[1:]}"
         return f"{collect} Until then, read runs, and do not act on these scores."
     act = f"Use {_quoted(name)} as it is: accept and stop new runs by the thresholds below"
-    if best.action == Action.RECALIBRATE:
+    if best.action != Action.USE:
         how = "--code shows how" if data.source.command else f"report.forecaster({name!r})"
-        act = (
-            f"Recalibrate {_quoted(name)} ({how}), then accept and stop new runs by the "
-            f"thresholds below"
-        )
+        act = f"{_to_fit(data)} ({how}), then accept and stop new runs by the thresholds below"
     if not_above_counting(data, name) and not is_above_live_counting(data, name):
         return (
             f"{act}, if {_quoted(name)} costs you nothing; if it does, forecast by the success "
@@ -322,6 +398,15 @@ def next_step(data: Evaluation) -> str:
         names = listed([_quoted(name), *tied], _FEW_NAMED)
         return f"{act}, or use the cheapest of {names}."
     return f"{act}."
+
+
+def _to_fit(data: Evaluation) -> str:
+    """Say what is to be fitted: "Use all 7 signals together"."""
+    best = _best(data)
+    n = len(data.signals_of(best.predictor))
+    if not best.best_alone:
+        return f"Recalibrate {_quoted(best.predictor)}"
+    return f"Use all {n} signals together" if n > 1 else f"Use {_quoted(best.predictor)}"
 
 
 def before_rules(data: Evaluation) -> str:
@@ -410,6 +495,8 @@ def _other_answer(data: Evaluation, other: OtherChoice) -> str:
         return f"not known yet ({word})"
     how = " as it is" if best.action == Action.USE else ", recalibrated"
     worth = f"{_share(best)} of the way to a perfect forecast"
+    if best.best_alone:
+        return f"use {_quoted(best.predictor)} ({worth})"
     return f"use {_quoted(best.predictor)}{how} ({worth}; {word})"
 
 
@@ -499,6 +586,11 @@ def outcome_of(data: Evaluation, y: float) -> str:
 def _best(data: Evaluation) -> Recommendation:
     """Return what to do with the predictor that is ahead."""
     return next(iter(data.recommendations.values()))
+
+
+def _singles(data: Evaluation) -> list[Recommendation]:
+    """Return what to do with each signal alone, the best first."""
+    return [each for each in data.recommendations.values() if not each.best_alone]
 
 
 def _is_small(best: Recommendation) -> bool:

@@ -28,6 +28,7 @@ from trajscore.report.wording import Light, outcome_of
 STYLES = {
     Action.USE: "use",
     Action.RECALIBRATE: "recalibrate",
+    Action.COMBINE: "recalibrate",
     Action.TOO_FEW: "few",
     Action.UNSCORED: "few",
     Action.AVOID: "avoid",
@@ -155,7 +156,9 @@ def _row(view: View, name: str, axis: Axis) -> dict[str, Any]:
     why = card_reason(best, view.data)
     margin = best.as_given.estimate
     as_given = why
-    if best.varies:
+    if best.best_alone:
+        as_given = f"{fixed(best.gain.estimate, view.data.digits, '+')} over {best.best_alone}"
+    elif best.varies:
         form = best.form != AS_GIVEN and not np.isnan(margin)
         parts = [f"as given {fixed(margin, view.data.digits, '+')}"] if form else []
         as_given = " · ".join([*parts, f"at its word: {best.at_its_word}"])

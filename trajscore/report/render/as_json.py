@@ -61,6 +61,7 @@ def document(data: Evaluation) -> dict[str, Any]:
         "observed_cards": (
             None if data.observed_cards is None else data.observed_cards.to_dict("index")
         ),
+        "signals": None if data.signals is None else _records(data.signals.reset_index()),
         "pairs": None if data.pairs is None else _records(data.pairs),
         "by": None if data.by is None else _records(data.by.reset_index()),
         "predictors": {name: _forms(data, metrics, name) for name in data.predictors},

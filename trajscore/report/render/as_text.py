@@ -11,8 +11,7 @@ import pandas as pd
 from trajscore.core.errors import visible
 from trajscore.core.values import number_of
 from trajscore.evaluation.evaluation import Evaluation
-from trajscore.evaluation.options import AS_GIVEN, FORMS
-from trajscore.evaluation.recommendation import Action
+from trajscore.evaluation.options import FORMS
 from trajscore.report._disclosures import disclosures, left_out
 from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
 from trajscore.report.numbers import fixed
@@ -74,7 +73,7 @@ def _actions(screen: FirstScreen) -> list[str]:
     if not (texts := screen.texts):
         return []
     rules = [texts["accept"], texts["stop"], texts["thresholds"]]
-    if screen.answer.action not in (Action.USE, Action.RECALIBRATE):
+    if not screen.is_useful:
         rules = ["No rule to accept or stop runs yet: no predictor is shown to beat the base rate."]
     return list(map(without_marks, [*rules, f"Read first: {texts['worst']}"]))
 
@@ -90,7 +89,8 @@ def _table(data: Evaluation, names: list[str]) -> str:
     for form, words in FORMS.items():
         margins = [row.interval(form).estimate for row in rows]
         columns[words] = ["" if pd.isna(value) else fixed(value, digits, "+") for value in margins]
-    columns["AUROC"] = [f"{data.table.loc[(name, AS_GIVEN), 'AUROC']:.3f}" for name in names]
+    keys = [(name, data.first_form(name)) for name in names]
+    columns["AUROC"] = [f"{area:.3f}" for area in data.table.loc[keys, "AUROC"]]
     return in_blocks(pd.DataFrame(columns, index=[short[name] for name in names]))
 
 
@@ -124,7 +124,7 @@ def _warnings(data: Evaluation, screen: FirstScreen) -> list[str]:
         sentences.append(f"and {number_of(len(notes) - _MOST_NOTES, 'more note')}")
     if data.exclusions and not stated.doubts[0].startswith(left_out(data)):
         sentences.append(left_out(data, _MOST_REASONS))
-    how = "; code for new runs: --code" * (stated.action in (Action.USE, Action.RECALIBRATE))
+    how = "; code for new runs: --code" * screen.is_useful
     return [*sentences, _more(data.source.command, how), screen.about.partition(" · judged")[0]]
 
 

@@ -17,6 +17,7 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.core.score_families import digits_of
 from trajscore.core.ties import group_ties
 from trajscore.core.values import number_of
+from trajscore.evaluation.combined import HISTORY, LOSS, NOW
 from trajscore.evaluation.equal_length import OVER_LENGTH
 from trajscore.evaluation.evaluation import CLIPS, Evaluation
 from trajscore.evaluation.groups import shown_groups
@@ -74,7 +75,7 @@ class Table:
 def tables_of(data: Evaluation) -> list[Table]:
     """Return every table that says something, the main one first."""
     tables = [
-        _main(data), _margins(data), _pairs(data), _gains(data), *_groups(data),
+        _main(data), _margins(data), _signals(data), _pairs(data), _gains(data), *_groups(data),
         _stopping(data), _steps(data), _equal_length(data), _stops(data),
         _left_out(data), _values(data), _sensitivity(data),
     ]  # fmt: skip
@@ -161,6 +162,22 @@ def _pairs(data: Evaluation) -> Table:
     return Table("Every pair", _frame(rows, "predictor"), about)
 
 
+def _signals(data: Evaluation) -> Table:
+    """Return what each signal is worth by its value, with its history, and to the others."""
+    table = data.signals
+    cells = {}
+    if table is not None:
+        cells = {
+            "value": _cells(table[columns_of(NOW)].to_numpy(), data.digits, "+"),
+            "with history": _cells(table[columns_of(HISTORY)].to_numpy(), data.digits, "+"),
+            "lost without": _cells(table[columns_of(LOSS)].to_numpy(), data.digits, "+"),
+            "fewest": [f"{n}" if n else "" for n in table["order"]],
+            "reached": ["" if pd.isna(m) else fixed(m, data.digits, "+") for m in table["reached"]],
+        }
+    frame = pd.DataFrame(cells, None if table is None else table.index)
+    return Table("What each signal adds", frame)
+
+
 def _gains(data: Evaluation) -> Table:
     """Return what recalibration changes in each metric of each predictor."""
     names = data.recommendations
@@ -232,7 +249,7 @@ def _steps(data: Evaluation) -> Table:
     """Return AUROC of each predictor as given at each step, with how many runs get there."""
     rows: dict[int, dict[str, str]] = {}
     for (name, form, step), row in data.by_step.iterrows():
-        if form == AS_GIVEN:
+        if form == data.first_form(name):
             runs = rows.setdefault(step, {"runs": ""} | dict.fromkeys(data.predictors, ""))
             runs |= {"runs": f"{row['n_runs']:,.0f}", name: with_interval(row[list(AUROC)])}
     about = dict.fromkeys(data.predictors, explain("AUROC"))
@@ -241,7 +258,8 @@ def _steps(data: Evaluation) -> Table:
 
 def _equal_length(data: Evaluation) -> Table:
     """Return AUROC among runs of equal length, and what it is above that of length."""
-    table = data.equal_length.xs(AS_GIVEN, level="form").dropna(subset="AUROC")
+    is_first = [form == data.first_form(name) for name, form in data.equal_length.index]
+    table = data.equal_length[is_first].droplevel("form").dropna(subset="AUROC")
     over = _cells(table[OVER_LENGTH].to_numpy(), sign="+")
     cells = {"AUROC": _written(table["AUROC"], ".3f"), "over what is left of length": over}
     return Table("AUROC among runs of equal length", pd.DataFrame(cells, table.index))
@@ -276,7 +294,9 @@ def _left_out(data: Evaluation) -> Table:
 def _values(data: Evaluation) -> Table:
     """Return range and ties of each predictor as given."""
     rows = {}
-    for name in data.recommendations:
+    for name, best in data.recommendations.items():
+        if best.best_alone:
+            continue
         cells = data.traces[name, AS_GIVEN].cells
         is_probability = AS_GIVEN in data.forms_of(name)
         sure = float(((cells <= 0) | (cells >= 1)).mean())
