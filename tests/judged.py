@@ -1,4 +1,4 @@
-"""Reports of options by name, whichever of the two places of `evaluate` takes them."""
+"""Reports of single predictors, of options by name, wherever `evaluate` takes them."""
 
 from dataclasses import fields
 
@@ -11,7 +11,7 @@ RARE = [field.name for field in fields(EvaluationOptions)]
 def evaluate(X, y=None, **named):
     how = named.pop("intervals", {})
     named |= how if isinstance(how, dict) else {"intervals": how}
-    rare = {name: named.pop(name) for name in RARE if name in named}
+    rare = {"together": False} | {name: named.pop(name) for name in RARE if name in named}
     return trajscore.evaluate(X, y, **named, options=EvaluationOptions(**rare))
 
 

@@ -18,7 +18,7 @@ from trajscore.cli.report import judge
 {report}
 forecaster = report.forecaster({name!r})
 skops.io.dump(forecaster, 'forecaster.skops')
-p = forecaster.transform([{values}])[0]  # a running run, its values so far
+p = forecaster.transform({run})[0]{flat}  # a running run, its values so far
 print(p, {score})  # its steps; once it ends, the run
 # To stop failing runs: {stop}"""
 _N_STEPS = 3  # of the run that is forecast
@@ -37,11 +37,19 @@ def recipes(data: Evaluation, name: str, form: str) -> dict[str, str]:
         report = "# report is what trajscore.evaluate returned"
         if data.source.command:
             report = f"report = judge({shlex.join(data.source.words)!r})"
-        run = data.inputs_of(name)[0]
+        run = data.inputs_of(name)[0][:_N_STEPS].round(4) + 0.0  # which turns -0.0 into 0.0
+        signals = data.signals_of(name)
+        values = str([run.ravel().tolist()])
+        if len(signals) > 1:
+            values = (
+                f"trajscore.TrajectoryArray.from_list(\n    [{run.tolist()}],\n"
+                f"    channels={list(signals)},\n)"
+            )
         code = _SCRIPT.format(
             report=report,
             name=name,
-            values=(run[:_N_STEPS].round(4) + 0.0).tolist(),  # + 0.0 turns -0.0 into 0.0
+            run=values,
+            flat=".ravel()" * (len(signals) > 1),
             score=score,
             # a name may hold ends of lines, beyond which it would be code
             stop=show_controls(" ".join(stop.splitlines())),

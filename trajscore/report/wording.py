@@ -233,9 +233,8 @@ def of_their_worth(data: Evaluation) -> Statement:
             f"together, with their history, they go {way}; the best alone, "
             f"{_quoted(best.best_alone)}, {value}"
         )
-    if clock := _of_clock(data, best):
-        worth += f"; {clock}"
-    elif counting := not_above_counting(data, best.predictor):
+    counting = not_above_counting(data, best.predictor)
+    if counting and not _of_clock(data, best):
         worth += f"; but {counting}, which costs nothing"
     return Statement(question, Shown.YES, worth + _not_in(data, best.predictor))
 
@@ -246,11 +245,14 @@ def _of_clock(data: Evaluation, best: Recommendation) -> str:
     cards = data.observed_cards
     if cards is None or data.facts.censored != "failure" or counted < best.matters:
         return ""
-    other = Recommendation.of_card(best.predictor, cards.loc[best.predictor])
-    return (
-        f"{100 * best.share(counted):.0f} points of this is counting steps, as unobserved runs "
-        f"count as failures; without these runs it goes {_share(other)}"
+    text = (
+        f"Counting steps alone goes {100 * best.share(counted):.0f}%, as runs without an outcome "
+        f"count as failures"
     )
+    if best.predictor in cards.index:
+        other = Recommendation.of_card(best.predictor, cards.loc[best.predictor])
+        text += f"; without these runs it is {_share(other)} in all"
+    return f"{text}."
 
 
 def _worth_nothing(data: Evaluation) -> str:
@@ -302,8 +304,8 @@ def reason(data: Evaluation) -> Reason | None:
             f"predictor look good or bad.",
         )
     if best.best_alone:
-        adds = of_signals(data)
-        return Reason("What each signal adds", adds) if adds else None
+        parts = [*filter(None, [of_signals(data), _of_clock(data, best)])]
+        return Reason("What each part adds", " ".join(parts)) if parts else None
     _, *others = _singles(data)
     together = [of_other(data, each) for each in data.recommendations.values() if each.best_alone]
     if best.action == Action.AVOID or not (others or together):
