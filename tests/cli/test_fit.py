@@ -175,7 +175,8 @@ def test_the_code_of_a_report_forecasts_elsewhere_what_the_report_says(folder, c
     subprocess.run([sys.executable, "new.py"], check=True, capture_output=True)
     how = {"groups": X.ids // 2, "censored": "drop", "calibrator": "platt", "weights": "uniform"}
     run = ast.literal_eval(code.partition("transform(")[2].partition(")[0]")[0])
-    p = evaluate({"judge": sharp}, y, **how).forecaster("judge").transform(run)
+    name = code.partition("report.forecaster('")[2].partition("'")[0]
+    p = evaluate({"judge": sharp}, y, **how).forecaster(name).transform(run)
     read = skops.load("forecaster.skops", trusted=trusted_types())
     assert np.abs([np.load("p.npy") - p[0], (read.transform(run) - p)[0]]).max() < 1e-12
     frame.rename(columns={"judge": "a'\n\rimport os  #"}).to_csv("odd.csv", index=False)

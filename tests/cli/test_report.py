@@ -78,7 +78,7 @@ def test_options_are_those_of_evaluate(frame, report):
         values = found["predictors"]["confidence"]["forms"]["as_given"]["metrics"]
         name = f"TPS {as_text(options.get('score', 'log'))}"
         assert values[name]["value"] == pytest.approx(metrics.tps_score(y, X, **options)), words
-        assert found["options"]["knows_end"] == {"confidence": end}, words
+        assert found["options"]["knows_end"]["confidence"] is end, words
         assert ("recalibrated" in found["predictors"]["confidence"]["forms"]) == ("iso" in words)
 
 

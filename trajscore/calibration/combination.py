@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -27,6 +27,8 @@ _LARGEST = float(logit(0.999))
 _SHARES = np.linspace(0, 1, 41)
 _FEWER_SHARES = np.linspace(0, 1, 9)  # of some of the signals, or of very many steps
 _MANY_STEPS = 200_000
+_MOST_REFINED = 8
+_N_NEWTON = 2
 
 
 @dataclass(frozen=True)
@@ -212,17 +214,41 @@ class Steps(NamedTuple):
 
     def of_fewer(
         self, fitted: Combination, rows: FloatArray, penalty: float
-    ) -> tuple[list[Combination], FloatArray]:
-        """Return the regressions on single signals, and how curved the loss of that on all is."""
-        apart = []
-        for k in range(len(fitted.maps)):
-            columns = fitted.columns_of([k])
-            apart.append(fitted.with_regression(columns, *self.regress(rows[:, columns], penalty)))
-        p = expit(fitted.log_odds(rows))
-        weighted = np.column_stack([rows, np.ones(len(rows))])
-        weighted *= np.sqrt((self.success + self.failure) * p * (1 - p))[:, None]
-        of_penalty = np.diag(np.append(np.full(rows.shape[1], penalty), 0.0))
-        return apart, weighted.T @ weighted + of_penalty
+    ) -> tuple[dict[tuple[int, ...], Combination], FloatArray]:
+        """Return the regressions on single signals and on all but one, and how curved its loss is.
+
+        They go on from one Newton step away from that on all; with many signals single ones alone.
+        """
+        every = range(len(fitted.maps))
+        _, curvature = self.newton_step(rows, fitted.coef, fitted.intercept, penalty)
+        subsets: list[tuple[int, ...]] = [(k,) for k in every]
+        if len(every) <= _MOST_REFINED:
+            subsets += [tuple(k for k in every if k != left_out) for left_out in every]
+        apart = {}
+        for signals in subsets:
+            columns = fitted.columns_of(signals)
+            near = fitted.of_signals(signals, curvature)
+            for _ in range(_N_NEWTON):
+                after, _ = self.newton_step(
+                    rows[:, columns], near.coef[columns], near.intercept, penalty
+                )
+                near = fitted.with_regression(columns, after[:-1], after[-1])
+            apart[signals] = near
+        return apart, curvature
+
+    def newton_step(
+        self, rows: FloatArray, coef: FloatArray, intercept: float, penalty: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return coefficients, the intercept last, after a Newton step, and the curvature."""
+        p = expit(rows @ coef + intercept)
+        design = np.column_stack([rows, np.ones(len(rows))])
+        mass = self.success + self.failure
+        weighted = design * (mass * p * (1 - p))[:, None]
+        of_penalty = np.append(np.full(len(coef), penalty), 0.0)
+        curvature = design.T @ weighted + np.diag(of_penalty)
+        before = np.append(coef, intercept)
+        slope = design.T @ (self.success - mass * p) - of_penalty * before
+        return before + np.linalg.solve(curvature, slope), curvature
 
     def drawn(self, n_steps: int | None) -> Steps:
         """Keep whole runs at random, of about so many steps in all, if there are more."""
@@ -239,16 +265,15 @@ class HeldOut(NamedTuple):
     here: BoolArray
     fitted: Combination
     rows: FloatArray
-    apart: Sequence[Combination] = ()  # of each signal with its history
+    apart: Mapping[tuple[int, ...], Combination] = {}  # of some of the signals
     curvature: FloatArray = np.zeros((0, 0))
 
     def of(self, signals: Sequence[int]) -> Combination:
-        """Return the fit to all signals, one of them, or some, which is close to it."""
+        """Return the fit to all signals, or to some of them, or what is close to it."""
         if len(signals) == len(self.fitted.maps):
             return self.fitted
-        if len(signals) == 1:
-            return self.apart[signals[0]]
-        return self.fitted.of_signals(signals, self.curvature)
+        known = self.apart.get(tuple(signals))
+        return known or self.fitted.of_signals(signals, self.curvature)
 
 
 @dataclass(frozen=True)

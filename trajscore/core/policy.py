@@ -64,6 +64,9 @@ MIN_REFERENCE_RUNS = 50
 MIN_RUNS_TO_NAME_CAUSE = 20
 """Runs of each outcome, before and since a change, below which its cause stays unclear."""
 
-# Who pays for signals wants few of them; the best set of few is searched among so many.
+COMBINED_ERROR_SHARE = 0.2
+"""Of the error rate of all cards, what that of all signals together has: others keep most of it."""
 MOST_SIGNALS = 5
+"""Who pays for signals wants few of them: more are not proposed as enough."""
 MOST_CANDIDATES = 8
+"""Signals, the best with their history, among which the fewest that suffice are looked for."""

@@ -58,8 +58,8 @@ def group_table(
     for kind, group in options.work.track(parts):
         inside = rows.within(np.flatnonzero(by[kind] == group), options.weights)
         of_group = card_table(inside, options.quiet, n_tables=len(parts))
-        level = of_group["confidence_level"].iloc[0]
-        tables[kind, group] = of_group.assign(t=inside.runs.units.t_quantile(level))
+        quantiles = map(inside.runs.units.t_quantile, of_group["confidence_level"])
+        tables[kind, group] = of_group.assign(t=list(quantiles))
     table = pd.concat(tables, names=["by", "group", "predictor"])
     decided = []
     for kind in by:

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.policy import (
+    COMBINED_ERROR_SHARE,
     MATERIAL_SHARE,
     MIN_RUNS_FOR_DIFFERENCE,
     MIN_RUNS_PER_OUTCOME,
@@ -297,20 +298,34 @@ def card_table(rows: Rows, options: Options, n_tables: int = 1) -> pd.DataFrame:
     forms: dict[str, dict[str, Row]] = {}
     for row in rows.predictors:
         forms.setdefault(row.predictor, {})[row.form] = row
-    level = 1 - (1 - options.settings.confidence_level) / (len(forms) * n_tables)
-
-    def card(of_predictor: dict[str, Row], rival: Row | None = None) -> Recommendation:
-        return recommend(of_predictor, rows.base, options, level, rival)
-
     combined = [name for name, of in forms.items() if next(iter(of.values())).signals]
     singles = [of for name, of in forms.items() if name not in combined]
-    cards = list(options.work.share(card, singles))
+    n = len(singles) * n_tables
+    level = _shared_level(rows, options, n)
+    # of the word of a combination nobody asks: a second way to be wrong has half the error rate
+    of_word = 1 - (1 - options.settings.confidence_level) / (2 * max(n, 1))
+    recommended = options.work.share(
+        lambda of: recommend(of, rows.base, options, level, of_word), singles
+    )
+    cards = list(recommended)
     for name in combined:  # against the best single one, by these cards
         best_first = (forms[each.predictor][each.form] for each in _in_order(cards))
         rival = next((row for row in best_first if row.is_probability), rows.base)
-        cards.append(card(forms[name], rival))
+        level = _shared_level(rows, options, n_tables, of_combined=True)
+        cards.append(recommend(forms[name], rows.base, options, level, of_word, rival))
     table = pd.DataFrame([each.card() for each in cards], index=[each.predictor for each in cards])
     return table.rename_axis("predictor")
+
+
+def _shared_level(rows: Rows, options: Options, n: int, *, of_combined: bool = False) -> float:
+    """Return the level of each of n intervals, so that all hold at once.
+
+    Those of single predictors have most of the error rate, and those of the combination the rest.
+    """
+    error_rate = 1 - options.settings.confidence_level
+    if any(row.signals for row in rows.predictors):
+        error_rate *= COMBINED_ERROR_SHARE if of_combined else 1 - COMBINED_ERROR_SHARE
+    return 1 - error_rate / max(n, 1)
 
 
 def cards_and_pairs(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataFrame | None]:
@@ -321,17 +336,24 @@ def cards_and_pairs(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.Data
 
 
 def recommend(
-    forms: dict[str, Row], base: Row, options: Options, level: float, rival: Row | None = None
+    forms: dict[str, Row],
+    base: Row,
+    options: Options,
+    level: float,
+    of_word: float,
+    rival: Row | None = None,
 ) -> Recommendation:
-    """Decide about one predictor, by its rows in each form; or a combination, by its rival, too."""
+    """Decide about one predictor, by its rows in each form; or a combination, by its rival, too.
+
+    `of_word` is the level at which it is asked whether it is over- or underconfident.
+    """
     differences, matters = _differences(forms, base, options, rival)
     first = next(iter(forms.values()))
     n, n_success, units = len(base.runs), float(base.runs.labels.sum()), base.runs.units
     intervals = intervals_of(differences, units, options.settings, level)
-    if first.form in differences:
+    if AS_GIVEN in differences:
         stated = {OVERCONFIDENT: first.overconfidence(options.weights)}
-        # a second way to be wrong at its word, beside the gain: half the error rate
-        intervals |= intervals_of(stated, units, options.settings, (1 + level) / 2)
+        intervals |= intervals_of(stated, units, options.settings, of_word)
     if n_of_rarer_outcome(n_success, n) < MIN_RUNS_FOR_DIFFERENCE:
         intervals = {name: Interval(each.estimate) for name, each in intervals.items()}
     slope = None
@@ -436,14 +458,18 @@ def pair_table(rows: Rows, cards: pd.DataFrame, options: Options) -> pd.DataFram
     chosen = [row for row in chosen if row.is_probability]
     if not chosen:
         return None
+    chosen.sort(key=lambda row: not row.signals)
     names = [row.predictor for row in chosen]
-    n_pairs = max(1, len(chosen) * (len(chosen) - 1) // 2)
-    level = 1 - (1 - options.settings.confidence_level) / n_pairs
+    n_singles = sum(not row.signals for row in chosen)
     scores = [row.score(options.scores[0], options.weights) for row in chosen]
     table = []
     for place, name in enumerate(names):
         after = zip(names[place + 1 :], scores[place + 1 :], strict=True)
         differences = {other: scores[place] - score for other, score in after}
+        n_pairs = n_singles * (n_singles - 1) // 2
+        if is_combined := bool(chosen[place].signals):
+            n_pairs = n_singles
+        level = _shared_level(rows, options, n_pairs, of_combined=is_combined)
         ends = intervals_of(differences, rows.runs.units, options.settings, level)
         table += [(name, other, *three) for other, three in ends.items()]
     return pd.DataFrame(table, columns=["predictor", "reference", "difference", "low", "high"])
