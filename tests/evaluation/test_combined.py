@@ -144,3 +144,17 @@ def test_rows_in_any_order_and_groups_and_batches():
     pd.testing.assert_frame_equal(first.cards, other.cards)
     pd.testing.assert_frame_equal(first.signals, other.signals)
     assert ("kind", "a", "all together") in first.by.index
+
+
+def test_what_a_price_buys():
+    X, y = made(300, 7, (0.3, 0.8))
+    options = EvaluationOptions(families="log", intervals="influence", prices={"s1": 0.002})
+    report = evaluate(X, y, options=options)
+    bought = report.purchase
+    assert bought.signals == ["s1"]
+    assert bought.cost == pytest.approx(0.002 * X.lengths.mean())
+    assert bought.found > bought.found_without > 0
+    assert "To forecast a run costs 0.00" in str(report)
+    nameless = EvaluationOptions(prices={"s7": 1.0})
+    with pytest.raises(ValueError, match="s7"):
+        evaluate(X, y, options=nameless)

@@ -43,7 +43,8 @@ def known():
     y = np.where(np.arange(n) % 16 == 5, -1, y)
     by = {"model": np.where(np.arange(n) % 3 == 0, "small", "large")}
     draws = drawn(method="influence")
-    return evaluate(X, y, by=by, calibrator="platt", families=("log", "brier"), intervals=draws)
+    how = {"calibrator": "platt", "families": ("log", "brier"), "intervals": draws}
+    return evaluate(X, y, by=by, together=True, **how)
 
 
 def timeless(text):

@@ -75,6 +75,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--family", default="log", type=_family)
     add("--phi", choices=AGGREGATORS, default="weighted")
     add("--by", action="append", default=[], metavar="COLUMN")
+    add("--price", dest="prices", action="append", metavar="SCORE=PRICE", type=_price)
     add("--monitor", action="store_true")
     add("--known-share", type=number, metavar="SHARE")
     add("--splits", dest="n_splits", metavar="N", type=whole_number)
@@ -194,6 +195,7 @@ def _options(arguments: argparse.Namespace, log: Sequence[Run], X: Any) -> dict[
             horizon=arguments.horizon,
             phi=arguments.phi,
             missing=arguments.missing,
+            prices=arguments.prices and dict(arguments.prices),
             end=_ENDS[arguments.end],
             n_resamples=arguments.n_resamples,
             random_state=arguments.random_state,
@@ -266,6 +268,14 @@ def _horizon(text: str) -> int | str:
     if text != OWN and not (text.isdecimal() and int(text)):
         raise ValueError
     return text if text == OWN else int(text)
+
+
+def _price(text: str) -> tuple[str, float]:
+    """Read the price of a value of a score."""
+    name, _, price = text.rpartition("=")
+    if not name:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a score and its price, as judge=0.002")
+    return name, number(price)
 
 
 def _family(text: str) -> ScoreFamily:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,6 +15,8 @@ from trajscore.calibration.combination import OutOfFold
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.policy import MOST_CANDIDATES, MOST_SIGNALS
 from trajscore.core.statistics import MeanOfRuns
+from trajscore.core.values import unknown_name
+from trajscore.evaluation.acting import LOST, stopping
 from trajscore.evaluation.options import (
     AS_GIVEN,
     RECALIBRATED,
@@ -73,6 +75,35 @@ def combine(rows: Rows, options: Options, notes: list[Note]) -> Combined | None:
     traces = held.traces(range(len(names)))
     row = Row(called, RECALIBRATED, traces, runs, True, forecaster, tuple(names))
     return Combined(row, held, is_compared)
+
+
+class Purchase(NamedTuple):
+    """What the signals that cost something buy."""
+
+    signals: list[str]
+    cost: float  # of them at all steps of a run, on average
+    found: float  # share of the failing runs that are stopped, with few of the good ones
+    found_without: float  # the same by the signals that cost nothing
+
+
+def purchase(combined: Combined, prices: Mapping[str, float]) -> Purchase:
+    """Return what it costs to forecast a run, and what signals with a price add to it."""
+    names = combined.row.signals
+    if unknown := [name for name in prices if name not in names]:
+        raise ValueError(unknown_name("signal", unknown[0], names))
+
+    def found(row: Row) -> float:
+        curve = stopping(row.traces, row.runs.labels, {})
+        place = curve.highest(LOST / 100)
+        return 0.0 if place is None else float(curve.bad[place])
+
+    free = [k for k, name in enumerate(names) if not prices.get(name)]
+    return Purchase(
+        signals=[name for name in names if prices.get(name)],
+        cost=sum(prices.values()) * float(combined.row.traces.lengths.mean()),
+        found=found(combined.row),
+        found_without=found(combined.of(free)) if free else 0.0,
+    )
 
 
 def signal_table(combined: Combined, rows: Rows, matters: float, options: Options) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.core.score_families import digits_of
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import StepWeights
+from trajscore.evaluation.combined import Purchase
 from trajscore.evaluation.equal_length import by_step_table, equal_length_table
 from trajscore.evaluation.options import (
     AS_GIVEN,
@@ -140,6 +141,7 @@ class Evaluation:
     cards: pd.DataFrame
     pairs: pd.DataFrame | None
     signals: pd.DataFrame | None
+    purchase: Purchase | None
     by: pd.DataFrame | None
     other_choices: dict[str, tuple[int, pd.DataFrame | None]]
     options: Options

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -112,6 +113,9 @@ class EvaluationOptions:
     together : bool, default=True
         Whether one more row, "all together", is what all signals forecast with their history, by
         `trajscore.calibration.CombinedForecaster`; with one signal "... with its history".
+    prices : dict of str to float, optional
+        What a value of a signal costs, at each step, by its name: then the report says what the
+        forecasts of a run cost, and how many failures they find.
     end : bool, optional
         Whether predictors know, with the last step of a run, that it is the last: what counting
         steps is worth, which they are held against, is then counted with that knowledge. Default:
@@ -150,6 +154,7 @@ class EvaluationOptions:
     phi: str = "weighted"
     missing: str = "same_runs"
     together: bool = True
+    prices: Mapping[str, float] | None = None
     end: bool | None = None
     intervals: str = "auto"
     confidence_level: float = 0.95

@@ -26,7 +26,7 @@ from trajscore.core.values import as_fraction, check_choice
 from trajscore.core.version import __version__
 from trajscore.core.weights import Weights, as_step_weights
 from trajscore.evaluation.batches import batch_selection, evaluate_batches
-from trajscore.evaluation.combined import Combined, combine, signal_table
+from trajscore.evaluation.combined import Combined, combine, purchase, signal_table
 from trajscore.evaluation.doubts import doubts
 from trajscore.evaluation.evaluation import Counts, Facts, Source
 from trajscore.evaluation.groups import group_table
@@ -212,7 +212,9 @@ def evaluate(
     rows, combined = _all_rows(scored, maker, computed, notes)
     cards, pairs = cards_and_pairs(rows, computed)
     signals = None
+    bought = None
     if combined is not None and combined.is_compared:
+        bought = options.prices and purchase(combined, options.prices)
         signals = signal_table(combined, rows, cards["matters"].iloc[0], computed)
     by_group = group_table(rows, groupings, ranked(cards), computed) if groupings else None
     other_choices = {
@@ -235,6 +237,7 @@ def evaluate(
         cards=cards,
         pairs=pairs,
         signals=signals,
+        purchase=bought or None,
         by=by_group,
         other_choices=other_choices,
         options=computed,

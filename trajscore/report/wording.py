@@ -20,6 +20,7 @@ from trajscore.core.policy import (
     MIN_LENGTH_EFFECT,
     MIN_RUNS_PER_OUTCOME,
 )
+from trajscore.evaluation.acting import LOST
 from trajscore.evaluation.combined import LOSS
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import ALIVE, AS_GIVEN, MARGIN, Note, columns_of
@@ -33,7 +34,7 @@ from trajscore.evaluation.recommendation import (
 from trajscore.evaluation.reliability import typical
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import COUNTED_AS, left_out
-from trajscore.report.numbers import fixed
+from trajscore.report.numbers import fixed, of_hundred
 from trajscore.report.verdicts import (
     card_reason,
     is_above_live_counting,
@@ -304,7 +305,7 @@ def reason(data: Evaluation) -> Reason | None:
             f"predictor look good or bad.",
         )
     if best.best_alone:
-        parts = [*filter(None, [of_signals(data), _of_clock(data, best)])]
+        parts = [*filter(None, [of_signals(data), of_purchase(data), _of_clock(data, best)])]
         return Reason("What each part adds", " ".join(parts)) if parts else None
     _, *others = _singles(data)
     together = [of_other(data, each) for each in data.recommendations.values() if each.best_alone]
@@ -341,6 +342,18 @@ def of_signals(data: Evaluation) -> str:
         for name, loss in lost[LOSS].items()
     ]
     return f"{opening('; '.join(parts))}." if parts else ""
+
+
+def of_purchase(data: Evaluation) -> str:
+    """Say what the forecasts of a run cost, and how many failures they find; "" without a price."""
+    if (bought := data.purchase) is None:
+        return ""
+    names = listed(map(_quoted, bought.signals))
+    return (
+        f"To forecast a run costs {bought.cost:.3g}: with {names}, {of_hundred(bought.found)} of "
+        f"100 failing runs are stopped early at {LOST:g} of 100 good ones, and without, "
+        f"{of_hundred(bought.found_without)}."
+    )
 
 
 def of_other(data: Evaluation, each: Recommendation) -> str:

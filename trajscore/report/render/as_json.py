@@ -61,6 +61,7 @@ def document(data: Evaluation) -> dict[str, Any]:
         "observed_cards": (
             None if data.observed_cards is None else data.observed_cards.to_dict("index")
         ),
+        "purchase": data.purchase and data.purchase._asdict(),
         "signals": None if data.signals is None else _records(data.signals.reset_index()),
         "pairs": None if data.pairs is None else _records(data.pairs),
         "by": None if data.by is None else _records(data.by.reset_index()),
