@@ -21,6 +21,7 @@ from trajscore.core.convert import as_table
 from trajscore.core.estimator import like_input
 from trajscore.core.folds import assign_folds, check_folds, out_of_fold
 from trajscore.core.ids import id_order
+from trajscore.core.parallel import one_blas_thread
 from trajscore.core.score_families import CLIP
 from trajscore.core.ties import OrdinaryRange, group_ties
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
@@ -269,6 +270,7 @@ class CombinedForecaster(LearnedForecaster):
         self.fit_transform(X, y, sample_weight, groups, q_z)
         return self
 
+    @one_blas_thread
     def _fit_transform(self, X: Any, y: Any, **metadata: Any) -> Any:
         groups = metadata["groups"]
         traces, labels, weight = self._training_runs(
