@@ -336,7 +336,9 @@ class PrefixForecaster(LearnedForecaster):
         if not self.pooled or not len(X):
             return super()._forecasts(X)
         # many steps at once, as some classifiers take a call's time; not all, for memory's sake
-        parts = [X[rows] for rows in row_chunks(X.offsets, _CHUNK_CELLS)]
+        parts = [X]
+        if len(X.cells) > _CHUNK_CELLS:
+            parts = [X[rows] for rows in row_chunks(X.offsets, _CHUNK_CELLS)]
         features = self._features()
         return np.concatenate(
             [self._of_pooled(features.at_all_steps(X), end_mask(X, X.ended)) for X in parts]
