@@ -26,9 +26,8 @@ _controller = cache(ThreadpoolController)  # which takes a hundred times as long
 class _OneBlasThread(ContextDecorator):
     """Keeps BLAS to one thread while any thread is inside; as a decorator, too.
 
-    Over matrices as small as ours its threads wait for one another, and for those of joblib. It is
-    entered before work is shared out, as OpenBLAS takes no limit from a thread that is not the main
-    one; processes have the limits of joblib.
+    Over matrices as small as ours its threads wait for one another, and for those of joblib. Enter
+    it before work is shared out: within each job, it saved nothing. joblib limits processes itself.
     """
 
     def __init__(self) -> None:
