@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from trajscore import PrefixForecaster, TraceAggregator, TrajectoryArray
 from trajscore.datasets import make_trajectories
@@ -132,7 +133,9 @@ def test_forecasts_are_those_of_the_classifiers(runs):
     X, y = runs
     F = PrefixForecaster().fit(X, y).transform(X)
     running = PrefixForecaster(features="running", pooled=True).fit(X, y)
-    assert running.estimators_[0][-1].C == 0.3
+    optimum = make_pipeline(StandardScaler(), LogisticRegression(C=0.3, tol=1e-9, max_iter=9999))
+    optimum.fit(features(X, "running")[0], np.repeat(y, X.lengths))
+    np.testing.assert_allclose(running.estimators_[0][-1].coef_, optimum[-1].coef_, atol=1e-5)
     for t in (1, 3, 6):
         alive = X.lengths >= t
         model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=200))
@@ -153,6 +156,20 @@ def test_forecasts_are_those_of_the_classifiers(runs):
     nearest = PrefixForecaster(KNeighborsClassifier(1), features="running", pooled=True)
     assert set(nearest.fit(X, y).transform(X).cells) == {1e-6, 1 - 1e-6}
     assert len(nearest.transform(X[:0])) == 0
+
+
+def test_a_fit_has_one_thread_of_blas_and_leaves_as_many_as_before(runs):
+    def threads():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    class Noting(Rows):
+        def fit(self, X, y):
+            assert threads() == {1}
+            return super().fit(X, y)
+
+    with threadpool_limits(2, "blas"), parallel_config(backend="threading"):
+        PrefixForecaster(Noting(), n_jobs=2).fit(*runs)
+        assert threads() == {2}
 
 
 def test_steps_with_few_runs_of_an_outcome_keep_the_forecast():

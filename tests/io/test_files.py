@@ -84,9 +84,9 @@ def test_numbers_and_halves_of_pairs(write):
         (run,) = io.read_runs(write(name, f'{ends[0]}{{"id": "a", "messages": [{turn}]}}{ends[1]}'))
         assert run.steps[0].extra["n"] == math.inf
         text = '{"id": "a\\ud83d", "k\\uDE00": "\\ud83d\\ude00", "messages": '
-        text = f'{ends[0]}{text}{json.dumps([TURN])}, "d": "\\\\ud"}}{ends[1]}'
+        text = f'{ends[0]}{text}{json.dumps([TURN])}, "d": "\\\\ud83d\\udc00"}}{ends[1]}'
         (run,) = io.read_runs(write(name, text))
-        assert (run.id, run.extra) == ("a?", {"k?": "\U0001f600", "d": "\\ud"})
+        assert (run.id, run.extra) == ("a?", {"k?": "\U0001f600", "d": "\\ud83d?"})
     reward = '{"id": "a", "messages": [{"role": "agent", "content": "x"}], "reward": ' + "9" * 400
     with pytest.raises(ValueError, match="outcome is inf"):
         io.read_runs(write("b.json", f"[{reward}}}]"))

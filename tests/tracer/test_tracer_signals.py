@@ -2,6 +2,7 @@
 
 import math
 import sys
+import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
@@ -311,6 +312,16 @@ def test_what_is_learned_from_texts_is_remembered_in_a_folder(talk, tmp_path):
         assert np.array_equal(again.cells, plain.cells, equal_nan=True)
     assert len(list(tmp_path.rglob("output.pkl"))) == 1
     assert len(n_fits) == 1
+
+
+def test_the_words_of_few_texts_are_held_at_a_time():
+    words = " ".join(f"word{k}" for k in range(300))
+    steps = [agent(f"{words} number{k}") for k in range(800)]
+    tracemalloc.start()
+    signals(*steps, embedder=FunctionTransformer(lambda texts: np.ones((len(texts), 1))))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 5e6
 
 
 def test_a_pretrained_model_by_name(monkeypatch):

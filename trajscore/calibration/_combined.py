@@ -27,6 +27,7 @@ from trajscore.core.convert import as_table
 from trajscore.core.estimator import like_input
 from trajscore.core.folds import assign_folds, check_folds, out_of_fold
 from trajscore.core.ids import id_order
+from trajscore.core.parallel import one_blas_thread
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import are_probabilities, as_count, is_number
@@ -170,6 +171,7 @@ class CombinedForecaster(LearnedForecaster):
         self.fit_transform(X, y, sample_weight, groups, q_z)
         return self
 
+    @one_blas_thread
     def _fit_transform(self, X: Any, y: Any, **metadata: Any) -> Any:
         held = self.held_out(X, y, **metadata)
         signals = range(held.steps.X.n_channels)
@@ -180,6 +182,7 @@ class CombinedForecaster(LearnedForecaster):
         p = self._forecasts(held.X)  # runs that do not count were not seen
         return like_input(held.traces(signals, p), X)
 
+    @one_blas_thread
     def held_out(self, X: Any, y: Any, *, apart: bool = False, **metadata: Any) -> OutOfFold:
         """Return forecasts of runs by fits to others, without a fit to all.
 

@@ -22,6 +22,7 @@ from trajscore.core.checks import check_values
 from trajscore.core.convert import as_table
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.ids import id_order
+from trajscore.core.parallel import one_blas_thread
 from trajscore.core.run_sums import row_chunks
 from trajscore.core.score_families import CLIP
 from trajscore.core.ties import OrdinaryRange
@@ -31,6 +32,8 @@ from trajscore.core.within_runs import cells_by_step, end_mask, run_numbers
 
 # Steps whose features are held at a time in forecasting.
 _CHUNK_CELLS = 1 << 18
+# With more features, L-BFGS is quicker than Newton's method, whose time grows with their square.
+_FEW_FEATURES = 100
 
 _FOR_MISSING = (
     "give PrefixForecaster a classifier that takes missing values: "
@@ -61,7 +64,9 @@ class PrefixForecaster(LearnedForecaster):
     ----------
     estimator : classifier, optional
         Default: ``make_pipeline(StandardScaler(), LogisticRegression(max_iter=200))``, with
-        ``C=0.3`` for ``features="running"``. One that takes missing values (NaN), as its tags in
+        ``C=0.3`` for ``features="running"``; and, but for ``features="prefix"``, for up to 100
+        features with ``solver="newton-cholesky", tol=1e-8``, which finds the optimum; "prefix" has
+        the digits of the paper. One that takes missing values (NaN), as its tags in
         scikit-learn say, gets them: ``HistGradientBoostingClassifier()``, or a pipeline with a
         ``SimpleImputer(keep_empty_features=True)``. Others refuse them.
     features : {"prefix", "last", "running"} or callable, default="prefix"
@@ -207,12 +212,13 @@ class PrefixForecaster(LearnedForecaster):
         fit = self._fit_steps
         if self.pooled:
             fit = self._fit_pooled
-        self.estimators_ = fit(self._classifier(), traces, success, weights)
+        with one_blas_thread:
+            self.estimators_ = fit(traces, success, weights)
         return self
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._classifier()
+        self._classifier(np.zeros((1, 1)))
         self._features().check()
         as_count(self.min_class_count, "min_class_count", least=0)
         if self.end not in ("step", "after", None):
@@ -221,9 +227,10 @@ class PrefixForecaster(LearnedForecaster):
             raise ValueError("end needs pooled=True, one classifier over all steps")
 
     def _fit_pooled(
-        self, prototype: Any, X: TrajectoryArray, y: FloatArray, weight: FloatArray | None
+        self, X: TrajectoryArray, y: FloatArray, weight: FloatArray | None
     ) -> list[Any]:
         rows = self._features().at_all_steps(X)
+        prototype = self._classifier(rows)
         run = run_numbers(X)
         if self.end is None:
             return [_fit_one(prototype, rows, run, y, weight)]
@@ -243,9 +250,7 @@ class PrefixForecaster(LearnedForecaster):
         """Whether both outcomes are frequent enough for a classifier."""
         return bool(min(y.sum(), len(y) - y.sum()) >= max(self.min_class_count, 1))
 
-    def _fit_steps(
-        self, prototype: Any, X: TrajectoryArray, y: FloatArray, weight: FloatArray | None
-    ) -> list[Any]:
+    def _fit_steps(self, X: TrajectoryArray, y: FloatArray, weight: FloatArray | None) -> list[Any]:
         features = self._features()
         scores = as_table(X.cells)
         seen = features.begin(len(X), X.n_channels)
@@ -254,18 +259,25 @@ class PrefixForecaster(LearnedForecaster):
         for t, (here, ends) in enumerate(cells_by_step(X), start=1):
             seen = features.push(seen, scores[here])
             if self._are_enough(y[run]):
-                jobs[t] = delayed(_fit_one)(prototype, features.rows(seen, t), run, y, weight)
+                rows = features.rows(seen, t)
+                prototype = self._classifier(rows)
+                jobs[t] = delayed(_fit_one)(prototype, rows, run, y, weight)
             seen = without(seen, ends)
             run = run[~ends]
         check_jobs(self.n_jobs)
         fitted = dict(zip(jobs, Parallel(n_jobs=self.n_jobs)(jobs.values()), strict=True))
         return [fitted.get(t) for t in range(1, self.n_steps_ + 1)]
 
-    def _classifier(self) -> Any:
+    def _classifier(self, rows: FloatArray) -> Any:
         """Return what is cloned for each step."""
         if self.estimator is None:
-            C = 0.3 if self.features == "running" else 1.0
-            return make_pipeline(StandardScaler(), LogisticRegression(C=C, max_iter=200))
+            model = LogisticRegression(max_iter=200)
+            if self.features == "running":
+                model.C = 0.3
+            n_varying = np.count_nonzero(np.ptp(rows, axis=0))  # if none does, the solver warns
+            if self.features != "prefix" and 0 < n_varying <= _FEW_FEATURES:
+                model.set_params(solver="newton-cholesky", tol=1e-8)
+            return make_pipeline(StandardScaler(), model)
         if not hasattr(self.estimator, "predict_proba"):
             name = type(self.estimator).__name__
             raise ValueError(
@@ -324,7 +336,9 @@ class PrefixForecaster(LearnedForecaster):
         if not self.pooled or not len(X):
             return super()._forecasts(X)
         # many steps at once, as some classifiers take a call's time; not all, for memory's sake
-        parts = [X[rows] for rows in row_chunks(X.offsets, _CHUNK_CELLS)]
+        parts = [X]
+        if len(X.cells) > _CHUNK_CELLS:
+            parts = [X[rows] for rows in row_chunks(X.offsets, _CHUNK_CELLS)]
         features = self._features()
         return np.concatenate(
             [self._of_pooled(features.at_all_steps(X), end_mask(X, X.ended)) for X in parts]

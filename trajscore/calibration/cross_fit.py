@@ -33,6 +33,7 @@ from trajscore.core.estimator import censored_of, like_input, require_y, track_c
 from trajscore.core.folds import assign_folds, check_folds, out_of_fold
 from trajscore.core.ids import id_order, pair_codes
 from trajscore.core.outcomes import CENSORED, CENSORED_AS, Labels, as_labels, check_outcomes
+from trajscore.core.parallel import one_blas_thread
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
@@ -457,6 +458,7 @@ class CrossFitCalibrator(LearnedForecaster):
             groups = check_groups(groups, len(traces))
         return like_input(self._fit_checked(traces, labels, weight, groups), X)
 
+    @one_blas_thread
     def _fit_checked(
         self,
         traces: TrajectoryArray,

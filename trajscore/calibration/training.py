@@ -70,9 +70,11 @@ class TrainingSteps:
         in_fold = np.zeros(int(self.fold.max()) + 1)
         in_fold[self.fold[train]] = 1
         counts = in_fold[self._fold_of_step]
-        success, failure = (
-            np.add.reduceat(counts * part, self._starts) for part in (self._success, self._failure)
-        )
+        success = counts * self._success
+        failure = counts * self._failure
+        if len(self._starts) < len(counts):
+            success = np.add.reduceat(success, self._starts)
+            failure = np.add.reduceat(failure, self._starts)
         for total, kind in ((success, "failures"), (failure, "successes")):
             if total.sum() <= 0:
                 which = "all runs" if train.all() else "all runs of a fold"

@@ -20,6 +20,7 @@ from trajscore.core.estimator import check_estimator_input
 from trajscore.core.folds import assign_folds, out_of_fold
 from trajscore.core.ids import check_same_runs
 from trajscore.core.outcomes import CENSORED, as_labels
+from trajscore.core.parallel import one_blas_thread
 from trajscore.core.run_sums import RunSums, run_sums
 from trajscore.core.sample import Sample, check_forecasts
 from trajscore.core.score_families import get_family
@@ -227,6 +228,7 @@ class StopHazard(BaseEstimator):
         warn_few_clusters(any_units(groups, len(values)))
         return interval_of(mean, influence, groups, confidence_level)[1:]
 
+    @one_blas_thread
     def _hazard(self, runs: TrajectoryArray) -> FloatArray:
         at_risk, event = steps_at_risk(runs, self.stopped_)
 

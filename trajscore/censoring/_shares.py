@@ -19,6 +19,7 @@ from trajscore.core.checks import check_trajectories
 from trajscore.core.convert import as_table
 from trajscore.core.folds import out_of_fold
 from trajscore.core.ids import are_default_ids, check_same_runs
+from trajscore.core.parallel import one_blas_thread
 from trajscore.core.sample import check_sample
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import run_label
@@ -40,6 +41,7 @@ def _with_squares(x: FloatArray) -> FloatArray:
     return np.concatenate([x, x**2], axis=1)
 
 
+@one_blas_thread
 def fit_shares(classifier: Any, table: FloatArray, share: FloatArray, weight: FloatArray) -> Any:
     """Fit a fresh classifier to shares of success, as weighted successes and failures."""
     mass = np.concatenate([weight * share, weight * (1 - share)])

@@ -59,6 +59,8 @@ def running_sum(X: RunsLike, values: FloatArray) -> FloatArray:
 
 def running_max(X: RunsLike, values: FloatArray) -> FloatArray:
     """Return the largest of each run's values up to each step, exactly."""
+    if len(X) == 1:  # pandas takes a fifth of a guard's look
+        return np.maximum.accumulate(values)
     return pd.Series(values).groupby(run_numbers(X)).cummax().to_numpy()
 
 

@@ -22,8 +22,11 @@ _CHUNK = 1 << 18
 # The longest thing that may be cut off without being a string: a surrogate pair, -Infinity.
 _LONGEST_LITERAL = 16
 _SPACE = re.compile(r"[ \t\n\r]*")
-_ESCAPES = ("\\ud", "\\uD")
-
+# the escape of one half without the other, or after a backslash, which may be its own escape
+_HALF = re.compile(
+    r"\\(?:\\u[dD]|u[dD](?:[89abAB]..(?!\\u[dD][c-fC-F])"
+    r"|[c-fC-F]..(?<!\\u[dD][89abAB]..\\u[dD]...)))"
+)
 
 _DECODER = json.JSONDecoder(parse_int=parse_integer, object_pairs_hook=unique_keys)
 
@@ -35,8 +38,7 @@ def read_value(text: str) -> Any:
 
 def _whole(value: Any, text: str, *span: int) -> Any:
     """Put "?" for half of a surrogate pair, which JSON allows and no encoding of text does."""
-    may_have_halves = any(text.count(escape, *span) for escape in _ESCAPES)
-    if may_have_halves:
+    if _HALF.search(text, *span):
         return json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
     return value
 

@@ -190,10 +190,10 @@ class HeldOut(Threshold):
     ) -> None:
         super().fit(maxima, ids, seed, alphas, longest)
         n = len(maxima)
-        uniforms = run_uniforms(ids, seed + 1)  # not those of new runs with the same ids
-        order = np.lexsort((uniforms, maxima))
-        self._maxima = maxima[order]
-        self._uniforms = uniforms[order]
+        self._maxima = np.sort(maxima)
+        if self.draws:
+            uniforms = run_uniforms(ids, seed + 1)  # not those of new runs with the same ids
+            self._uniforms = uniforms[np.lexsort((uniforms, maxima))]
         self._ranks = {alpha: self._rank(n, alpha) for alpha in alphas.tolist()}
         for alpha, rank in self._ranks.items():
             if rank > n:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -147,14 +147,17 @@ def repeated_calls(turns: Turns, window: int) -> IntArray:
 # A batch is padded to its longest text: this bounds its size.
 _BATCH_TEXTS = 128
 _BATCH_CHARACTERS = 1 << 20
-_PAIRS = 1 << 15
+_PAIRS = 1 << 12
+_TEXTS = 1 << 8  # whose words are held at a time
 
 
 def word_overlaps(texts: list[str], pairs: PairsOfTurns, words: Words) -> FloatArray:
     """Return the Jaccard overlap of the words of each pair of texts; 0 where both have none."""
     out = np.zeros(len(pairs.turn))
-    of_text = cache(lambda place: words.of(texts[place]))
-    for k, (first, second) in enumerate(zip(pairs.first, pairs.second, strict=True)):
+    of_text = lru_cache(_TEXTS)(lambda place: words.of(texts[place]))
+    for k in np.argsort(pairs.turn, kind="stable"):  # pairs of one text stand together
+        first = pairs.first[k]
+        second = pairs.second[k]
         union = of_text(first) | of_text(second)
         if union:
             out[k] = len(of_text(first) & of_text(second)) / len(union)
