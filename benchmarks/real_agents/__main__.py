@@ -17,8 +17,8 @@ from collections import Counter
 from itertools import product
 
 import agents
+import chances
 import numpy as np
-import truth
 from serve import MODELS, served
 from tasks import TASKS
 from tqdm.auto import tqdm
@@ -140,7 +140,7 @@ def main() -> None:
                     agents.make(url, task, range(arguments.runs), folder / f"{model}-{task}.jsonl")
         agents.write(folder, LOG)
     elif arguments.what == "truth":
-        truth.write(folder, TRUTH, TRUTH_CHECKED)
+        chances.write(folder, TRUTH, TRUTH_CHECKED)
     else:
         write_figures(folder)
 

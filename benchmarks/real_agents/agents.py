@@ -44,9 +44,10 @@ class Model:
         `also` holds options that the server alone has.
         """
         options = {"max_tokens": N_TOKENS, "stop": ["\n"], **options}
+        own = {"id_slot": self.slot, **(also or {})}
         began = time.perf_counter()
         answer = self.client.completions.create(
-            model="served", prompt=prompt, extra_body={"id_slot": self.slot, **(also or {})}, **options
+            model="served", prompt=prompt, extra_body=own, **options
         )
         cost = Counter(
             calls=1,

@@ -28,7 +28,7 @@ RARE = 1e-3  # a text less likely than this goes on as the likeliest does
 N_CHECKED, N_DRAWS = 50, 100  # prompts of a model that are asked anew, and answers to each
 
 
-class Truth:
+class Chances:
     """Chances of one model; what has been asked is kept."""
 
     def __init__(self, model: Model):
@@ -74,16 +74,17 @@ class Truth:
         prompt = f"{text}{here} says: {world.notes[here]}\n{world.ask}"
         if (prompt, name) not in self.known:
             texts = self.right_texts(prompt, name.lower())
-            arrives, error = 0.0, 0.0
-            for k, (line, share) in enumerate(texts.most_common()):
-                if k == 0 or share >= RARE:
+            arrives, error, chances = 0.0, 0.0, []
+            for line, share in texts.most_common():
+                if share >= RARE or not chances:
                     on, unsure, _ = self.after(f"{prompt}{line}\n", world, step + 1)
-                    likeliest = on if k == 0 else likeliest
                 else:
-                    on, unsure = likeliest, 1.0
+                    on, unsure = chances[0], 1.0
+                chances.append(on)
                 arrives += share * on
                 error += share * unsure
-            self.known[prompt, name] = arrives, error, texts.total()
+            # of six digits, as the server's are in single precision
+            self.known[prompt, name] = round(arrives, 6), error, round(texts.total(), 6)
         return self.known[prompt, name]
 
     def of_run(self, run: Run) -> dict[str, list[float]]:
@@ -117,11 +118,11 @@ class Truth:
 def compute(model: str, path: pathlib.Path) -> None:
     """Write the chances of all runs of a model, and the prompts that were asked anew."""
     with served(model, threads=1) as url:
-        truth = Truth(Model(url, 0))
-        runs = load_real_runs(model=model, task="parcel").runs
-        chances = {run.id: truth.of_run(run) for run in tqdm(runs, desc=model)}
-        drawn = truth.drawn_anew(np.random.default_rng(0))
-    path.write_text(json.dumps({"runs": chances, "drawn": drawn}))
+        chances = Chances(Model(url, 0))
+        log = [run for run in load_real_runs(model=model).runs if run.extra["family"] == "parcel"]
+        runs = {run.id: chances.of_run(run) for run in tqdm(log, desc=model)}
+        drawn = chances.drawn_anew(np.random.default_rng(0))
+    path.write_text(json.dumps({"runs": runs, "drawn": drawn}))
 
 
 def checks(of_model: dict) -> dict[str, float]:
@@ -133,6 +134,7 @@ def checks(of_model: dict) -> dict[str, float]:
     did = np.concatenate([[1] * (len(run["q"]) - 1) + [run["q"][-1]] for run in runs])
     spread = np.sqrt((right * (1 - right)).sum())
     return {
+        "n_drawn": len(p),
         "drawn_chi2": statistic,
         "drawn_p_value": chi2.sf(statistic, len(p)),
         "drawn_mean_z": ((share - p).sum() / np.sqrt((p * (1 - p)).sum() / N_DRAWS)),
@@ -148,7 +150,7 @@ def write(folder: pathlib.Path, data: pathlib.Path, figures: pathlib.Path) -> No
     """Write the chances of all runs as one array, and what checks them."""
     checked, traces = {}, {}
     for model in MODELS:
-        path = folder / f"{model}-truth.json"
+        path = folder / f"{model}-chances.json"
         if not path.exists():
             compute(model, path)
         of_model = json.loads(path.read_text())
