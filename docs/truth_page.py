@@ -20,6 +20,7 @@ def write_truth(generated, stored=STORED):
     figures = json.loads(stored.read_text(encoding="utf-8"))
     checked = json.loads(stored.with_name("truth_checked.json").read_text(encoding="utf-8"))
     parts = {
+        "answer": answer(figures["both"]),
         "limit": limit(figures),
         "distances": distances(figures["both"]),
         "agreement": agreement(figures),
@@ -41,108 +42,77 @@ def interval(row):
     return "{} [{}, {}]".format(*map(thousandths, row))
 
 
+def answer(own):
+    """Say what the truth is worth, who comes near, and which metrics show it."""
+    to_truth = own["distance"]["log"]
+    best = min(to_truth, key=lambda name: to_truth[name][0])
+    share = own["margin"][best][0] / own["margin"]["truth"][0]
+    tau = ", ".join(
+        f"{row['tau'][0]:.2f} by {metric}" for metric, row in list(own["orders"].items())[1:]
+    )
+    return (
+        f"The truth is worth {own['margin']['truth'][0]:.3f} nats more than the base rate, and the "
+        f"best forecast ({called(best)}) {own['margin'][best][0]:.3f}, or {share:.0%} of it. Order "
+        f"{len(to_truth)} forecasts by their distance to the truth: Kendall's rank correlation "
+        f"with that order is {tau}."
+    )
+
+
 def limit(figures):
     """Return a row a set of runs: what the truth is worth, and the best forecast."""
-    rows = [
-        ["Runs", "Succeed", "Certain", "Truth, by outcomes", "Truth, by itself", "Best forecast"]
-    ]
+    rows = [["Runs", "succeed", "truth, by outcomes", "truth, by itself", "best forecast"]]
     for name, own in figures.items():
+        runs = f"{SETS[name]} ({own['n_runs']:,} of {own['n_tasks']} tasks)"
         to_truth = own["distance"]["log"]
         best = min(to_truth, key=lambda one: to_truth[one][0])
-        rows.append(
-            [
-                f"{SETS[name]} ({own['n_runs']:,} of {own['n_tasks']} tasks)",
-                f"{own['success']:.0%}",
-                f"{own['certain_before_the_last']:.0%}",
-                interval(own["margin"]["truth"]),
-                interval(to_truth["base rate"]),
-                f"{called(best)}: {interval(own['margin'][best])}",
-            ]
-        )
+        truth = [interval(own["margin"]["truth"]), interval(to_truth["base rate"])]
+        of_best = f"{called(best)}: {interval(own['margin'][best])}"
+        rows.append([runs, f"{own['success']:.0%}", *truth, of_best])
     return list_table(rows)
 
 
 def distances(own):
     """Return a row a forecast, the nearest first: distances, margins, and what metrics say."""
-    rows = [
-        [
-            "Forecast",
-            "Distance, log",
-            "Distance, squared",
-            "Margin",
-            "Own weights",
-            "AUROC",
-            "T-ECE",
-        ]
-    ]
+    head = "Forecast; distance, log; distance, squared; margin; own weights; AUROC; T-ECE"
+    rows = [head.split("; ")]
     of = {metric: row["values"] for metric, row in own["orders"].items()}
     for name, distance in sorted(own["distance"]["log"].items(), key=lambda item: item[1][0]):
-        margin = own["margin"].get(name)
-        rows.append(
-            [
-                called(name),
-                interval(distance),
-                interval(own["distance"]["brier"][name]),
-                interval(margin) if margin else "0",
-                f"{1000 * of['own weights'][name]:.0f}",
-                f"{of['AUROC'][name]:.2f}",
-                f"{-of['T-ECE'][name]:.3f}",
-            ]
-        )
+        margin = own["margin"].get(name, (0, 0, 0))
+        numbers = map(interval, (distance, own["distance"]["brier"][name], margin))
+        others = f"{1000 * of['own weights'][name]:.0f}", f"{of['AUROC'][name]:.2f}"
+        rows.append([called(name), *numbers, *others, f"{-of['T-ECE'][name]:.3f}"])
     return list_table(rows)
 
 
 def agreement(figures):
     """Return a row a set and score: how far differences of scores are from those of distances."""
-    rows = [["Runs", "Score", "Pairs", "Beyond two errors", "Largest z", "Holm's p, least"]]
+    rows = [["Runs", "score", "pairs", "z above 2", "largest z", "smallest p (Holm)"]]
     for name, own in figures.items():
-        for score, found in own["agreement"].items():
-            rows.append(
-                [
-                    SETS[name],
-                    score,
-                    str(found["n_pairs"]),
-                    str(found["n_beyond_two"]),
-                    f"{found['largest_z']:.1f}",
-                    f"{found['smallest_p_holm']:.2f}",
-                ]
-            )
+        for score, of in own["agreement"].items():
+            z, p = f"{of['largest_z']:.1f}", f"{of['smallest_p_holm']:.2f}"
+            rows.append([SETS[name], score, f"{of['n_pairs']}", f"{of['n_beyond_two']}", z, p])
     return list_table(rows)
 
 
 def orders(figures):
     """Return a row a metric: how its order of the forecasts agrees with that by distance."""
-    rows = [["Order by", *(f"{SETS[name]}" for name in figures)]]
+    rows = [["Order by", *(SETS[name] for name in figures)]]
     for metric in list(figures["both"]["orders"])[1:]:
-        cells = (own["orders"][metric] for own in figures.values())
-        rows.append(
-            [
-                metric,
-                *(
-                    "{:.2f} [{:.2f}, {:.2f}]; {} turned round, {} beyond doubt".format(
-                        *cell["tau"], cell["n_turned"], cell["n_beyond_doubt"]
-                    )
-                    for cell in cells
-                ),
-            ]
-        )
+        rows.append([metric])
+        for own in figures.values():
+            of = own["orders"][metric]
+            tau = "{:.2f} [{:.2f}, {:.2f}]".format(*of["tau"])
+            turned = f"{of['n_turned']} pairs reversed, {of['n_beyond_doubt']} beyond doubt"
+            rows[-1].append(f"{tau}; {turned}")
     return list_table(rows)
 
 
 def checks(checked):
     """Return a row a model: its own answers against the chances."""
-    rows = [
-        ["Model", "Answers drawn anew", "Steps of the runs", "Certain", "Contradicted", "Error"]
-    ]
+    rows = [["Model", "answers drawn anew", "steps of the runs", "certain", "contradicted"]]
     for model, own in checked.items():
-        rows.append(
-            [
-                MODELS[model],
-                f"{anew}; z = {own['drawn_mean_z']:.1f}",
-                f"{own['n_steps']:,}, z = {own['steps_z']:.1f}",
-                f"{own['n_certain']:,}",
-                str(own["n_contradicted"]),
-                f"{own['largest_error']:.4f}",
-            ]
-        )
+        anew = "chi-square {drawn_chi2:.0f} of {n_drawn}, p = {drawn_p_value:.2f}".format(**own)
+        steps = "{n_steps:,}, z = {steps_z:.1f}".format(**own)
+        certain = [f"{own['n_certain']:,}", f"{own['n_contradicted']}"]
+        rows.append([MODELS[model], anew, steps, *certain])
     return list_table(rows)

@@ -1,6 +1,7 @@
 """Data that are made, shipped, or fetched from their publishers."""
 
 import hashlib
+import json
 import re
 import shutil
 from pathlib import Path
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit, ndtr, ndtri
 
-from trajscore import metrics
+from scripts import PROJECT
+from trajscore import metrics, step_weights
 from trajscore.datasets import (
     fetch_evaluator,
     fetch_expected_cost,
@@ -59,6 +61,11 @@ def test_the_truth_of_real_runs_is_calibrated_and_ends_in_the_outcome():
     assert load_real_runs(model="smollm2_135m", task="ring").q is None
     data = Path(real.filename).with_name("parcel_truth.npz").read_bytes()
     assert hashlib.sha256(data).hexdigest().startswith("SHA")
+    # the page of the truth is of these chances: the distance of the base rate
+    stored = json.loads((PROJECT / "docs" / "stored" / "truth.json").read_text("utf-8"))["both"]
+    rate = np.average(np.repeat(y, q.lengths), weights=step_weights(q.lengths))
+    lost = metrics.regret(q, q.with_cells(np.full(len(q.cells), rate))).mean()
+    assert stored["distance"]["log"]["base rate"][0] == pytest.approx(lost, abs=1e-9)
 
 
 # ------------------------------------------------------------------ made runs
