@@ -21,11 +21,34 @@ from tqdm import tqdm
 
 from trajscore import TrajectoryArray
 from trajscore.datasets import load_real_runs
-from trajscore.io import Run
+from trajscore.io import Run, Step
 
-KEPT = 40  # tokens that the sampler keeps at most
-RARE = 1e-3  # a text less likely than this goes on as the likeliest does
+TOP_K, TOP_P, MIN_P = 40, 0.95, 0.05  # of the server's sampler, before the temperature
+RARE = 1e-3  # a text less likely than this is cut short, and goes on as the likeliest one does
 N_CHECKED, N_DRAWS = 50, 100  # prompts of a model that are asked anew, and answers to each
+
+
+def prompt_after(text: str, world: Parcel, step: int) -> str:
+    """Return what the model completes after `step` hands, `text` being the run so far."""
+    here = world.chain[step]
+    return f"{text}{here} says: {world.notes[here]}\n{world.ask}"
+
+
+class LoggedRun:
+    """A run of the log: its task, the agent's steps, and the text before and after each."""
+
+    def __init__(self, run: Run):
+        self.world = Parcel(int(run.task.rpartition("-")[2]))
+        self.steps = [step for step in run.steps if step.actor == "agent"]
+        self.won = run.outcome == 1
+        self.texts = [self.world.examples]
+        for k, step in enumerate(self.steps):
+            prompt = prompt_after(self.texts[-1], self.world, k)
+            self.texts.append(f"{prompt} {step.text}\n")  # all answers are a name after a space
+
+    def right_name(self, k: int) -> str:
+        """Return the name that is right at step `k`."""
+        return self.world.chain[k + 1].lower()
 
 
 class Chances:
@@ -33,7 +56,7 @@ class Chances:
 
     def __init__(self, model: Model):
         self.model = model
-        self.known: dict[tuple[str, str], tuple[float, float, float]] = {}
+        self.known: dict[str, tuple[float, float]] = {}
 
     def next_tokens(self, prompt: str, before: list[int]) -> list[tuple[int, str, float]]:
         """Return each token that may come next: its number, its text and its probability."""
@@ -41,7 +64,7 @@ class Chances:
             [prompt, *before],
             also={"post_sampling_probs": True},
             temperature=TEMPERATURE,
-            logprobs=KEPT,
+            logprobs=TOP_K,
             max_tokens=1,
             stop=[],
         )
@@ -56,106 +79,116 @@ class Chances:
             before, text, chance = begun.pop()
             for number, piece, share in self.next_tokens(prompt, before):
                 line, line_end, _ = (text + piece).partition("\n")
-                if line_end or not piece or len(before) + 1 == N_TOKENS:
+                ended = line_end or not piece or len(before) + 1 == N_TOKENS
+                if ended or chance * share < RARE:
                     if word_of(line) == name:
                         texts[line.rstrip()] += chance * share
                 elif name.startswith(word_of(line)):
                     begun.append(([*before, number], line, chance * share))
         return texts
 
-    def after(self, text: str, world: Parcel, step: int) -> tuple[float, float, float]:
-        """Return the chances of the run `text` after `step` right hands.
-
-        That it arrives; a bound of the error of that; that the next hand is right.
-        """
+    def after(self, text: str, world: Parcel, step: int) -> tuple[float, float]:
+        """Return the chances, after `step` right hands, to arrive, and that the next is right."""
         if step == len(world.chain) - 1:
-            return 1.0, 0.0, 1.0
-        here, name = world.chain[step : step + 2]
-        prompt = f"{text}{here} says: {world.notes[here]}\n{world.ask}"
-        if (prompt, name) not in self.known:
-            texts = self.right_texts(prompt, name.lower())
-            arrives, error, chances = 0.0, 0.0, []
+            return 1.0, 1.0
+        prompt = prompt_after(text, world, step)
+        if prompt not in self.known:
+            texts = self.right_texts(prompt, world.chain[step + 1].lower())
+            arrives, likeliest = 0.0, None
             for line, share in texts.most_common():
-                if share >= RARE or not chances:
-                    on, unsure, _ = self.after(f"{prompt}{line}\n", world, step + 1)
+                if likeliest is None or share >= RARE:
+                    rest, _ = self.after(f"{prompt}{line}\n", world, step + 1)
+                    likeliest = rest if likeliest is None else likeliest
+                    arrives += share * rest
                 else:
-                    on, unsure = chances[0], 1.0
-                chances.append(on)
-                arrives += share * on
-                error += share * unsure
+                    arrives += share * likeliest
             # of six digits, as the server's are in single precision
-            self.known[prompt, name] = round(arrives, 6), error, round(texts.total(), 6)
-        return self.known[prompt, name]
+            self.known[prompt] = round(arrives, 6), round(texts.total(), 6)
+        return self.known[prompt]
 
-    def of_run(self, run: Run) -> dict[str, list[float]]:
-        """Return, for each step of a run, the chances after it, and that it would be right."""
-        world = Parcel(int(run.task.rpartition("-")[2]))
-        said = [step.text for step in run.steps if step.actor == "agent"]
-        text, chances = world.examples, [self.after(world.examples, world, 0)]
-        for step, name in enumerate(said, 1):
-            here, right = world.chain[step - 1 : step + 1]
-            # all answers of the log are a name after a space
-            text = f"{text}{here} says: {world.notes[here]}\n{world.ask} {name}\n"
-            is_right = name.lower() == right.lower()
-            chances.append(self.after(text, world, step) if is_right else (0.0, 0.0, 0.0))
-        arrives, error, right = zip(*chances, strict=True)
-        return {"q": arrives[1:], "error": error[1:], "right": right[:-1]}
+    def of_run(self, run: LoggedRun) -> dict[str, list[float]]:
+        """Return, for each step, the chance after it, and before it that it would be right."""
+        n_right = len(run.steps) if run.won else len(run.steps) - 1
+        chances = [self.after(run.texts[k], run.world, k) for k in range(n_right + 1)]
+        arrives = [arrives for arrives, _ in chances[1:]] + [0.0] * (not run.won)
+        return {"q": arrives, "right": [right for _, right in chances][: len(run.steps)]}
 
-    def drawn_anew(self, rng: np.random.Generator) -> list[tuple[float, float]]:
-        """Return, of random prompts that leave a doubt, the chance to be right and its share."""
-        doubts = [(key, p) for key, (_, _, p) in self.known.items() if 0 < p < 1]
-        checked = []
-        for k in rng.choice(len(doubts), N_CHECKED, replace=False):
-            (prompt, name), p = doubts[k]
-            answers = (
-                self.model.complete(prompt, temperature=TEMPERATURE, seed=int(seed))[0].text
-                for seed in rng.integers(2**31, size=N_DRAWS)
-            )
-            checked.append((p, np.mean([word_of(answer) == name.lower() for answer in answers])))
-        return checked
+    def drawn_anew(self, run: LoggedRun, k: int, rng: np.random.Generator) -> list[float]:
+        """Ask for step `k` again: return its chance, and the share of right answers."""
+        prompt, name = prompt_after(run.texts[k], run.world, k), run.right_name(k)
+        # the server computes a prompt that it knows otherwise than a new one: as those that follow
+        _, p = (self.right_texts(prompt, name).total() for _ in range(2))
+        seeds = rng.integers(2**31, size=N_DRAWS).tolist()
+        answers = [self.model.complete(prompt, temperature=TEMPERATURE, seed=s)[0] for s in seeds]
+        return [p, float(np.mean([word_of(answer.text) == name for answer in answers]))]
 
 
-def compute(model: str, path: pathlib.Path) -> None:
-    """Write the chances of all runs of a model, and the prompts that were asked anew."""
-    with served(model, threads=1) as url:
-        chances = Chances(Model(url, 0))
-        log = [run for run in load_real_runs(model=model).runs if run.extra["family"] == "parcel"]
-        runs = {run.id: chances.of_run(run) for run in tqdm(log, desc=model)}
-        drawn = chances.drawn_anew(np.random.default_rng(0))
-    path.write_text(json.dumps({"runs": runs, "drawn": drawn}))
+def logged_chance(step: Step, name: str) -> float:
+    """Return the chance of `name` by the log-probabilities that the run itself had.
+
+    NaN where a token that the sampler leaves begins the name without being all of it.
+    """
+    words = [word_of(token) for token, _ in step.top_logprobs[0]]
+    p = np.exp([logprob for _, logprob in step.top_logprobs[0]])
+    left = (np.cumsum(p) - p < TOP_P) & (p >= MIN_P * p[0])
+    share = np.where(left, p ** (1 / TEMPERATURE), 0)
+    begins = [name.startswith(word) and word != name for word in words]
+    whole = np.array([word == name for word in words])
+    return np.nan if (left & begins).any() else float(share[whole].sum() / share.sum())
 
 
-def checks(of_model: dict) -> dict[str, float]:
+def checks(log: dict[str, LoggedRun], chances: dict, drawn: list) -> dict[str, float]:
     """Hold the chances against answers drawn anew, and against what the runs did."""
-    p, share = np.transpose(of_model["drawn"])
+    p, share = np.transpose(drawn)
     statistic = (N_DRAWS * (share - p) ** 2 / (p * (1 - p))).sum()
-    runs = of_model["runs"].values()
-    right = np.concatenate([run["right"] for run in runs])
-    did = np.concatenate([[1] * (len(run["q"]) - 1) + [run["q"][-1]] for run in runs])
-    spread = np.sqrt((right * (1 - right)).sum())
+    right = np.concatenate([chances[name]["right"] for name in log])
+    did = np.concatenate([[1] * (len(run.steps) - 1) + [run.won] for run in log.values()])
+    logged = np.array(
+        [logged_chance(step, run.right_name(k)) for run in log.values()
+         for k, step in enumerate(run.steps)]
+    )  # fmt: skip
+    doubt = (right > 0) & (right < 1)
+    known = np.isfinite(logged)
     return {
         "n_drawn": len(p),
         "drawn_chi2": statistic,
         "drawn_p_value": chi2.sf(statistic, len(p)),
-        "drawn_mean_z": ((share - p).sum() / np.sqrt((p * (1 - p)).sum() / N_DRAWS)),
         "n_steps": len(right),
-        "n_certain": int(np.isin(right, (0, 1)).sum()),
-        "n_contradicted": int(((right == 0) & (did == 1) | (right == 1) & (did == 0)).sum()),
-        "steps_z": (did - right).sum() / spread,
-        "largest_error": max(max(run["error"]) for run in runs),
+        "n_certain": int((~doubt).sum()),
+        "n_contradicted": int((did != right)[~doubt].sum()),
+        "steps_z": (did - right).sum() / np.sqrt((right * (1 - right)).sum()),
+        "logged_z": (did - logged)[known].sum() / np.sqrt((logged * (1 - logged))[known].sum()),
+        "n_logged_contradicted": int((did != logged)[known & np.isin(logged, (0, 1))].sum()),
+        "off_in_doubt": np.sqrt(((right - logged)[known & doubt] ** 2).mean()),
+        "off": np.sqrt(((right - logged)[known] ** 2).mean()),
     }
+
+
+def compute(model: str, log: dict[str, LoggedRun]) -> dict:
+    """Return the chances of all runs of a model, and those of prompts that were asked anew."""
+    with served(model, threads=1) as url:
+        asked = Chances(Model(url, 0))
+        chances = {name: asked.of_run(run) for name, run in tqdm(log.items(), desc=model)}
+        doubts = [
+            (name, k) for name in log for k, p in enumerate(chances[name]["right"]) if 0 < p < 1
+        ]
+        rng = np.random.default_rng(0)
+        chosen = [doubts[k] for k in rng.choice(len(doubts), N_CHECKED, replace=False)]
+        drawn = [asked.drawn_anew(log[name], k, rng) for name, k in tqdm(chosen, desc="drawn")]
+    return {"chances": chances, "drawn": drawn}
 
 
 def write(folder: pathlib.Path, data: pathlib.Path, figures: pathlib.Path) -> None:
     """Write the chances of all runs as one array, and what checks them."""
     checked, traces = {}, {}
     for model in MODELS:
-        path = folder / f"{model}-chances.json"
+        runs = [run for run in load_real_runs(model=model).runs if run.extra["family"] == "parcel"]
+        log, path = {run.id: LoggedRun(run) for run in runs}, folder / f"{model}-chances.json"
         if not path.exists():
-            compute(model, path)
+            path.write_text(json.dumps(compute(model, log)))
         of_model = json.loads(path.read_text())
-        checked[model] = checks(of_model)
-        traces |= {name: run["q"] for name, run in of_model["runs"].items()}
-    TrajectoryArray.from_list(traces.values(), ids=list(traces)).save(data)
+        checked[model] = checks(log, **of_model)
+        traces |= {name: of_model["chances"][name]["q"] for name in log}
+    TrajectoryArray.from_list(list(traces.values()), ids=list(traces)).save(data)
     figures.write_text(json.dumps(checked, indent=1, default=float) + "\n")
     print(json.dumps(checked, indent=1, default=float))
