@@ -86,7 +86,7 @@ def values(losses, early, own, divisor, traces, y, counts: np.ndarray) -> np.nda
 
 
 def orders(statistic, n_runs: int, names: list[str], **options) -> dict:
-    """Hold the order of each metric against that by distance; pairs turned round beyond doubt."""
+    """Hold the order of each metric against that by distance; pairs clearly turned round."""
     (real,) = statistic(np.ones((1, n_runs)))
     drawn = bootstrap(statistic, n_runs, random_state=0, **options)
     first, second = np.array([*combinations(range(len(names)), 2)]).T
@@ -99,7 +99,7 @@ def orders(statistic, n_runs: int, names: list[str], **options) -> dict:
         rows[metric] = {
             "tau": [kendalltau(real[0], real[k]).statistic, *np.quantile(taus, [0.025, 0.975])],
             "n_turned": int(turned.sum()),
-            "n_beyond_doubt": int((turned & is_clear[0] & is_clear[k]).sum()),
+            "n_clear": int((turned & is_clear[0] & is_clear[k]).sum()),
             "values": dict(zip(names, real[k], strict=True)),
         }
     return rows

@@ -25,6 +25,7 @@ def write_truth(generated, stored=STORED):
         "distances": distances(figures["both"]),
         "agreement": agreement(figures),
         "orders": orders(figures),
+        "leaning": leaning(figures["both"]),
         "checked": checks(checked),
     }
     for name, text in parts.items():
@@ -60,7 +61,7 @@ def answer(own):
 
 def limit(figures):
     """Return a row a set of runs: what the truth is worth, and the best forecast."""
-    rows = [["Runs", "succeed", "truth, by outcomes", "truth, by itself", "best forecast"]]
+    rows = [["Runs", "Succeed", "Truth, by outcomes", "Truth, by itself", "Best forecast"]]
     for name, own in figures.items():
         runs = f"{SETS[name]} ({own['n_runs']:,} of {own['n_tasks']} tasks)"
         to_truth = own["distance"]["log"]
@@ -73,20 +74,22 @@ def limit(figures):
 
 def distances(own):
     """Return a row a forecast, the nearest first: distances, margins, and what metrics say."""
-    head = "Forecast; distance, log; distance, squared; margin; own weights; AUROC; T-ECE"
+    head = "Forecast; Distance, log; Distance, squared; Margin; Own weights; AUROC; T-ECE"
     rows = [head.split("; ")]
     of = {metric: row["values"] for metric, row in own["orders"].items()}
     for name, distance in sorted(own["distance"]["log"].items(), key=lambda item: item[1][0]):
         margin = own["margin"].get(name, (0, 0, 0))
-        numbers = map(interval, (distance, own["distance"]["brier"][name], margin))
+        away = [
+            interval(row).replace("+", "") for row in (distance, own["distance"]["brier"][name])
+        ]
         others = f"{1000 * of['own weights'][name]:.0f}", f"{of['AUROC'][name]:.2f}"
-        rows.append([called(name), *numbers, *others, f"{-of['T-ECE'][name]:.3f}"])
+        rows.append([called(name), *away, interval(margin), *others, f"{-of['T-ECE'][name]:.3f}"])
     return list_table(rows)
 
 
 def agreement(figures):
     """Return a row a set and score: how far differences of scores are from those of distances."""
-    rows = [["Runs", "score", "pairs", "z above 2", "largest z", "smallest p (Holm)"]]
+    rows = [["Runs", "Score", "Pairs", "Z above 2", "Largest z", "Smallest p (Holm)"]]
     for name, own in figures.items():
         for score, of in own["agreement"].items():
             z, p = f"{of['largest_z']:.1f}", f"{of['smallest_p_holm']:.2f}"
@@ -102,17 +105,39 @@ def orders(figures):
         for own in figures.values():
             of = own["orders"][metric]
             tau = "{:.2f} [{:.2f}, {:.2f}]".format(*of["tau"])
-            turned = f"{of['n_turned']} pairs reversed, {of['n_beyond_doubt']} beyond doubt"
-            rows[-1].append(f"{tau}; {turned}")
+            rows[-1].append(f"{tau}; reversed {of['n_turned']}, clearly {of['n_clear']}")
     return list_table(rows)
+
+
+def leaning(own):
+    """Say what the paper's weights, AUROC and T-ECE prefer to forecasts that are nearer."""
+    of = {metric: row["values"] for metric, row in own["orders"].items()}
+    signals = [name for name in of["distance"] if name + OWN in of["distance"]]
+    farther = sum(of["distance"][name + OWN] < of["distance"][name] for name in signals)
+    preferred = sum(of["own weights"][name + OWN] > of["own weights"][name] for name in signals)
+    firsts = {metric: max(of[metric], key=of[metric].get) for metric in ("AUROC", "T-ECE")}
+    place = {
+        metric: 1 + sum(value > of["distance"][first] for value in of["distance"].values())
+        for metric, first in firsts.items()
+    }
+    return (
+        f"Recalibrated by the paper's weights, {farther} of {len(signals)} signals are farther "
+        f"from the truth, and the score by the same weights prefers {preferred} of them. AUROC puts "
+        f"*{called(firsts['AUROC'])}* first, which is number {place['AUROC']} by distance; T-ECE "
+        f"puts *{called(firsts['T-ECE'])}* first, number {place['T-ECE']} of {len(of['distance'])}."
+    )
 
 
 def checks(checked):
     """Return a row a model: its own answers against the chances."""
-    rows = [["Model", "answers drawn anew", "steps of the runs", "certain", "contradicted"]]
+    rows = [["Model", "Answers drawn anew", "Steps of the runs", "Certain", "Contradicted"]]
     for model, own in checked.items():
         anew = "chi-square {drawn_chi2:.0f} of {n_drawn}, p = {drawn_p_value:.2f}".format(**own)
-        steps = "{n_steps:,}, z = {steps_z:.1f}".format(**own)
-        certain = [f"{own['n_certain']:,}", f"{own['n_contradicted']}"]
-        rows.append([MODELS[model], anew, steps, *certain])
-    return list_table(rows)
+        steps = "{n_steps:,}; z = {steps_z:.1f}, by the log {logged_z:.1f}".format(**own)
+        wrong = "{n_contradicted}, by the log {n_logged_contradicted}".format(**own)
+        rows.append([MODELS[model], anew, steps, f"{own['n_certain']:,}", wrong])
+    off = [f"{own['off_in_doubt']:.3f} ({MODELS[model]})" for model, own in checked.items()]
+    return (
+        f"{list_table(rows)}\n\nWhere a doubt is left, chances by the log differ from these by "
+        f"{' and '.join(off)}, root mean square."
+    )
