@@ -89,7 +89,7 @@ def distances(own):
 
 def agreement(figures):
     """Return a row a set and score: how far differences of scores are from those of distances."""
-    rows = [["Runs", "Score", "Pairs", "Z above 2", "Largest z", "Smallest p (Holm)"]]
+    rows = [["Runs", "Score", "Pairs", "z above 2", "Largest z", "Smallest p (Holm)"]]
     for name, own in figures.items():
         for score, of in own["agreement"].items():
             z, p = f"{of['largest_z']:.1f}", f"{of['smallest_p_holm']:.2f}"
@@ -122,8 +122,8 @@ def leaning(own):
     }
     return (
         f"Recalibrated by the paper's weights, {farther} of {len(signals)} signals are farther "
-        f"from the truth, and the score by the same weights prefers {preferred} of them. AUROC puts "
-        f"*{called(firsts['AUROC'])}* first, which is number {place['AUROC']} by distance; T-ECE "
+        f"from the truth, and the score by the same weights prefers {preferred} of them. AUROC "
+        f"puts *{called(firsts['AUROC'])}* first, which is number {place['AUROC']} by distance; T-ECE "
         f"puts *{called(firsts['T-ECE'])}* first, number {place['T-ECE']} of {len(of['distance'])}."
     )
 
