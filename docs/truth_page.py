@@ -123,7 +123,7 @@ def leaning(own):
     return (
         f"Recalibrated by the paper's weights, {farther} of {len(signals)} signals are farther "
         f"from the truth, and the score by the same weights prefers {preferred} of them. AUROC "
-        f"puts *{called(firsts['AUROC'])}* first, which is number {place['AUROC']} by distance; T-ECE "
+        f"puts *{called(firsts['AUROC'])}* first, number {place['AUROC']} by distance; T-ECE "
         f"puts *{called(firsts['T-ECE'])}* first, number {place['T-ECE']} of {len(of['distance'])}."
     )
 

@@ -24,7 +24,7 @@ from trajscore.datasets import load_real_runs
 from trajscore.io import Run, Step
 
 TOP_K, TOP_P, MIN_P = 40, 0.95, 0.05  # of the server's sampler, before the temperature
-RARE = 1e-3  # a text less likely than this is cut short, and goes on as the likeliest one does
+RARE = 0.005  # a text less likely than this is cut short, and goes on as the likeliest one does
 N_CHECKED, N_DRAWS = 50, 100  # prompts of a model that are asked anew, and answers to each
 
 
@@ -87,8 +87,11 @@ class Chances:
                     begun.append(([*before, number], line, chance * share))
         return texts
 
-    def after(self, text: str, world: Parcel, step: int) -> tuple[float, float]:
-        """Return the chances, after `step` right hands, to arrive, and that the next is right."""
+    def after(self, text: str, world: Parcel, step: int, odd: float = 1) -> tuple[float, float]:
+        """Return the chances, after `step` right hands, to arrive, and that the next is right.
+
+        `odd` is how likely the text is, where answers in it are not the likeliest right ones.
+        """
         if step == len(world.chain) - 1:
             return 1.0, 1.0
         prompt = prompt_after(text, world, step)
@@ -96,12 +99,13 @@ class Chances:
             texts = self.right_texts(prompt, world.chain[step + 1].lower())
             arrives, likeliest = 0.0, None
             for line, share in texts.most_common():
-                if likeliest is None or share >= RARE:
-                    rest, _ = self.after(f"{prompt}{line}\n", world, step + 1)
-                    likeliest = rest if likeliest is None else likeliest
-                    arrives += share * rest
-                else:
-                    arrives += share * likeliest
+                rest = likeliest
+                if likeliest is None:
+                    rest, _ = self.after(f"{prompt}{line}\n", world, step + 1, odd)
+                    likeliest = rest
+                elif odd * share >= RARE:
+                    rest, _ = self.after(f"{prompt}{line}\n", world, step + 1, odd * share)
+                arrives += share * rest
             # of six digits, as the server's are in single precision
             self.known[prompt] = round(arrives, 6), round(texts.total(), 6)
         return self.known[prompt]
