@@ -1,6 +1,6 @@
 """How far are forecasts of real runs from the true chance of success, and which score shows it?
 
-    python benchmarks/truth.py [--out docs/stored/truth.json] [--draws 500]
+    python benchmarks/truth.py [--out docs/stored/truth.json] [--draws 300]
 
 The true chance after each step is known of the family "parcel" (`load_real_runs`). Out of fold by
 task: each signal recalibrated, by step weights and by the paper's, all signals together, counting
@@ -141,7 +141,7 @@ def of_set(model: str | None, n_draws: int) -> dict:
 
 def main() -> None:
     """Write and print the figures."""
-    args = options(__doc__, draws=500, out=Path)
+    args = options(__doc__, draws=300, out=Path)
     figures = {name: of_set(model, args.draws) for name, model in SETS.items()}
     for name, own in figures.items():
         table = pd.DataFrame({key: row["values"] for key, row in own["orders"].items()})

@@ -143,8 +143,9 @@ def logged_chance(step: Step, name: str) -> float:
 
 def checks(log: dict[str, LoggedRun], chances: dict, drawn: list) -> dict[str, float]:
     """Hold the chances against answers drawn anew, and against what the runs did."""
-    p, share = np.transpose(drawn)
-    statistic = (N_DRAWS * (share - p) ** 2 / (p * (1 - p))).sum()
+    p, share = np.round(np.transpose(drawn), 6)
+    in_doubt = (p > 0) & (p < 1)  # asked again, a few leave no doubt
+    statistic = (N_DRAWS * (share - p) ** 2)[in_doubt] / (p * (1 - p))[in_doubt]
     right = np.concatenate([chances[name]["right"] for name in log])
     did = np.concatenate([[1] * (len(run.steps) - 1) + [run.won] for run in log.values()])
     logged = np.array(
@@ -154,12 +155,12 @@ def checks(log: dict[str, LoggedRun], chances: dict, drawn: list) -> dict[str, f
     doubt = (right > 0) & (right < 1)
     known = np.isfinite(logged)
     return {
-        "n_drawn": len(p),
-        "drawn_chi2": statistic,
-        "drawn_p_value": chi2.sf(statistic, len(p)),
+        "n_drawn": int(in_doubt.sum()),
+        "drawn_chi2": statistic.sum(),
+        "drawn_p_value": chi2.sf(statistic.sum(), in_doubt.sum()),
         "n_steps": len(right),
         "n_certain": int((~doubt).sum()),
-        "n_contradicted": int((did != right)[~doubt].sum()),
+        "n_contradicted": int((did != right)[~doubt].sum() + (share != p)[~in_doubt].sum()),
         "steps_z": (did - right).sum() / np.sqrt((right * (1 - right)).sum()),
         "logged_z": (did - logged)[known].sum() / np.sqrt((logged * (1 - logged))[known].sum()),
         "n_logged_contradicted": int((did != logged)[known & np.isin(logged, (0, 1))].sum()),
