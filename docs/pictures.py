@@ -253,7 +253,7 @@ def orders(ax):
             ax.annotate(truth_page.called(name), at, (-8, 0), textcoords="offset points", **label)
     ax.set(xticks=range(len(both)), xticklabels=["distance\nto truth", *list(both)[1:]])
     ax.tick_params(axis="x", labelsize="x-small")
-    ax.set(yticks=[], title="The order by each metric, the best on top")
+    ax.set(yticks=[], title="Order, the best on top")
     ax.invert_yaxis()
     ax.spines[["top", "right", "left"]].set_visible(False)
 

@@ -56,8 +56,6 @@ def test_the_truth_of_real_runs_is_calibrated_and_ends_in_the_outcome():
         for part in [slice(None), *np.array_split(np.argsort(chance), 5)]:
             spread = np.sqrt((chance * (1 - chance))[part].sum())
             assert abs((y[alive] - chance)[part].sum()) <= 3 * spread + 1e-4, step
-    smollm2 = load_real_runs(model="smollm2_135m", task="parcel")
-    assert smollm2.q == q[(real.data.meta["model"] == "smollm2_135m").to_numpy()]
     assert load_real_runs(model="smollm2_135m", task="ring").q is None
     data = Path(real.filename).with_name("parcel_truth.npz").read_bytes()
     assert hashlib.sha256(data).hexdigest().startswith("cae6b9b500ad")
