@@ -2,7 +2,7 @@
 
     python benchmarks/truth.py [--out docs/stored/truth.json] [--draws 300]
 
-Of the family "parcel" the true chance is known (`load_real_runs`). Forecasts are out of fold by task.
+Of the family "parcel" the true chance is known (`load_real_runs`). Forecasts are out of fold.
 Are differences of Trajectory Proper Scores those of distances (`regret`)? And which other metrics?
 """
 
@@ -19,7 +19,7 @@ from scipy.stats import kendalltau
 
 from shared import options, show
 from together import filled
-from trajscore import PlattCrossFitCalibrator, TrajectoryArray, calibration
+from trajscore import TrajectoryArray, calibration
 from trajscore.core.weights import step_weights
 from trajscore.datasets import load_real_runs
 from trajscore.inference import bootstrap, compare_predictors
@@ -38,10 +38,9 @@ def forecasts(X: TrajectoryArray, y: np.ndarray, tasks: np.ndarray) -> dict[str,
     """Return the traces of each forecaster, out of fold by task."""
     fit = partial(calibration.cross_fit_traces, y=y, groups=tasks)
     rate = np.average(np.repeat(y, X.lengths), weights=step_weights(X.lengths))
-    maps = {"": calibration.EnsembleCrossFitCalibrator(), LEANING: PlattCrossFitCalibrator(**OWN)}
-    traces = {
-        name + how: fit(map_, filled(X[name])) for how, map_ in maps.items() for name in X.channels
-    }
+    Map = calibration.EnsembleCrossFitCalibrator
+    traces = {name: fit(Map(), filled(X[name])) for name in X.channels}
+    traces |= {name + LEANING: fit(Map(**OWN), filled(X[name])) for name in X.channels}
     return traces | {
         "all together": fit(calibration.CombinedForecaster(), X),
         "alive rate": fit(calibration.AliveRate(), X),
