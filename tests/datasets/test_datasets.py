@@ -1,15 +1,24 @@
 """Data that are made, shipped, or fetched from their publishers."""
 
 import hashlib
+import json
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.special import expit, logit, ndtr, ndtri
 
-from trajscore import metrics
-from trajscore.datasets import fetch_evaluator, fetch_expected_cost, load_chess, make_trajectories
+from scripts import PROJECT
+from trajscore import metrics, step_weights
+from trajscore.datasets import (
+    fetch_evaluator,
+    fetch_expected_cost,
+    load_chess,
+    load_real_runs,
+    make_trajectories,
+)
 
 
 def test_chess_is_what_its_description_says():
@@ -32,6 +41,29 @@ def test_chess_is_what_its_description_says():
         for name in X.channels
     }
     assert last["engine"] > 0.95 < last["material"]
+
+
+def test_the_truth_of_real_runs_is_calibrated_and_ends_in_the_outcome():
+    real = load_real_runs(task="parcel")
+    q, y = real.q, real.target
+    assert (list(q.ids), list(q.lengths)) == (list(real.data.ids), list(real.data.lengths))
+    last = q.offsets[1:] - 1
+    np.testing.assert_array_equal(q.cells[last], y)
+    assert 0 <= q.cells.min() <= q.cells.max() <= 1
+    for step in range(4):
+        (alive,) = np.nonzero(q.lengths > step)
+        chance = q.cells[q.offsets[alive] + step]
+        for part in [slice(None), *np.array_split(np.argsort(chance), 5)]:
+            spread = np.sqrt((chance * (1 - chance))[part].sum())
+            assert abs((y[alive] - chance)[part].sum()) <= 3 * spread + 1e-4, step
+    assert load_real_runs(model="smollm2_135m", task="ring").q is None
+    data = Path(real.filename).with_name("parcel_truth.npz").read_bytes()
+    assert hashlib.sha256(data).hexdigest().startswith("cae6b9b500ad")
+    # the page of the truth is of these chances: the distance of the base rate
+    stored = json.loads((PROJECT / "docs" / "stored" / "truth.json").read_text("utf-8"))["both"]
+    rate = np.average(np.repeat(y, q.lengths), weights=step_weights(q.lengths))
+    lost = metrics.regret(q, q.with_cells(np.full(len(q.cells), rate))).mean()
+    assert stored["distance"]["log"]["base rate"][0] == pytest.approx(lost, abs=1e-9)
 
 
 # ------------------------------------------------------------------ made runs

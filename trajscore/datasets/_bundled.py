@@ -111,8 +111,10 @@ def load_real_runs(
         its maximum), p_true and p_success (the share of yes among yes and no at the first token,
         asked whether the step was right, and whether the run will succeed), and with model,
         task, question and stop_reason in its meta; target: 1 success, 0 failure, -1 stopped by
-        the budget; runs: the transcripts with log-probabilities and samples, as
-        `trajscore.io.Runs`; feature_names; DESCR: how the runs were made; filename: a chat log,
+        the budget; q: with task="parcel", a TrajectoryArray of the true chance of success after
+        each step, by the model's own probabilities of the answers to come, else None; runs: the
+        transcripts with log-probabilities and samples, as `trajscore.io.Runs`; feature_names;
+        DESCR: how the runs were made; filename: a chat log,
         which ``trajscore report`` reads.
 
     See Also
@@ -127,6 +129,8 @@ def load_real_runs(
     <TrajectoryArray: 500 runs of 1 to 6 steps, channels token_probability, ...>
     >>> real.runs[0].steps[1].text
     'Anna'
+    >>> real.q[1]
+    array([0.367196, 1.      , 1.      , 1.      , 1.      ])
     """
     for value, name, choices in ((model, "model", _MODELS), (task, "task", _TASKS)):
         if value is not None:
@@ -139,6 +143,11 @@ def load_real_runs(
             for run in read_runs(file)
             if model in (None, run.extra["model"]) and task in (None, run.extra["family"])
         )
+    q = None
+    if task == "parcel":
+        with resources.as_file(folder / "parcel_truth.npz") as file:
+            q = TrajectoryArray.load(file)
+        q = q[np.isin(q.ids, [run.id for run in runs])]
     names = [*_OF_THE_LOG, *_ASKED]
     X = StepConfidence(_OF_THE_LOG, scale="fraction").fit_transform(runs)
     asked = [_asked(step) for run in runs for step in run.steps if step.actor == "agent"]
@@ -154,6 +163,7 @@ def load_real_runs(
         X,
         outcomes(runs),
         return_X_y,
+        q=q,
         runs=runs,
         feature_names=names,
         DESCR=(folder / "README.md").read_text(encoding="utf-8"),
