@@ -169,7 +169,7 @@ def _same(first: pd.Series, second: pd.Series) -> bool:
 # Classes only, by full names, out of files that hold a public estimator of these packages or its
 # parts: a module's prefix would let a file name any function in it. Estimators of other packages
 # ask a model or act, and are not trusted; tests hold that these do nothing of the kind.
-_ROOMS = ("calibration", "censoring", "monitoring", "tracer")
+_ROOMS = ("calibration", "censoring", "localization", "monitoring", "tracer")
 _FILES_OF_RECORDS = (
     "core.ties", "monitoring._density_ratio", "monitoring._fleet_runs",
     "monitoring.thresholds",
@@ -187,6 +187,7 @@ _OTHERS = (  # scikit-learn's are records of settings, in searches
     "trajscore.integrations._guard.Guard",
     "trajscore.metrics._scorers.CensoredTPSScorer",
     "trajscore.metrics._scorers.TPSScorer",
+    "trajscore.metrics.first_error.FirstErrorScorer",
 )
 
 

@@ -58,8 +58,9 @@ def running_sum(X: RunsLike, values: FloatArray) -> FloatArray:
 
 
 def running_max(X: RunsLike, values: FloatArray) -> FloatArray:
-    """Return the largest of each run's values up to each step, exactly."""
-    return pd.Series(values).groupby(run_numbers(X)).cummax().to_numpy()
+    """Return the largest of each run's values (or rows of them) up to each step, exactly."""
+    largest = pd.DataFrame(values).groupby(run_numbers(X)).cummax()
+    return largest.to_numpy().reshape(values.shape)
 
 
 def last_stated(X: RunsLike, values: FloatArray) -> FloatArray:
