@@ -1,7 +1,6 @@
 """The first wrong step: what is learnt, how it is scored, and what a window holds."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -88,9 +88,9 @@ def compare_locators(
     >>> table[["log_score", "steps_read", "beats_position"]].round(1)
               log_score  steps_read  beats_position
     locator
-    text           -2.2         6.0            True
-    position       -2.6         7.0           False
-    uniform        -2.9        14.0           False
+    text           -2.1         4.9            True
+    position       -2.6         7.9           False
+    uniform        -2.6        11.6           False
     """
     if not distributions:
         raise ValueError("there is no locator to compare; give the distributions of at least one")

@@ -69,7 +69,7 @@ class FirstErrorWindow(TraceTransformer, BaseEstimator):
     >>> P = locator.fit_transform(X, first_error, groups=task)
     >>> window = FirstErrorWindow(alpha=0.5).fit(P, first_error, groups=task)
     >>> window.transform(P[:1]).to_list()
-    [array([1., 1., 1., ...])]
+    [array([0., 0., 1., 0., 0., 0.])]
     """
 
     # groups stay whole as in scikit-learn's splitters of groups
