@@ -9,18 +9,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups
-from trajscore.core.estimator import TraceTransformer, check_estimator_input, like_input, require_y
+from trajscore.core.estimator import TraceTransformer, like_input
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_fraction
-from trajscore.core.within_runs import run_numbers, running_sum, step_numbers
+from trajscore.core.within_runs import run_numbers, running_sum
 from trajscore.metrics.first_error import (
     check_distributions,
     check_first_error,
-    likeliest_steps,
+    first_wrong_cells,
+    likeliest_cells,
     run_totals,
 )
 
@@ -86,7 +88,7 @@ class FirstErrorWindow(TraceTransformer, BaseEstimator):
         P : TrajectoryArray or array-like of shape (n_runs, T_max)
             Probability of each step to be the first wrong one, by a locator that has not seen the
             run.
-        first_error : array-like of int of shape (n_runs,), or TrajectoryArray
+        first_error : array-like of int of shape (n_runs,)
             Labels, as of `FirstErrorLocator`. Only runs with a wrong step are read.
         groups : array-like of shape (n_runs,), optional
             Task of each run. Default: each run is a task of its own.
@@ -99,34 +101,26 @@ class FirstErrorWindow(TraceTransformer, BaseEstimator):
         Raises
         ------
         ValueError
-            If probabilities of a run add up to more than 1, or no labelled run has a wrong step.
+            If probabilities of a run add up to more than 1, or a label is not a step of its run.
 
         Warns
         -----
         UserWarning
             If there are so few tasks that each window is the whole run.
         """
-        require_y(self, first_error)
         alpha = as_fraction(self.alpha, "alpha")
-        traces = self._check(P, reset=True)
-        share = check_first_error(first_error, traces).shares.cells
-        task = np.arange(len(traces))
+        traces = check_distributions(P)
+        labels = check_first_error(first_error, traces)
+        wrong = np.flatnonzero(labels > 0)
+        task = wrong
         if groups is not None:
-            task = check_groups(groups, len(traces))
-        wrong = np.flatnonzero(share)
-        task = task[run_numbers(traces)[wrong]]
-        of_task = np.bincount(task, share[wrong])
-        n_tasks = np.count_nonzero(of_task)
-        if not n_tasks:
-            raise ValueError(
-                f"no labelled run (n_samples = {len(traces)}) has a wrong step, so there is one "
-                f"class and nothing to learn; give runs in which a step is wrong"
-            )
-        score = _mass_before(traces)[wrong]
-        order = np.argsort(score)
-        weight = share[wrong] / of_task[task] / (n_tasks + 1)
+            task = check_groups(groups, len(traces))[wrong]
+        n_tasks = len(np.unique(task))
+        before = _mass_before(traces)[first_wrong_cells(labels, traces)[wrong]]
+        order = np.argsort(before)
+        weight = 1 / np.bincount(task)[task] / (n_tasks + 1)
         place = np.searchsorted(np.cumsum(weight[order]), 1 - alpha - SUM_ROUNDING)
-        self.limit_ = float(np.append(score[order], np.inf)[place])
+        self.limit_ = float(np.append(before[order], np.inf)[place])
         if np.isinf(self.limit_):
             warnings.warn(
                 f"{n_tasks} tasks with a wrong step are too few for alpha = {alpha:g}, so each "
@@ -157,17 +151,10 @@ class FirstErrorWindow(TraceTransformer, BaseEstimator):
         ValueError
             If probabilities of a run add up to more than 1.
         """
-        traces = self._check(P, reset=False)
+        check_is_fitted(self)
+        traces = check_distributions(P)
         inside = _mass_before(traces) <= self.limit_ + SUM_ROUNDING
-        window = traces.with_cells(inside.astype(np.float64), channels=self._output_channels)
-        return like_input(window, P)
-
-    @property
-    def _output_channels(self) -> tuple[str]:
-        return ("window",)
-
-    def _check(self, P: Any, *, reset: bool) -> TrajectoryArray:
-        return check_distributions(check_estimator_input(self, P, reset=reset, probabilities=True))
+        return like_input(traces.with_cells(inside * 1.0, channels=["window"]), P)
 
 
 def _mass_before(P: TrajectoryArray) -> FloatArray:
@@ -177,17 +164,14 @@ def _mass_before(P: TrajectoryArray) -> FloatArray:
     between them and the likeliest step.
     """
     run = run_numbers(P)
-    total = np.maximum(run_totals(P, P.cells), np.finfo(float).tiny)
-    p = P.cells / total[run]
-    distance = step_numbers(P) - likeliest_steps(P)[run]
-    # of the steps before the likeliest one, from there backwards; of the others forwards
-    sides = pd.DataFrame({"p": p, "run": run, "is_before": distance < 0})
-    least, least_backwards = (
-        table.groupby(["run", "is_before"])["p"].cummin().sort_index().to_numpy()
-        for table in (sides, sides[::-1])
-    )
-    least = np.where(distance < 0, least_backwards, least)
-    order = np.lexsort((np.abs(distance), distance > 0, -least, run))
-    before = np.empty(len(p))
-    before[order] = running_sum(P, p[order]) - p[order]
+    distance = np.arange(len(run)) - likeliest_cells(P)[run]
+    side = 2 * run + (distance > 0)
+    outwards = np.lexsort((np.abs(distance), side))
+    least = np.empty(len(run))
+    least[outwards] = pd.Series(P.cells[outwards]).groupby(side[outwards]).cummin()
+    order = np.lexsort((np.abs(distance), side, -least, run))
+    total = np.maximum(run_totals(P), np.finfo(float).tiny)
+    p = P.cells[order] / total[run]
+    before = np.empty(len(run))
+    before[order] = running_sum(P, p) - p
     return before

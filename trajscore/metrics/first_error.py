@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample_weight, check_trajectories
-from trajscore.core.ids import check_index, check_same_runs
+from trajscore.core.ids import check_index
 from trajscore.core.score_families import CLIP
 from trajscore.core.ties import group_ties
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import (
     UNIT_ROUNDING,
     check_choice,
@@ -22,69 +22,53 @@ from trajscore.core.values import (
     one_per_run,
     run_label,
 )
-from trajscore.core.within_runs import run_maxima, run_numbers, running_sum, step_numbers
+from trajscore.core.within_runs import run_numbers, running_sum, step_numbers
 from trajscore.metrics._scorers import TPSScorer
 
 _SCORES = ("log", "rps")
 
 
-class FirstErrors(NamedTuple):
-    """Labels of checked runs."""
-
-    shares: TrajectoryArray  # of annotators that say of a step that it is the first wrong one
-    labelled: BoolArray  # of the other runs all shares are 0
-
-    @property
-    def none(self) -> FloatArray:
-        """Share of annotators that say of a run that no step is wrong."""
-        return np.maximum(self.labelled - run_totals(self.shares, self.shares.cells), 0.0)
-
-
-def run_totals(X: TrajectoryArray, values: FloatArray) -> FloatArray:
-    """Return the sum of each run's values."""
-    return np.add.reduceat(values, X.offsets[:-1]) if len(X) else np.empty(0)
-
-
-def check_first_error(first_error: Any, X: TrajectoryArray) -> FirstErrors:
-    """Return the labels of runs, or say of which run a label cannot be."""
-    if isinstance(first_error, TrajectoryArray):
-        check_same_runs(first_error, X, "first_error", "X")
-        shares = check_distributions(first_error, "first_error")
-        return FirstErrors(shares, np.ones(len(X), dtype=bool))
+def check_first_error(first_error: Any, X: TrajectoryArray) -> IntArray:
+    """Return the label of each run, or say of which run a label cannot be."""
     check_index(first_error, X.ids, "first_error")
-    steps = one_per_run(first_error, "first_error", len(X))
-    is_label = (steps >= -1) & (steps <= X.lengths) & (steps == np.floor(steps))
-    row = first_true(~is_label)
+    labels = one_per_run(first_error, "first_error", len(X))
+    row = first_true(labels != np.clip(np.round(labels), -1, X.lengths))
     if row is not None:
         raise ValueError(
-            f"run {run_label(X.ids[row])} (row {row}): first_error is {steps[row]:g}, but the run "
+            f"run {run_label(X.ids[row])} (row {row}): first_error is {labels[row]:g}, and the run "
             f"has {number_of(X.lengths[row], 'step')}; give the number of a step from 1, 0 where "
             f"no step is wrong, or -1 where the run is not labelled"
         )
-    is_first = step_numbers(X) == np.repeat(steps, X.lengths)
-    return FirstErrors(X.with_cells(is_first.astype(np.float64)), steps >= 0)
+    return labels.astype(np.int64)
 
 
-def check_distributions(P: Any, name: str = "P") -> TrajectoryArray:
+def first_wrong_cells(labels: IntArray, X: TrajectoryArray) -> IntArray:
+    """Return the cell of each run's first wrong step; its first one where there is none."""
+    return X.offsets[:-1] + np.maximum(labels - 1, 0)
+
+
+def check_distributions(P: Any) -> TrajectoryArray:
     """Return probabilities of the steps of runs, which add up to 1 at most."""
     traces = check_trajectories(P, probabilities=True, single_channel=True)
-    total = run_totals(traces, traces.cells)
+    total = run_totals(traces)
     row = first_true(total > 1 + UNIT_ROUNDING)
     if row is not None:
         raise ValueError(
-            f"run {run_label(traces.ids[row])} (row {row}): the probabilities in {name} add up to "
+            f"run {run_label(traces.ids[row])} (row {row}): the probabilities add up to "
             f"{total[row]:g}, more than 1; give for each step the probability that it is the first "
             f"wrong one"
         )
     return traces
 
 
-def likeliest_steps(P: TrajectoryArray) -> IntArray:
-    """Return the likeliest step of each run, the first of several."""
-    largest = run_maxima(P, P.cells)
-    is_largest = P.cells == np.repeat(largest, P.lengths)
-    run, cell = np.unique(run_numbers(P)[is_largest], return_index=True)
-    return np.flatnonzero(is_largest)[cell] - P.offsets[run] + 1
+def run_totals(P: TrajectoryArray) -> FloatArray:
+    """Return the sum of each run."""
+    return np.add.reduceat(P.cells, P.offsets[:-1])
+
+
+def likeliest_cells(P: TrajectoryArray) -> IntArray:
+    """Return the cell of the likeliest step of each run, the first of several."""
+    return np.lexsort((-P.cells, run_numbers(P)))[P.offsets[:-1]]
 
 
 def first_error_samples(first_error: Any, P: Any, *, score: str = "log") -> FloatArray:
@@ -92,10 +76,9 @@ def first_error_samples(first_error: Any, P: Any, *, score: str = "log") -> Floa
 
     Parameters
     ----------
-    first_error : array-like of int of shape (n_runs,), or TrajectoryArray
+    first_error : array-like of int of shape (n_runs,)
         First wrong step of each run, counted from 1; 0 where no step is wrong, -1 where the run is
-        not labelled. Or, of several annotators, the share that says so of each step; the rest says
-        that no step is wrong.
+        not labelled.
     P : TrajectoryArray or array-like of shape (n_runs, T_max)
         Probability of each step to be the first wrong one; the rest is that of no wrong step.
     score : {"log", "rps"}, default="log"
@@ -119,8 +102,8 @@ def first_error_samples(first_error: Any, P: Any, *, score: str = "log") -> Floa
     Notes
     -----
     Both are proper. With :math:`G_t = \sum_{s \le t} P_s` and a first error at step F, the ranked
-    probability score of a run of T steps is :math:`\sum_t (G_t - 1[F \le t])^2 / T`. Shares of
-    annotators count as so many runs.
+    probability score of a run of T steps is :math:`\sum_t (G_t - 1[F \le t])^2 / T`. Where
+    annotators differ, take the mean over them.
 
     References
     ----------
@@ -138,19 +121,16 @@ def first_error_samples(first_error: Any, P: Any, *, score: str = "log") -> Floa
     check_choice(score, "score", _SCORES)
     traces = check_distributions(P)
     labels = check_first_error(first_error, traces)
-    p = traces.cells
-    shares = labels.shares.cells
     if score == "log":
-        rest = 1 - run_totals(traces, p)
-        values = run_totals(traces, shares * np.log(np.maximum(p, CLIP)))
-        values += labels.none * np.log(np.maximum(rest, CLIP))
+        p = traces.cells[first_wrong_cells(labels, traces)]
+        happened = np.where(labels > 0, p, 1 - run_totals(traces))
+        values = np.log(np.maximum(happened, CLIP))
     else:
-        wrong_by_now = running_sum(traces, shares)
-        error = (running_sum(traces, p) - wrong_by_now) ** 2
-        # where annotators differ, the mean over them
-        error += wrong_by_now * (1 - wrong_by_now)
-        values = -run_totals(traces, error) / traces.lengths
-    return np.where(labels.labelled, values, np.nan)
+        first = np.repeat(labels, traces.lengths)
+        is_wrong_by_now = (first > 0) & (first <= step_numbers(traces))
+        error = (running_sum(traces, traces.cells) - is_wrong_by_now) ** 2
+        values = -run_totals(traces.with_cells(error)) / traces.lengths
+    return np.where(labels >= 0, values, np.nan)
 
 
 def first_error_score(
@@ -182,10 +162,10 @@ def first_error_score(
     -0.69
     """
     samples = first_error_samples(first_error, P, score=score)
-    weight = check_sample_weight(sample_weight, len(samples))
     labelled = ~np.isnan(samples)
-    if not weight[labelled].any():
+    if not labelled.any():
         raise ValueError("no run is labelled; give the first wrong step of some, or 0")
+    weight = check_sample_weight(sample_weight, len(samples))
     return float(np.average(samples[labelled], weights=weight[labelled]))
 
 
@@ -200,8 +180,8 @@ def reading_cost(first_error: Any, P: Any) -> FloatArray:
     Returns
     -------
     ndarray of shape (n_runs,)
-        Number of steps, a mean where there is chance or annotators differ; NaN where no step is
-        wrong, or the run is not labelled.
+        Number of steps, a mean where there is chance; NaN where no step is wrong, or the run is not
+        labelled.
 
     Raises
     ------
@@ -220,11 +200,10 @@ def reading_cost(first_error: Any, P: Any) -> FloatArray:
     array([ 1.,  2., nan])
     """
     traces = check_distributions(P)
-    shares = check_first_error(first_error, traces).shares.cells
-    place = pd.Series(group_ties(-traces.cells)[1]).groupby(run_numbers(traces)).rank().to_numpy()
-    wrong = run_totals(traces, shares)
-    cost = run_totals(traces, shares * place)
-    return np.divide(cost, wrong, out=np.full(len(traces), np.nan), where=wrong > 0)
+    labels = check_first_error(first_error, traces)
+    tie = pd.Series(group_ties(-traces.cells)[1])
+    place = tie.groupby(run_numbers(traces)).rank().to_numpy()
+    return np.where(labels > 0, place[first_wrong_cells(labels, traces)], np.nan)
 
 
 class FirstErrorScorer(TPSScorer):
