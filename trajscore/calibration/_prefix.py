@@ -7,13 +7,16 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
+from sklearn import config_context
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from trajscore.calibration._features import Features, PrefixFeatures, Seen, without
 from trajscore.calibration.cross_fit import LearnedForecaster
-from trajscore.calibration.training import fit_classifier, success_chances
+from trajscore.calibration.forecaster import fit_arguments
+from trajscore.calibration.training import success_chances
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
 from trajscore.core.convert import as_table
@@ -21,7 +24,7 @@ from trajscore.core.estimator import check_estimator_input
 from trajscore.core.ids import id_order
 from trajscore.core.run_sums import row_chunks
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, check_jobs
 from trajscore.core.within_runs import cells_by_step, end_mask, run_numbers
 
@@ -222,7 +225,7 @@ class PrefixForecaster(LearnedForecaster):
         rows = self._features().at_all_steps(X)
         run = run_numbers(X)
         if self.end is None:
-            return [fit_classifier(prototype, rows, run, y, weight)]
+            return [_fit_one(prototype, rows, run, y, weight)]
         is_end = end_mask(X, X.ended)
         going = np.ones_like(is_end)
         if self.end == "step":
@@ -231,7 +234,7 @@ class PrefixForecaster(LearnedForecaster):
         for used in (going, is_end):
             model = None
             if self._are_enough(y[run[used]]):
-                model = fit_classifier(prototype, rows[used], run[used], y, weight)
+                model = _fit_one(prototype, rows[used], run[used], y, weight)
             models.append(model)
         return models
 
@@ -250,7 +253,7 @@ class PrefixForecaster(LearnedForecaster):
         for t, (here, ends) in enumerate(cells_by_step(X), start=1):
             seen = features.push(seen, scores[here])
             if self._are_enough(y[run]):
-                jobs[t] = delayed(fit_classifier)(prototype, features.rows(seen, t), run, y, weight)
+                jobs[t] = delayed(_fit_one)(prototype, features.rows(seen, t), run, y, weight)
             seen = without(seen, ends)
             run = run[~ends]
         check_jobs(self.n_jobs)
@@ -325,3 +328,25 @@ class PrefixForecaster(LearnedForecaster):
         return np.concatenate(
             [self._of_pooled(features.at_all_steps(X), end_mask(X, X.ended)) for X in parts]
         )
+
+
+def _fit_one(
+    prototype: Any, rows: FloatArray, run: IntArray, y: FloatArray, weight: FloatArray | None
+) -> Any:
+    """Fit a classifier to rows of runs; a soft outcome q counts twice, with weights q and 1 - q."""
+    model = clone(prototype)
+    missing = np.isnan(rows)
+    if missing.any():  # some classifiers fail on a feature that no row has
+        rows = np.where(missing.all(axis=0), 0.0, rows)
+    if weight is not None:
+        weight = weight[run]
+    share = np.stack([1 - y, y], axis=1)[run]
+    row, label = np.nonzero(share)
+    if len(row) > len(run):
+        soft = share[row, label]
+        weight = soft if weight is None else soft * weight[row]
+        rows = rows[row]
+    if weight is None:
+        return model.fit(rows, label)
+    with config_context(enable_metadata_routing=False):  # which ends at the forecaster
+        return model.fit(rows, label, **fit_arguments(model, {"sample_weight": weight}))

@@ -1,4 +1,4 @@
-"""What maps and classifiers are fitted on: values of training runs, and weights of outcomes."""
+"""What maps are fitted on, values with weights of outcomes; and what a fitted classifier says."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit
-from sklearn import config_context
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from trajscore.calibration.forecaster import fit_arguments
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.score_families import CLIP
 from trajscore.core.ties import rises
@@ -99,28 +96,6 @@ class TrainingSteps:
         """Smallest and largest value of the runs of positive weight."""
         counted = cells[np.repeat(self._run_weight > 0, self.X.lengths)]
         return float(counted.min()), float(counted.max())
-
-
-def fit_classifier(
-    prototype: Any, rows: FloatArray, run: IntArray, y: FloatArray, weight: FloatArray | None
-) -> Any:
-    """Fit a classifier to rows of runs; a soft outcome q counts twice, with weights q and 1 - q."""
-    model = clone(prototype)
-    missing = np.isnan(rows)
-    if missing.any():  # some classifiers fail on a feature that no row has
-        rows = np.where(missing.all(axis=0), 0.0, rows)
-    if weight is not None:
-        weight = weight[run]
-    share = np.stack([1 - y, y], axis=1)[run]
-    row, label = np.nonzero(share)
-    if len(row) > len(run):
-        soft = share[row, label]
-        weight = soft if weight is None else soft * weight[row]
-        rows = rows[row]
-    if weight is None:
-        return model.fit(rows, label)
-    with config_context(enable_metadata_routing=False):  # which ends at the forecaster
-        return model.fit(rows, label, **fit_arguments(model, {"sample_weight": weight}))
 
 
 def success_chances(model: Any, rows: FloatArray) -> FloatArray:

@@ -187,7 +187,6 @@ _OTHERS = (  # scikit-learn's are records of settings, in searches
     "trajscore.integrations._guard.Guard",
     "trajscore.metrics._scorers.CensoredTPSScorer",
     "trajscore.metrics._scorers.TPSScorer",
-    "trajscore.metrics.first_error.FirstErrorScorer",
 )
 
 

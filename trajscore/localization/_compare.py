@@ -16,7 +16,6 @@ from trajscore.localization._window import FirstErrorWindow
 from trajscore.metrics.first_error import (
     check_first_error,
     first_error_samples,
-    first_error_score,
     reading_cost,
     run_totals,
 )
@@ -27,7 +26,6 @@ def compare_locators(
     distributions: Mapping[str, Any],
     *,
     groups: ArrayLike | None = None,
-    alpha: float = 0.1,
     random_state: Any = None,
 ) -> pd.DataFrame:
     """Judge locators of the first wrong step, and tell which are better than the position alone.
@@ -45,18 +43,16 @@ def compare_locators(
         Out-of-fold distributions by name, as `FirstErrorLocator.fit_transform` gives them.
     groups : array-like of shape (n_runs,), optional
         Task of each run: for folds, windows and intervals.
-    alpha : float, default=0.1
-        Chance of windows to miss the first wrong step.
     random_state : int, Generator, RandomState instance or None, default=None
         Seed of the intervals.
 
     Returns
     -------
     DataFrame indexed by locator
-        log_score (nats) and rps, higher is better; steps_read: mean of
-        `trajscore.metrics.reading_cost`; window: mean number of steps of windows, of runs with a
-        wrong step; above_position: by how many nats the log score is higher, with low and high of
-        intervals that hold at once (level .95), and beats_position: whether low is above 0.
+        log_score, in nats; steps_read: mean of `trajscore.metrics.reading_cost`; window: mean
+        number of steps of a `FirstErrorWindow`, of runs with a wrong step; difference: by how many
+        nats the log score is above that of position, with low and high of intervals that hold at
+        once (level .95); beats_position: whether low is above 0.
 
     Raises
     ------
@@ -106,15 +102,12 @@ def compare_locators(
     )
     rows = {}
     for name, P in named.items():
-        window = FirstErrorWindow(alpha).fit(P, labels, groups).transform(P)
+        window = FirstErrorWindow().fit(P, labels, groups).transform(P)
         rows[name] = {
             "log_score": scores[name].mean(),
-            "rps": first_error_score(labels, P, score="rps"),
             "steps_read": reading_cost(labels, P)[has_error].mean(),
             "window": run_totals(window)[has_error].mean(),
         }
-    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("locator")
-    table[["above_position", "low", "high"]] = margins.set_index("predictor")[
-        ["difference", "low", "high"]
-    ]
+    of_margins = margins.set_index("predictor")[["difference", "low", "high"]]
+    table = pd.DataFrame(rows).T.rename_axis("locator").join(of_margins)
     return table.assign(beats_position=table["low"] > 0)

@@ -31,7 +31,6 @@ from trajscore.metrics.first_error import check_first_error
 _FEW_ERRORS = 30
 _OWN_STEPS = 4  # so many first steps have an indicator
 _MOST_DEVIATIONS = 5  # so that no rare signal decides alone
-_N_FOLDS = 5
 _READS = {"single_channel": False, "allow_missing": True}
 
 
@@ -46,8 +45,8 @@ class FirstErrorLocator(TraceTransformer, BaseEstimator):
     ----------
     estimator : classifier, optional
         One with ``predict_proba``. It sees features in standard deviations, clipped at 5. Default:
-        ``LogisticRegression(C=1 / n_features)`` of the features that vary, whose prior of the
-        log-odds is as wide for many signals as for few.
+        ``LogisticRegression(C=1 / n_features)``, whose prior of the log-odds is as wide for many
+        signals as for few.
     live : bool, default=False
         Whether only steps so far are read: then the probability of a step is known with the step,
         and the rest is that of a later error or of none.
@@ -163,8 +162,7 @@ class FirstErrorLocator(TraceTransformer, BaseEstimator):
         if is_first.all():
             estimator = DummyClassifier()
         elif estimator is None:
-            n_varying = int((self._scaler.var_ > 0).sum())
-            estimator = LogisticRegression(C=1 / max(n_varying, 1), solver="newton-cholesky")
+            estimator = LogisticRegression(C=1 / features.shape[1], solver="newton-cholesky")
         self.classifier_ = clone(estimator).fit(self._standardised(features), is_first)
         return self
 
@@ -193,7 +191,7 @@ class FirstErrorLocator(TraceTransformer, BaseEstimator):
         labels = check_first_error(first_error, sample.X)
         # fits to fewer errors, and what follows a step, are meant
         with warnings.catch_warnings(action="ignore"):
-            out = cross_fit_sample(self, replace(sample, y=labels), _N_FOLDS)
+            out = cross_fit_sample(self, replace(sample, y=labels))
         return like_input(out, X)
 
     def transform(self, X: Any) -> Any:

@@ -16,7 +16,7 @@ from trajscore.metrics.decomposition import tps_decomposition
 from trajscore.metrics.first_error import (
     first_error_samples,
     first_error_score,
-    make_first_error_scorer,
+    first_error_scorer,
     reading_cost,
 )
 from trajscore.metrics.run_metrics import trajectory_diagnostics
@@ -34,9 +34,9 @@ __all__ = [
     "ecuas_scorer",
     "first_error_samples",
     "first_error_score",
+    "first_error_scorer",
     "make_censored_tps_scorer",
     "make_ecuas_scorer",
-    "make_first_error_scorer",
     "make_tps_scorer",
     "reading_cost",
     "regret",

@@ -23,9 +23,6 @@ from trajscore.core.values import (
     run_label,
 )
 from trajscore.core.within_runs import run_numbers, running_sum, step_numbers
-from trajscore.metrics._scorers import TPSScorer
-
-_SCORES = ("log", "rps")
 
 
 def check_first_error(first_error: Any, X: TrajectoryArray) -> IntArray:
@@ -118,7 +115,7 @@ def first_error_samples(first_error: Any, P: Any, *, score: str = "log") -> Floa
     >>> first_error_samples([2, 0], [[0.2, 0.5], [0.2, 0.3]], score="rps").round(3)
     array([-0.065, -0.145])
     """
-    check_choice(score, "score", _SCORES)
+    check_choice(score, "score", ("log", "rps"))
     traces = check_distributions(P)
     labels = check_first_error(first_error, traces)
     if score == "log":
@@ -206,38 +203,26 @@ def reading_cost(first_error: Any, P: Any) -> FloatArray:
     return np.where(labels > 0, place[first_wrong_cells(labels, traces)], np.nan)
 
 
-class FirstErrorScorer(TPSScorer):
-    """Scores the distributions that a locator's ``transform`` gives."""
+def first_error_scorer(locator: Any, X: Any, first_error: Any, *, score: str = "log") -> float:
+    """Score a fitted locator, as ``scoring=`` of a search; higher is better.
 
-    __name__ = first_error_score.__name__
-    maker = "make_first_error_scorer"
-
-    def __call__(  # type: ignore[override]
-        self, estimator: Any, X: Any, y: Any, *, sample_weight: ArrayLike | None = None
-    ) -> float:
-        """Return the score of a fitted locator on labels of the first wrong step."""
-        P = estimator.transform(X)
-        return first_error_score(y, P, sample_weight=sample_weight, **self.options)
-
-
-def make_first_error_scorer(score: str = "log") -> FirstErrorScorer:
-    """Make a scorer of locators of the first wrong step, for searches; higher is better.
+    For another score, take ``functools.partial(first_error_scorer, score="rps")``.
 
     Parameters
     ----------
+    locator : estimator
+        Its ``transform`` gives distributions over steps.
+    X : TrajectoryArray or array-like
+        What it reads.
+    first_error : array-like of int of shape (n_runs,)
+        Labels, as in `first_error_samples`.
     score : {"log", "rps"}, default="log"
         As in `first_error_samples`.
 
     Returns
     -------
-    callable
-        ``scorer(locator, X, first_error)``; takes ``sample_weight`` by metadata routing, or
-        directly when routing is off.
-
-    Raises
-    ------
-    ValueError
-        If the score is unknown.
+    float
+        The score.
 
     See Also
     --------
@@ -248,13 +233,12 @@ def make_first_error_scorer(score: str = "log") -> FirstErrorScorer:
     >>> from sklearn.model_selection import GridSearchCV, GroupKFold
     >>> from trajscore.datasets import load_who_and_when
     >>> from trajscore.localization import FirstErrorLocator
-    >>> from trajscore.metrics import make_first_error_scorer
-    >>> data = load_who_and_when()
-    >>> scorer = make_first_error_scorer("rps")
-    >>> search = GridSearchCV(FirstErrorLocator(), {"live": [True, False]}, scoring=scorer,
-    ...                       cv=GroupKFold(3))
-    >>> search.fit(data.data, data.target, groups=data.data.meta["question"]).best_params_
+    >>> from trajscore.metrics import first_error_scorer
+    >>> X, first_error = load_who_and_when(return_X_y=True)
+    >>> grid = {"live": [True, False]}
+    >>> how = {"scoring": first_error_scorer, "cv": GroupKFold(3)}
+    >>> search = GridSearchCV(FirstErrorLocator(), grid, **how)
+    >>> search.fit(X, first_error, groups=X.meta["question"]).best_params_
     {'live': False}
     """
-    check_choice(score, "score", _SCORES)
-    return FirstErrorScorer(score=score)
+    return first_error_score(first_error, locator.transform(X), score=score)
