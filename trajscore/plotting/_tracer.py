@@ -11,10 +11,14 @@ from numpy.typing import ArrayLike
 
 from trajscore.calibration.fixed_step import AUROC
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.checks import check_trajectories
+from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import is_count, run_label
 from trajscore.plotting._display import (
     BEHIND,
+    BLUE,
     GREY,
+    ORANGE,
     REFERENCE,
     SHADES,
     DisplayMixin,
@@ -275,6 +279,73 @@ class TracerStripDisplay(DisplayMixin):
             ax.set_xticks(shown)
             ax.set_xlabel("step; framed: critical steps; grey: absent")
         ax.tick_params(axis="x", labelsize="small")
+
+
+@dataclass(eq=False, repr=False)
+class FirstErrorDisplay(DisplayMixin):
+    """How probable it is of each step of a run that it is the first wrong one.
+
+    Parameters
+    ----------
+    probability : ndarray of shape (n_steps,)
+        Of each step; the rest is that of no wrong step, and is drawn at 0.
+    inside : ndarray of bool of shape (n_steps,)
+        Whether each step is in the window.
+
+    See Also
+    --------
+    trajscore.localization.FirstErrorLocator : The numbers behind it.
+
+    Examples
+    --------
+    >>> from trajscore.plotting import FirstErrorDisplay
+    >>> display = FirstErrorDisplay.from_predictions([[0.1, 0.5, 0.2]], [[0, 1, 1]])
+    >>> display.inside
+    array([False,  True,  True])
+    """
+
+    _style_of = "patches.Rectangle"
+    probability: FloatArray
+    inside: BoolArray
+
+    @classmethod
+    def from_predictions(cls, P: Any, window: Any, run: Any = 0, **kwargs: Any) -> Self:
+        """Show one run.
+
+        Parameters
+        ----------
+        P : TrajectoryArray or array-like of shape (n_runs, T_max)
+            Probability of each step to be the first wrong one.
+        window : TrajectoryArray or array-like of shape (n_runs, T_max)
+            1 for the steps of the window, as `trajscore.localization.FirstErrorWindow` gives it.
+        run : int or str, default=0
+            Row, or identifier as text.
+        **kwargs
+            Passed to `plot`.
+
+        Returns
+        -------
+        FirstErrorDisplay
+            The display, drawn.
+        """
+        traces = check_trajectories(P, probabilities=True, single_channel=True)
+        row = _row_of(traces, run)
+        return cls(traces[row], check_trajectories(window)[row] > 0).plot(**kwargs)
+
+    def _draw(self, ax: Any, name: str | None, **style: Any) -> list[Any]:
+        height = np.append(1 - self.probability.sum(), self.probability)
+        step = np.arange(1, len(height))
+        bars = []
+        for label, color, shown in (
+            ("in the window", BLUE, step[self.inside]),
+            ("outside", GREY, step[~self.inside]),
+            ("no step is wrong", ORANGE, [0]),
+        ):
+            look = {"color": color, "label": label, "linewidth": 0, **style}
+            bars.append(ax.bar(shown, height[shown], **look))
+        step_axis(ax)
+        ax.set_ylabel("probability of the first wrong step")
+        return bars
 
 
 def _row_of(X: TrajectoryArray, run: Any) -> int:
