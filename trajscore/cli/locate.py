@@ -68,11 +68,10 @@ def run(arguments: argparse.Namespace) -> None:
 def _labels(arguments: argparse.Namespace) -> FloatArray:
     """Read the first wrong step of each run, 0 where none is wrong, -1 where it is not known."""
     of_runs = arguments.first_error
-    words = {**vars(arguments), "scores": [of_runs or arguments.step_label], "risks": ()}
+    words = {**vars(arguments), "scores": [of_runs or arguments.step_label]}
     X = read_inputs(arguments.labelled, argparse.Namespace(**words)).container()
     values = X.cells[:, 0]
     if of_runs:
         return np.nan_to_num(values[X.offsets[:-1]], nan=-1)
-    is_wrong = values == min(np.nanmin(values), 0)
-    first = first_step_above(X, is_wrong, np.zeros(len(X)))
+    first = first_step_above(X, values == min(np.nanmin(values), 0), np.zeros(len(X)))
     return np.where(whole_runs(X), first, -1)

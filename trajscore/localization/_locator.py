@@ -152,10 +152,9 @@ class FirstErrorLocator(TraceTransformer, BaseEstimator):
         V = as_table(traces.cells)
         self._range = OrdinaryRange.of(V)
         self._mean = pd.DataFrame(self._range.nearest(V)).mean().fillna(0.0).to_numpy()
-        first = np.repeat(labels[rows], traces.lengths)
-        step = step_numbers(traces)
-        at_risk = (step <= first) | (first == 0)
-        is_first = (step == first)[at_risk]
+        is_first = (step_numbers(traces) == np.repeat(labels[rows], traces.lengths)) * 1.0
+        at_risk = running_sum(traces, is_first) == is_first
+        is_first = is_first[at_risk]
         features = self._features(traces)[at_risk]
         self._scaler = StandardScaler().fit(features)
         estimator = self.estimator

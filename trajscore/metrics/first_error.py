@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_sample_weight, check_trajectories
+from trajscore.core.checks import check_trajectories
 from trajscore.core.ids import check_index
 from trajscore.core.score_families import CLIP
 from trajscore.core.ties import group_ties
@@ -130,27 +129,23 @@ def first_error_samples(first_error: Any, P: Any, *, score: str = "log") -> Floa
     return np.where(labels >= 0, values, np.nan)
 
 
-def first_error_score(
-    first_error: Any, P: Any, *, score: str = "log", sample_weight: ArrayLike | None = None
-) -> float:
+def first_error_score(first_error: Any, P: Any, *, score: str = "log") -> float:
     """Mean score of distributions over the first wrong step; higher is better.
 
     Parameters
     ----------
     first_error, P, score : labels, distributions and score
         As in `first_error_samples`, of which this is the mean over labelled runs.
-    sample_weight : array-like of shape (n_runs,), optional
-        Weight of each run.
 
     Returns
     -------
     float
-        The score.
+        The score; NaN where no run is labelled.
 
     Raises
     ------
     ValueError
-        As `first_error_samples`, or if no run is labelled.
+        As `first_error_samples`.
 
     Examples
     --------
@@ -159,11 +154,7 @@ def first_error_score(
     -0.69
     """
     samples = first_error_samples(first_error, P, score=score)
-    labelled = ~np.isnan(samples)
-    if not labelled.any():
-        raise ValueError("no run is labelled; give the first wrong step of some, or 0")
-    weight = check_sample_weight(sample_weight, len(samples))
-    return float(np.average(samples[labelled], weights=weight[labelled]))
+    return float(pd.Series(samples).mean())  # of labelled runs
 
 
 def reading_cost(first_error: Any, P: Any) -> FloatArray:

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from trajscore.calibration.fixed_step import AUROC
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_trajectories
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import is_count, run_label
 from trajscore.plotting._display import (
@@ -298,8 +297,10 @@ class FirstErrorDisplay(DisplayMixin):
 
     Examples
     --------
+    >>> from trajscore import TrajectoryArray
     >>> from trajscore.plotting import FirstErrorDisplay
-    >>> display = FirstErrorDisplay.from_predictions([[0.1, 0.5, 0.2]], [[0, 1, 1]])
+    >>> P = TrajectoryArray.from_list([[0.1, 0.5, 0.2]])
+    >>> display = FirstErrorDisplay.from_predictions(P, P.with_cells(P.cells > 0.1))
     >>> display.inside
     array([False,  True,  True])
     """
@@ -309,14 +310,16 @@ class FirstErrorDisplay(DisplayMixin):
     inside: BoolArray
 
     @classmethod
-    def from_predictions(cls, P: Any, window: Any, run: Any = 0, **kwargs: Any) -> Self:
+    def from_predictions(
+        cls, P: TrajectoryArray, window: TrajectoryArray, run: Any = 0, **kwargs: Any
+    ) -> Self:
         """Show one run.
 
         Parameters
         ----------
-        P : TrajectoryArray or array-like of shape (n_runs, T_max)
+        P : TrajectoryArray
             Probability of each step to be the first wrong one.
-        window : TrajectoryArray or array-like of shape (n_runs, T_max)
+        window : TrajectoryArray
             1 for the steps of the window, as `trajscore.localization.FirstErrorWindow` gives it.
         run : int or str, default=0
             Row, or identifier as text.
@@ -328,24 +331,21 @@ class FirstErrorDisplay(DisplayMixin):
         FirstErrorDisplay
             The display, drawn.
         """
-        traces = check_trajectories(P, probabilities=True, single_channel=True)
-        row = _row_of(traces, run)
-        return cls(traces[row], check_trajectories(window)[row] > 0).plot(**kwargs)
+        row = _row_of(P, run)
+        return cls(P[row], window[row] > 0).plot(**kwargs)
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> list[Any]:
+        kind = np.append(2, self.inside)
         height = np.append(1 - self.probability.sum(), self.probability)
-        step = np.arange(1, len(height))
-        bars = []
-        for label, color, shown in (
-            ("in the window", BLUE, step[self.inside]),
-            ("outside", GREY, step[~self.inside]),
-            ("no step is wrong", ORANGE, [0]),
-        ):
-            look = {"color": color, "label": label, "linewidth": 0, **style}
-            bars.append(ax.bar(shown, height[shown], **look))
+        look = {
+            "color": np.array([GREY, BLUE, ORANGE])[kind],
+            "label": np.array(["outside", "in the window", "no step is wrong"])[kind],
+            "linewidth": 0,
+            **style,
+        }
         step_axis(ax)
         ax.set_ylabel("probability of the first wrong step")
-        return bars
+        return [ax.bar(np.arange(len(height)), height, **look)]
 
 
 def _row_of(X: TrajectoryArray, run: Any) -> int:
