@@ -2,8 +2,7 @@
 
     python benchmarks/steps.py --data FOLDER [--held FOLDER] [--draws 10]
 
-Fitted on all runs and judged on those of --held; without it, out of fold by tasks. Verdicts of 20
-judges (AgentProcessBench), TRACER and action signals (its HotpotQA part), and Who&When.
+Verdicts of 20 judges, TRACER and action signals, and texts; without --held, out of fold by tasks.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ from shared import options, show
 from trajscore import TrajectoryArray
 from trajscore.inference import compare_predictors
 from trajscore.localization import FirstErrorLocator, FirstErrorWindow
-from trajscore.metrics import first_error_samples, reading_cost
-from trajscore.metrics.first_error import likeliest_cells, run_totals
+from trajscore.metrics import first_error as fe
 
 FILES = ("agentprocessbench_steps", "agentprocessbench_hotpotqa_signals", "who_and_when_steps")
 KNOWN = ["run", "task", "dataset", "step", "message", "label", "first_wrong", "part", "agent"]
@@ -35,20 +33,16 @@ def read(folder: Path | None, file: str) -> Any:
         return None
     steps = pd.read_csv(folder / f"{file}.csv.gz")
     if "mistake_step" in steps:  # signals as in the bundled data
-        agent = steps["agent"].str
         steps["chars"] = np.log1p(steps["chars"])
-        steps = steps.assign(
-            terminal=agent.contains("(?i)terminal"), first_wrong=steps.mistake_step
-        )
-        steps["orchestrator"] = agent.startswith("Orchestrator")
+        steps["terminal"] = steps["agent"].str.contains("(?i)terminal")
+        steps["orchestrator"] = steps["agent"].str.startswith("Orchestrator")
         steps["first_wrong"] = steps["mistake_step"]
     else:
         runs = pd.read_csv(folder / "agentprocessbench_runs.csv.gz")[["run", "first_wrong"]]
         steps = steps.merge(runs, on="run")
     names = [*steps.columns.drop(KNOWN, errors="ignore"), NONE]
-    meta = ["task", "first_wrong"]
-    how = {"id": "run", "step": "step", "value": names, "meta": meta, "missing": "allow"}
-    X = TrajectoryArray.from_frame(steps.assign(**{NONE: 0.0}), **how)
+    how = {"value": names, "meta": ["task", "first_wrong"], "missing": "allow"}
+    X = TrajectoryArray.from_frame(steps.assign(**{NONE: 0.0}), id="run", step="step", **how)
     return X, *(X.meta[name].to_numpy() for name in ("first_wrong", "task"))
 
 
@@ -61,16 +55,13 @@ def located(train: Any, held: Any, names: list[str], live: bool = False) -> Traj
 
 def row(P: TrajectoryArray, log: np.ndarray, labels: Any, task: Any) -> dict[str, Any]:
     """Return means over runs; the standard error of nats is that of tasks."""
-    top = likeliest_cells(P)
-    guess = np.where(1 - run_totals(P) >= P.cells[top], 0, top - P.offsets[:-1] + 1)
+    top = fe.likeliest_cells(P)
+    guess = np.where(1 - fe.run_totals(P) >= P.cells[top], 0, top - P.offsets[:-1] + 1)
     by_task = pd.Series(log - log.mean()).groupby(task).sum()
-    return {
-        "nats": -log.mean(),
-        "+-": np.sqrt((by_task**2).sum()) / len(log),
-        "RPS": -first_error_samples(labels, P, score="rps").mean(),
-        "top-1": (guess == labels).mean(),
-        "steps read": np.nanmean(reading_cost(labels, P)),
-    }
+    means = {"nats": -log.mean(), "+-": np.sqrt((by_task**2).sum()) / len(log)}
+    means["RPS"] = -fe.first_error_samples(labels, P, score="rps").mean()
+    means["top-1"] = (guess == labels).mean()
+    return means | {"steps read": np.nanmean(fe.reading_cost(labels, P))}
 
 
 def window(train: Any, held: Any, names: list[str]) -> dict[str, Any]:
@@ -86,7 +77,7 @@ def window(train: Any, held: Any, names: list[str]) -> dict[str, Any]:
     for P, labels, task, new, truth in pairs:
         inside = FirstErrorWindow().fit(P, labels, task).transform(new)[truth > 0]
         hits += [run[step - 1] for run, step in zip(inside, truth[truth > 0], strict=True)]
-        sizes += run_totals(inside).tolist()
+        sizes += fe.run_totals(inside).tolist()
     return {"covered": np.mean(hits), "mean": np.mean(sizes), "median": np.median(sizes)}
 
 
@@ -100,7 +91,7 @@ def few(train: Any, held: Any, n: int, draws: int) -> float:
         X_new, truth = held[:2] if held else (X[test], labels[test])
         with warnings.catch_warnings(action="ignore"):
             P = FirstErrorLocator().fit(X[rows], labels[rows]).transform(X_new)
-        nats.append(-first_error_samples(truth, P).mean())
+        nats.append(-fe.first_error_samples(truth, P).mean())
     return float(np.mean(nats))
 
 
@@ -115,7 +106,7 @@ def main() -> None:
         if BEST in names:
             ways |= {"3 judges": ([BEST, *OTHERS],), "best judge": ([BEST],)}
         P = {way: located(train, held, *how) for way, how in ways.items()}
-        log = {way: first_error_samples(labels, traces) for way, traces in P.items()}
+        log = {way: fe.first_error_samples(labels, traces) for way, traces in P.items()}
         show(file, {way: row(P[way], log[way], labels, task) for way in ways})
         margins = compare_predictors(log, reference=[*ways][-1], groups=task, random_state=0)
         show("Differences", margins[["predictor", "reference", "difference", "low", "high"]])
