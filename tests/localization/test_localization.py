@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -169,6 +169,7 @@ DISTRIBUTIONS = st.lists(
 ).map(lambda runs: [np.array(run) / max(sum(run), 1) for run in runs])  # fmt: skip
 
 
+@settings(max_examples=20)
 @given(DISTRIBUTIONS, st.data())
 def test_scores_and_reading_are_those_of_loops(runs, data):
     first = [data.draw(st.integers(-1, len(run))) for run in runs]
@@ -188,6 +189,7 @@ def test_scores_and_reading_are_those_of_loops(runs, data):
         assert reading_cost(first, many)[k] == pytest.approx(read, nan_ok=True)
 
 
+@settings(max_examples=20)
 @given(DISTRIBUTIONS, st.sampled_from([0.1, 0.3, 0.5]))
 def test_a_window_grows_by_its_likelier_neighbour(runs, alpha):
     runs = [run + 0.01 * np.arange(len(run)) ** 2 / len(run) ** 3 for run in runs]  # without ties
