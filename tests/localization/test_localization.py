@@ -231,9 +231,7 @@ class AnyLocator(FirstErrorLocator):
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(
-    [AnyLocator(), AnyLocator(live=True)], expected_failed_checks=lambda _: CROSS_FIT_CHECKS
-)
+@parametrize_with_checks([AnyLocator()], expected_failed_checks=lambda _: CROSS_FIT_CHECKS)
 def test_scikit_learn(estimator, check):
     check(estimator)
 
