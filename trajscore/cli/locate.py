@@ -16,7 +16,6 @@ from trajscore.cli.inputs import (
     read_inputs,
     write_table,
 )
-from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import first_step_above, whole_runs
 from trajscore.localization import FirstErrorLocator, FirstErrorWindow, compare_locators
 from trajscore.metrics.first_error import likeliest_cells, run_totals
@@ -39,7 +38,15 @@ def run(arguments: argparse.Namespace) -> None:
     """Fit a locator and a window, and write a table with a row for each new run."""
     check_table("--out", arguments.out)
     arguments.outcomes = {}  # they are not what is learnt
-    labels = _labels(arguments)
+    words = {**vars(arguments), "scores": [arguments.first_error or arguments.step_label]}
+    marks = read_inputs(arguments.labelled, argparse.Namespace(**words)).container()
+    values = marks.cells[:, 0]
+    if arguments.first_error:
+        labels: Any = np.nan_to_num(values[marks.offsets[:-1]], nan=-1)
+    else:
+        is_wrong = values == min(np.nanmin(values), 0)
+        labels = first_step_above(marks, is_wrong, np.zeros(len(marks)))
+        labels[~whole_runs(marks)] = -1
     inputs = read_inputs(arguments.labelled, arguments)
     task = inputs.groups
     locator = FirstErrorLocator()
@@ -63,15 +70,3 @@ def run(arguments: argparse.Namespace) -> None:
     )
     write_table(table, arguments.out)
     print(f"wrote {arguments.out}: {len(P):,} runs")
-
-
-def _labels(arguments: argparse.Namespace) -> FloatArray:
-    """Read the first wrong step of each run, 0 where none is wrong, -1 where it is not known."""
-    of_runs = arguments.first_error
-    words = {**vars(arguments), "scores": [of_runs or arguments.step_label]}
-    X = read_inputs(arguments.labelled, argparse.Namespace(**words)).container()
-    values = X.cells[:, 0]
-    if of_runs:
-        return np.nan_to_num(values[X.offsets[:-1]], nan=-1)
-    first = first_step_above(X, values == min(np.nanmin(values), 0), np.zeros(len(X)))
-    return np.where(whole_runs(X), first, -1)
