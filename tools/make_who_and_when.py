@@ -1,7 +1,4 @@
-"""Make the bundled Who&When data, numbers and labels without a text, of the folder of its authors.
-
-python tools/make_who_and_when.py "Agents_Failure_Attribution/Who&When"
-"""
+"""Make the bundled Who&When data of its authors: python tools/make_who_and_when.py FOLDER."""
 
 import json
 import sys
@@ -10,27 +7,22 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-WORDS = {  # of the text of a step
-    "code": "```",
-    "error": "(?i)error|exception|failed|unable|cannot",
+FLAGS = {
+    "code": "```", "error": "(?i)error|exception|failed|unable|cannot",
     "hedge": "(?i)assum|approximat|estimat|hypothetical",
     "final": "(?i)final answer|terminate|the answer",
-}
-AGENTS = {"terminal": "(?i)terminal", "orchestrator": "^Orchestrator"}
+}  # fmt: skip
 parts = []
 for path in sorted(Path(sys.argv[1]).glob("*/*.json")):
     run = json.loads(path.read_text("utf-8"))
     steps = pd.DataFrame(run["history"])
-    text = steps["content"].fillna("")
-    agent = steps["name" if "name" in steps else "role"]
-    log_chars = np.log1p(text.str.len()).round(3)
-    table = pd.DataFrame({"step": range(1, len(steps) + 1), "agent": agent, "log_chars": log_chars})
-    for source, words in ((text, WORDS), (agent, AGENTS)):
-        for name, word in words.items():
-            table[name] = source.str.contains(word) * 1
-    table.insert(0, "run", f"{path.parent.name}/{path.stem}")
-    parts.append(
-        table.assign(question=run["question_ID"], first_error=int(run["mistake_step"]) + 1)
-    )
+    text, agent = steps["content"].fillna(""), steps["name" if "name" in steps else "role"]
+    table = pd.DataFrame({"run": f"{path.parent.name}/{path.stem}", "step": steps.index + 1})
+    table = table.assign(agent=agent, log_chars=np.log1p(text.str.len()).round(3))
+    table = table.assign(**{name: text.str.contains(word) * 1 for name, word in FLAGS.items()})
+    table["terminal"] = agent.str.contains("(?i)terminal") * 1
+    table["orchestrator"] = agent.str.startswith("Orchestrator") * 1
+    first_error = int(run["mistake_step"]) + 1  # there it counts from 0
+    parts.append(table.assign(question=run["question_ID"], first_error=first_error))
 target = Path("trajscore/datasets/data/who_and_when.csv.gz")
 pd.concat(parts).to_csv(target, index=False, compression={"method": "gzip", "mtime": 0})
