@@ -12,6 +12,7 @@ TITLES = {
     "metrics": "Metrics and scorers",
     "calibration": "Calibration",
     "monitoring": "Monitoring",
+    "localization": "Which step failed",
     "censoring": "Runs that were cut off",
     "report": "Reports",
     "inference": "Intervals and comparisons",

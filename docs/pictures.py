@@ -19,7 +19,8 @@ from trajscore import (
     evaluate,
     plotting,
 )
-from trajscore.datasets import load_chess, make_trajectories
+from trajscore.datasets import load_chess, load_who_and_when, make_trajectories
+from trajscore.localization import FirstErrorLocator, FirstErrorWindow
 from trajscore.monitoring import CalibratedVerifier, FleetMonitor, RawVerifier
 from trajscore.plotting._display import COLORS, GREY, SERIES
 
@@ -97,6 +98,7 @@ def displays():
         "PowerDisplay": lambda: p.PowerDisplay.from_estimator(rules, new, outcome),
         "SavingsDisplay": lambda: p.SavingsDisplay.from_estimator(rules, new, outcome),
         "FleetDisplay": lambda: p.FleetDisplay.from_estimator(*_fleet()),
+        "FirstErrorDisplay": lambda: p.FirstErrorDisplay.from_predictions(*_located(), run=1),
         "EarlyWarningDisplay": lambda: p.EarlyWarningDisplay.from_predictions(
             won, {"1 - engine": engine.with_cells(1 - engine.cells)}
         ),
@@ -111,6 +113,13 @@ def _fleet():
     bolder = X[2000:].with_cells(X[2000:].cells ** 0.3)
     later = TrajectoryArray.concat([X[1000:2000], bolder])
     return FleetMonitor().fit(X[:1000], y[:1000]), later, y[1000:]
+
+
+def _located():
+    """Return out-of-fold distributions over the steps of runs, and windows."""
+    X, first_error = load_who_and_when(return_X_y=True)
+    P = FirstErrorLocator().fit_transform(X, first_error, X.meta["question"])
+    return P, FirstErrorWindow().fit(P, first_error, X.meta["question"]).transform(P)
 
 
 def _strip():

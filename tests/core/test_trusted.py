@@ -18,6 +18,7 @@ from trajscore import (
     TraceAggregator,
     censoring,
     io,
+    localization,
     tps_scorer,
     tracer,
     trusted_types,
@@ -28,6 +29,7 @@ from trajscore.datasets import make_trajectories
 
 X, Y = make_trajectories(120, lengths=(3, 6), random_state=0, return_X_y=True)
 LOG_P = np.log(np.c_[X.steps(1), 1 - X.steps(1)])
+SHARES = X.with_cells(X.cells / 6)
 STOPPED = (X.lengths < X.lengths.max()) & (np.arange(120) % 4 == 0)
 HI, SAMPLED = io.Step("user", "Hi."), {"samples": ["a", "b"]}
 RUNS = [
@@ -57,6 +59,7 @@ FITTED = {
     censoring.MonteCarloContinuation: lambda: censoring.MonteCarloContinuation().fit(
         X, [[1, 0, 1, 1, 0]] * len(X)
     ),
+    localization.FirstErrorWindow: lambda: localization.FirstErrorWindow().fit(SHARES, Y),
     censoring.StopHazard: lambda: censoring.StopHazard().fit(X, STOPPED),
     **{kind: lambda kind=kind: kind().fit(RUNS) for kind in ON_RUNS},
     **{kind: lambda kind=kind: kind().fit(SIGNALS) for kind in ON_SIGNALS},
@@ -64,7 +67,9 @@ FITTED = {
 
 
 def public_estimators():
-    classes = {kind for one in (c, censoring, m, tracer) for kind in public_classes(one)}
+    classes = {
+        kind for one in (c, censoring, localization, m, tracer) for kind in public_classes(one)
+    }
     kinds = [one for one in classes if issubclass(one, BaseEstimator)]
     return sorted(set(kinds) - {m.StoppingRule}, key=lambda one: one.__name__)  # a base class
 
@@ -73,7 +78,7 @@ def told(fitted):
     """Return all that an estimator tells of what it may see."""
     given = {
         **dict.fromkeys(ON_RUNS, RUNS), **dict.fromkeys(ON_SIGNALS, SIGNALS),
-        c.AffineCalibrator: LOG_P,
+        c.AffineCalibrator: LOG_P, localization.FirstErrorWindow: SHARES,
     }.get(type(fitted), X)  # fmt: skip
     ways = ("transform", "predict_proba", "score_samples", "predict", "stopping_steps")
     numbers = [getattr(fitted, way)(given) for way in ways if hasattr(fitted, way)]

@@ -36,6 +36,7 @@ MAKE = {
     "DecompositionDisplay": lambda d, **k: d.from_predictions(Y, {NAMED: X, "b": X}, **k),
     "EProcessDisplay": lambda d, **k: d.from_estimator(PROCESS, X, Y, n_runs=8, **k),
     "EarlyWarningDisplay": lambda d, **k: d.from_predictions(Y, {NAMED: X}, **k),
+    "FirstErrorDisplay": lambda d, **k: d.from_predictions(X.with_cells(X.cells / 20), X, **k),
     "FleetDisplay": lambda d, **k: d.from_estimator(FLEET, X, Y, n_points=20, **k),
     "PowerDisplay": lambda d, **k: d.from_estimator({NAMED: RULE}, X, Y, **k),
     "ReliabilityDisplay": lambda d, **k: d.from_predictions(Y, X, **k),

@@ -7,16 +7,16 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
-from scipy.special import expit
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from trajscore.calibration._features import Features, PrefixFeatures, Seen, without
 from trajscore.calibration.cross_fit import LearnedForecaster
 from trajscore.calibration.forecaster import fit_arguments
+from trajscore.calibration.training import success_chances
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
 from trajscore.core.convert import as_table
@@ -24,7 +24,6 @@ from trajscore.core.estimator import check_estimator_input
 from trajscore.core.ids import id_order
 from trajscore.core.parallel import one_blas_thread
 from trajscore.core.run_sums import row_chunks
-from trajscore.core.score_families import CLIP
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, check_jobs
@@ -315,7 +314,7 @@ class PrefixForecaster(LearnedForecaster):
         if self.pooled:
             p = self._of_pooled(features.rows(seen, t), done)
         elif t <= len(self.estimators_) and self.estimators_[t - 1] is not None:
-            p = _success(self.estimators_[t - 1], features.rows(seen, t))
+            p = success_chances(self.estimators_[t - 1], features.rows(seen, t))
         if done is None or not done.any():
             return State(t, p, seen), p
         return State(t, p[~done], without(seen, done)), p
@@ -323,13 +322,13 @@ class PrefixForecaster(LearnedForecaster):
     def _of_pooled(self, rows: FloatArray, is_end: BoolArray | None) -> FloatArray:
         """Forecasts by the classifier of last steps where a run ends, elsewhere by the other."""
         if self.end is None:
-            return _success(self.estimators_[0], rows)
+            return success_chances(self.estimators_[0], rows)
         p = np.full(len(rows), self.base_rate_)
         if is_end is None:
             is_end = np.zeros(len(rows), dtype=bool)
         for model, used in zip(self.estimators_, (~is_end, is_end), strict=True):
             if model is not None and used.any():
-                p[used] = _success(model, rows[used])
+                p[used] = success_chances(model, rows[used])
         return p
 
     def _forecasts(self, X: TrajectoryArray) -> FloatArray:
@@ -365,45 +364,3 @@ def _fit_one(
         return model.fit(rows, label)
     with config_context(enable_metadata_routing=False):  # which ends at the forecaster
         return model.fit(rows, label, **fit_arguments(model, {"sample_weight": weight}))
-
-
-def _success(model: Any, rows: FloatArray) -> FloatArray:
-    """P(Y = 1 | row), clipped; the same digits for a row alone and among others."""
-    linear = _linear(model)
-    if linear is None:
-        column = int(np.flatnonzero(model.classes_ == 1)[0])
-        p = np.asarray(model.predict_proba(rows)[:, column], dtype=np.float64)
-    else:
-        p = _logistic(rows, *linear)
-    return np.clip(p, CLIP, 1 - CLIP)
-
-
-def _linear(model: Any) -> tuple[LogisticRegression, Any, Any] | None:
-    """Return a logistic regression with the scaling before it; None for anything else."""
-    steps = [model]
-    if isinstance(model, Pipeline):
-        steps = [step for _, step in model.steps]
-    if getattr(steps[-1], "multi_class", None) == "multinomial":
-        return None  # older releases then double the logit
-    kinds = [type(step) for step in steps]
-    if kinds == [StandardScaler, LogisticRegression]:
-        scaler, model = steps
-        mean = scaler.mean_ if scaler.with_mean else 0.0
-        return model, mean, 1.0 if scaler.scale_ is None else scaler.scale_
-    if kinds == [LogisticRegression]:
-        return model, 0.0, 1.0
-    return None
-
-
-def _logistic(rows: FloatArray, model: LogisticRegression, mean: Any, scale: Any) -> FloatArray:
-    coef = model.coef_[0]
-    if rows.shape[1] != len(coef):
-        raise ValueError(
-            f"the features function returned {rows.shape[1]} features, in fitting it returned "
-            f"{len(coef)} at this step"
-        )
-    # A product of matrices adds up in an order that depends on how many rows there are, and near a
-    # probability of 1 the last digit of p is the tenth of log(1 - p). So each row is added up by
-    # itself, in memory order.
-    terms = (np.ascontiguousarray(rows) - mean) / scale * coef
-    return expit(np.add.reduce(terms, axis=1) + model.intercept_[0])

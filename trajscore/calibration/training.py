@@ -1,12 +1,18 @@
-"""What maps are fitted on: the values of training runs, with the weight of their outcomes."""
+"""What maps are fitted on, values with weights of outcomes; and what a fitted classifier says."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.score_families import CLIP
 from trajscore.core.ties import rises
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.weights import StepWeights
@@ -92,3 +98,45 @@ class TrainingSteps:
         """Smallest and largest value of the runs of positive weight."""
         counted = cells[np.repeat(self._run_weight > 0, self.X.lengths)]
         return float(counted.min()), float(counted.max())
+
+
+def success_chances(model: Any, rows: FloatArray) -> FloatArray:
+    """P(Y = 1 | row), clipped; the same digits for a row alone and among others."""
+    linear = _linear(model)
+    if linear is None:
+        column = int(np.flatnonzero(model.classes_ == 1)[0])
+        p = np.asarray(model.predict_proba(rows)[:, column], dtype=np.float64)
+    else:
+        p = _logistic(rows, *linear)
+    return np.clip(p, CLIP, 1 - CLIP)
+
+
+def _linear(model: Any) -> tuple[LogisticRegression, Any, Any] | None:
+    """Return a logistic regression with the scaling before it; None for anything else."""
+    steps = [model]
+    if isinstance(model, Pipeline):
+        steps = [step for _, step in model.steps]
+    if getattr(steps[-1], "multi_class", None) == "multinomial":
+        return None  # older releases then double the logit
+    kinds = [type(step) for step in steps]
+    if kinds == [StandardScaler, LogisticRegression]:
+        scaler, model = steps
+        mean = scaler.mean_ if scaler.with_mean else 0.0
+        return model, mean, 1.0 if scaler.scale_ is None else scaler.scale_
+    if kinds == [LogisticRegression]:
+        return model, 0.0, 1.0
+    return None
+
+
+def _logistic(rows: FloatArray, model: LogisticRegression, mean: Any, scale: Any) -> FloatArray:
+    coef = model.coef_[0]
+    if rows.shape[1] != len(coef):
+        raise ValueError(
+            f"the features function returned {rows.shape[1]} features, in fitting it returned "
+            f"{len(coef)} at this step"
+        )
+    # A product of matrices adds up in an order that depends on how many rows there are, and near a
+    # probability of 1 the last digit of p is the tenth of log(1 - p). So each row is added up by
+    # itself, in memory order.
+    terms = (np.ascontiguousarray(rows) - mean) / scale * coef
+    return expit(np.add.reduce(terms, axis=1) + model.intercept_[0])

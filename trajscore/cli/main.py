@@ -23,6 +23,7 @@ _COMMANDS = {
     "check": "check runs against gates: pass, fail or undecided, with an exit code",
     "fit": "learn from finished runs when to stop others, or how to forecast them",
     "forecast": "forecast new runs, also running ones, by what trajscore fit has learnt",
+    "locate": "say which step of a run went wrong first, learnt from labelled runs",
     "monitor": "decide after every score whether a run should stop",
     "watch": "say when the runs of an agent are no longer as they were, and what changed",
     "judge": "ask a model after each step of a log whether the run will succeed",

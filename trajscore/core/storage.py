@@ -169,7 +169,7 @@ def _same(first: pd.Series, second: pd.Series) -> bool:
 # Classes only, by full names, out of files that hold a public estimator of these packages or its
 # parts: a module's prefix would let a file name any function in it. Estimators of other packages
 # ask a model or act, and are not trusted; tests hold that these do nothing of the kind.
-_ROOMS = ("calibration", "censoring", "monitoring", "tracer")
+_ROOMS = ("calibration", "censoring", "localization", "monitoring", "tracer")
 _FILES_OF_RECORDS = (
     "calibration.combination", "core.ties", "monitoring._density_ratio", "monitoring._fleet_runs",
     "monitoring.thresholds",

@@ -58,10 +58,11 @@ def running_sum(X: RunsLike, values: FloatArray) -> FloatArray:
 
 
 def running_max(X: RunsLike, values: FloatArray) -> FloatArray:
-    """Return the largest of each run's values up to each step, exactly."""
+    """Return the largest of each run's values (or rows of them) up to each step, exactly."""
     if len(X) == 1:  # pandas takes a fifth of a guard's look
-        return np.maximum.accumulate(values)
-    return pd.Series(values).groupby(run_numbers(X)).cummax().to_numpy()
+        return np.maximum.accumulate(values, axis=0)
+    largest = pd.DataFrame(values).groupby(run_numbers(X)).cummax()
+    return largest.to_numpy().reshape(values.shape)
 
 
 def last_stated(X: RunsLike, values: FloatArray) -> FloatArray:

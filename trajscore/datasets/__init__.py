@@ -1,6 +1,6 @@
 """Data to try things on: bundled, public, and made with a known truth."""
 
-from trajscore.datasets._bundled import load_chess, load_real_runs
+from trajscore.datasets._bundled import load_chess, load_real_runs, load_who_and_when
 from trajscore.datasets._fetch import fetch_evaluator, fetch_expected_cost
 from trajscore.datasets._synthetic import make_trajectories
 
@@ -9,5 +9,6 @@ __all__ = [
     "fetch_expected_cost",
     "load_chess",
     "load_real_runs",
+    "load_who_and_when",
     "make_trajectories",
 ]

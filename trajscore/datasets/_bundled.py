@@ -1,4 +1,4 @@
-"""The bundled data: chess games of a weak engine, and runs of two language models."""
+"""The bundled data: chess games of a weak engine, and runs of language models."""
 
 from __future__ import annotations
 
@@ -52,10 +52,7 @@ def load_chess(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     >>> int((y == -1).sum())
     67
     """
-    folder = resources.files("trajscore.datasets") / "data"
-    path = folder / "chess.csv.gz"
-    with resources.as_file(path) as file:
-        frame = pd.read_csv(file, compression="gzip")
+    frame, about = _read_table("chess.csv.gz")
     X, y = TrajectoryArray.from_frame(
         frame,
         id="game",
@@ -71,9 +68,17 @@ def load_chess(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
         return_X_y,
         feature_names=list(_CHANNELS),
         frame=frame if as_frame else None,
-        DESCR=(folder / "README.md").read_text(encoding="utf-8"),
-        filename=str(path),
+        **about,
     )
+
+
+def _read_table(name: str) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Return a bundled table, and what a Bunch says of its file."""
+    folder = resources.files("trajscore.datasets") / "data"
+    with resources.as_file(folder / name) as file:
+        frame = pd.read_csv(file, compression="gzip")
+    descr = (folder / "README.md").read_text(encoding="utf-8")
+    return frame, {"DESCR": descr, "filename": str(folder / name)}
 
 
 _MODELS = ("gemma3_270m", "smollm2_135m")
@@ -188,3 +193,61 @@ def _meta(run: Run) -> dict[str, Any]:
         "question": run.task,
         "stop_reason": run.stop_reason,
     }
+
+
+_OF_STEPS = ["log_chars", "code", "error", "hedge", "final", "terminal", "orchestrator"]
+
+
+def load_who_and_when(*, return_X_y: bool = False) -> Any:
+    """Load 184 failed runs of teams of agents, with the step that people found to be decisive.
+
+    A step is a message of an agent. What it says is not here, only numbers of it.
+
+    Parameters
+    ----------
+    return_X_y : bool, default=False
+        Whether to return ``(X, first_error)`` instead of a Bunch.
+
+    Returns
+    -------
+    Bunch or tuple
+        data: TrajectoryArray of 184 runs with the channels log_chars (the logarithm of 1 more than
+        the number of characters), code, error, hedge, final (1 where the text has code, or words of
+        such a kind), terminal and orchestrator (1 where such an agent speaks), and with question
+        in its meta; target: the first wrong step, from 1; feature_names; DESCR: how the data were
+        made; filename.
+
+    See Also
+    --------
+    trajscore.localization.FirstErrorLocator : Learns which step it is.
+
+    Notes
+    -----
+    In all runs a step is wrong. Labels are noisy: other people, of 43 of these runs, named the same
+    step in 35%.
+
+    References
+    ----------
+    Zhang et al. (2025), Which Agent Causes Task Failures and When?, ICML, arXiv:2505.00212; data at
+    github.com/ag2ai/Agents_Failure_Attribution, MIT licence.
+
+    Examples
+    --------
+    >>> from trajscore.datasets import load_who_and_when
+    >>> X, first_error = load_who_and_when(return_X_y=True)
+    >>> X["code"]
+    <TrajectoryArray: 184 runs of 5 to 130 steps, channels code>
+    >>> first_error[:5]
+    array([1, 6, 3, 3, 2])
+    """
+    frame, about = _read_table("who_and_when.csv.gz")
+    X = TrajectoryArray.from_frame(
+        frame, id="run", step="step", value=_OF_STEPS, meta=["question", "first_error"]
+    )
+    return as_data(
+        X,
+        X.meta["first_error"].to_numpy(),
+        return_X_y,
+        feature_names=list(_OF_STEPS),
+        **about,
+    )

@@ -13,6 +13,12 @@ from trajscore.metrics._scorers import (
 from trajscore.metrics._selective import aurc, risk_coverage_curve
 from trajscore.metrics._tps import censored_tps_score, regret, tps_samples, tps_score
 from trajscore.metrics.decomposition import tps_decomposition
+from trajscore.metrics.first_error import (
+    first_error_samples,
+    first_error_score,
+    first_error_scorer,
+    reading_cost,
+)
 from trajscore.metrics.run_metrics import trajectory_diagnostics
 from trajscore.metrics.sensitivity import tps_sensitivity
 from trajscore.metrics.steps import step_calibration_error, step_profile
@@ -26,9 +32,13 @@ __all__ = [
     "ecuas_from_confidence",
     "ecuas_score",
     "ecuas_scorer",
+    "first_error_samples",
+    "first_error_score",
+    "first_error_scorer",
     "make_censored_tps_scorer",
     "make_ecuas_scorer",
     "make_tps_scorer",
+    "reading_cost",
     "regret",
     "risk_coverage_curve",
     "step_calibration_error",

@@ -12,13 +12,14 @@ from trajscore.plotting._score import (
     StepProfileDisplay,
     TerminationDisplay,
 )
-from trajscore.plotting._tracer import EarlyWarningDisplay, TracerStripDisplay
+from trajscore.plotting._tracer import EarlyWarningDisplay, FirstErrorDisplay, TracerStripDisplay
 
 __all__ = [
     "CostCurveDisplay",
     "DecompositionDisplay",
     "EProcessDisplay",
     "EarlyWarningDisplay",
+    "FirstErrorDisplay",
     "FleetDisplay",
     "PowerDisplay",
     "ReliabilityDisplay",

@@ -11,10 +11,13 @@ from numpy.typing import ArrayLike
 
 from trajscore.calibration.fixed_step import AUROC
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import is_count, run_label
 from trajscore.plotting._display import (
     BEHIND,
+    BLUE,
     GREY,
+    ORANGE,
     REFERENCE,
     SHADES,
     DisplayMixin,
@@ -275,6 +278,74 @@ class TracerStripDisplay(DisplayMixin):
             ax.set_xticks(shown)
             ax.set_xlabel("step; framed: critical steps; grey: absent")
         ax.tick_params(axis="x", labelsize="small")
+
+
+@dataclass(eq=False, repr=False)
+class FirstErrorDisplay(DisplayMixin):
+    """How probable it is of each step of a run that it is the first wrong one.
+
+    Parameters
+    ----------
+    probability : ndarray of shape (n_steps,)
+        Of each step; the rest is that of no wrong step, and is drawn at 0.
+    inside : ndarray of bool of shape (n_steps,)
+        Whether each step is in the window.
+
+    See Also
+    --------
+    trajscore.localization.FirstErrorLocator : The numbers behind it.
+
+    Examples
+    --------
+    >>> from trajscore import TrajectoryArray
+    >>> from trajscore.plotting import FirstErrorDisplay
+    >>> P = TrajectoryArray.from_list([[0.1, 0.5, 0.2]])
+    >>> display = FirstErrorDisplay.from_predictions(P, P.with_cells(P.cells > 0.1))
+    >>> display.inside
+    array([False,  True,  True])
+    """
+
+    _style_of = "patches.Rectangle"
+    probability: FloatArray
+    inside: BoolArray
+
+    @classmethod
+    def from_predictions(
+        cls, P: TrajectoryArray, window: TrajectoryArray, run: Any = 0, **kwargs: Any
+    ) -> Self:
+        """Show one run.
+
+        Parameters
+        ----------
+        P : TrajectoryArray
+            Probability of each step to be the first wrong one.
+        window : TrajectoryArray
+            1 for the steps of the window, as `trajscore.localization.FirstErrorWindow` gives it.
+        run : int or str, default=0
+            Row, or identifier as text.
+        **kwargs
+            Passed to `plot`.
+
+        Returns
+        -------
+        FirstErrorDisplay
+            The display, drawn.
+        """
+        row = _row_of(P, run)
+        return cls(P[row], window[row] > 0).plot(**kwargs)
+
+    def _draw(self, ax: Any, name: str | None, **style: Any) -> list[Any]:
+        kind = np.append(2, self.inside)
+        height = np.append(1 - self.probability.sum(), self.probability)
+        look = {
+            "color": np.array([GREY, BLUE, ORANGE])[kind],
+            "label": np.array(["outside", "in the window", "no step is wrong"])[kind],
+            "linewidth": 0,
+            **style,
+        }
+        step_axis(ax)
+        ax.set_ylabel("probability of the first wrong step")
+        return [ax.bar(np.arange(len(height)), height, **look)]
 
 
 def _row_of(X: TrajectoryArray, run: Any) -> int:

@@ -41,3 +41,17 @@ table[["false_alarm_rate", "steps_saved_overall", "cost_saved_overall"]].round(3
 # **What it decides.** Move right while the cost that you save is worth more to you than the
 # successes that you lose, and take the alpha of that point. Report its rates on other runs than
 # those you chose it on: the best of many points looks better than it is.
+
+# %%
+# Live, the same process says after each score whether to go on. Six runs arrive; ``done=True`` says
+# that a run has ended, which is information too. Beside an agent in another language,
+# ``trajscore monitor`` reads JSON lines and answers each at once.
+monitor = DensityRatioEProcess(alpha=0.1).fit(X[train], y[train]).monitor()
+for k in range(2000, 2006):
+    for step, score in enumerate(X[k], start=1):
+        decision = monitor.update(score, X.ids[k], done=step == X.lengths[k])
+        if decision.flagged:
+            break  # the agent is stopped here
+    word = "stopped" if decision.flagged else "ran to its end"
+    would = "succeeded" if y[k] else "failed"
+    print(f"run {X.ids[k]}: {word} at step {step} of {X.lengths[k]}; would have {would}")
