@@ -2,7 +2,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from refused import not_refused
 from trajscore.metrics import class_confidence, ecuas_from_confidence, ecuas_score
 
 
@@ -50,22 +49,3 @@ def test_the_cost_is_that_of_the_distribution_over_classes(rng):
     for n in (0, 1):
         cost = ecuas_from_confidence(found["decision"] == y, found["confidence"], n=n, n_classes=4)
         assert cost == pytest.approx(ecuas_score(y, P, n=n, labels=range(4)), rel=1e-9)
-
-
-def test_bad_input():
-    ask = ["q", "q"]
-    rows = [
-        (["q", None], ["a", "b"], {}, "row 1: question is missing"),
-        ([ask], ["a", "b"], {}, r"question .*\(1, 2\)"),
-        (ask, ["a", None], {}, "row 1: answer is missing"),
-        (ask, ["a"], {}, "answer must be 2 labels"),
-        (["q"], ["a"], {"count": [1], "proba": [1]}, "count or proba"),
-        (ask, ["a", "b"], {"count": [1]}, r"count must be 2 numbers.*\(1,\)"),
-        (ask, ["a", "b"], {"count": [1, -1]}, "row 1: count is -1"),
-        (ask, ["a", "b"], {"proba": [0.5, np.nan]}, "row 1: proba is nan"),
-        (["p", "q"], ["a", "b"], {"count": [1, 0]}, "question q: .* counts are zero"),
-        ([1, 2, 2, 3], list("aaba"), {"proba": [0.9, 0.7, 0.7, 1]}, "question 2: .* 1.4"),
-        ([1, 1], ["a", "b"], {"proba": [0.5, 0.5003]}, "question 1: .* 1.0003"),
-        ([], [], {}, "no answers"),
-    ]
-    assert not not_refused(class_confidence, rows)

@@ -104,17 +104,3 @@ def test_answers_that_weigh_nothing_change_nothing(others):
     found = risk_coverage_curve(right, confidence, **how)
     for part, exact in zip(found, risk_coverage_curve([1, 0, 1], [0.9, 0.5, 0.1]), strict=True):
         np.testing.assert_allclose(part, exact)
-
-
-def test_bad_input():
-    rows = [
-        ([1, 0], [np.nan, 1], {}, "row 0: confidence is nan"),
-        ([1, 0.5], [0, 7], {}, "row 1: correct is 0.5; it must be 0 or 1"),
-        ([1, 0, 1], [0, 1], {}, r"correct has shape \(3,\) and confidence \(2,\)"),
-        ([], [], {}, "at least one value"),
-        (["yes"], [1], {}, "correct must be numbers"),
-        ([1, 0], [1, 0], {"sample_weight": [1]}, "sample_weight"),
-    ]
-    for function in (aurc, risk_coverage_curve):
-        assert not not_refused(function, rows)
-    assert not not_refused(aurc, [([1, 0], [1, 0], {"rule": "simpson"}, "rule .* got 'simpson'")])

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from refused import not_refused
 from trajscore import TrajectoryArray
 from trajscore.metrics import tps_score, tps_sensitivity
 
@@ -82,14 +81,3 @@ def test_the_sign_of_a_margin_can_flip(horizon):
     same = tps_sensitivity([1, 0, 0], near, horizon=None if horizon is None else "own")
     assert (same["rank"] == 1).all()
     assert not same["sign_flip"].any()
-
-
-def test_bad_input():
-    rows = [
-        ([1, -1], [[0.5], [0.5]], {}, "run 1: the outcome is not observed"),
-        ([1, 0], {"base rate": [[0.5], [0.5]]}, {}, "'base rate' .* rename the predictor"),
-        ([1, 0], {"a": [[0.5], [1.5]]}, {}, "predictor 'a': .* lies outside"),
-        ([1, 0], {"a": [[0.5], [0.5]], "b": [[0.5], [0.5, 0.5]]}, {}, "1 and 2 steps in row 1"),
-        ([], TrajectoryArray([], []), {}, "no runs"),
-    ]
-    assert not not_refused(tps_sensitivity, rows)

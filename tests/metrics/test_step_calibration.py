@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from joint_laws import short_runs_succeed
-from refused import not_refused
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
 from trajscore.metrics import step_calibration_error, trajectory_diagnostics
 
@@ -77,18 +76,6 @@ def test_the_error_of_the_truth_goes_to_zero_in_every_part(end):
     assert end or step_calibration_error(runs.y, truth, **OWN) > 0.04
 
 
-def test_one_step_a_run_is_the_error_of_whole_runs(rng):
-    p, y = rng.integers(0, 30, 400)[:, None] / 29, rng.integers(0, 2, 400)
-    weight = rng.integers(1, 4, 400)
-    for strategy in ("quantile", "uniform"):
-        how = {"sample_weight": weight, "strategy": strategy, "n_bins": 8}
-        whole = trajectory_diagnostics(y, p, **how)["T-ECE"]
-        assert step_calibration_error(y, p, **how) == pytest.approx(whole, abs=1e-13)
-        assert step_calibration_error(y, p, part="early", **how) == pytest.approx(whole)
-        for part in ("middle", "late"):
-            assert np.isnan(step_calibration_error(y, p, part=part, **how))
-
-
 def test_the_base_rate_has_no_error(ragged):
     X, y = ragged
     over_forecasts = np.average(y, weights=[(np.arange(1, T + 1) ** -0.5).sum() for T in X.lengths])
@@ -119,16 +106,3 @@ def test_calibration_of_the_public_judge(hotpotqa):
         errors = (step_calibration_error, lambda *a, **b: trajectory_diagnostics(*a, **b)["T-ECE"])
         found = [[error(y, F, **how) for error in errors] for F in traces]
         np.testing.assert_allclose(found, expected, atol=5e-5)
-
-
-def test_bad_input():
-    y, F = [1, 0], [[0.5], [0.5]]
-    rows = [
-        (y, F, {"part": "first"}, "part must be .*, got 'first'"),
-        (y, F, {"strategy": "kmeans"}, "strategy must be .*, got 'kmeans'"),
-        (y, F, {"n_bins": 0}, "n_bins"),
-        (y, F, {"weights": "front"}, "weights 'front'"),
-        ([1, -1], F, {}, "run 1: the outcome is not observed"),
-        ([], TrajectoryArray([], []), {}, "no runs"),
-    ]
-    assert not not_refused(step_calibration_error, rows)

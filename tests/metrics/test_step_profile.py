@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from refused import not_refused
 from trajscore.metrics import step_profile
 
 NAN = float("nan")
@@ -57,13 +56,3 @@ def test_unobserved_runs_are_failures_where_nothing_else_is_said():
     found = step_profile(Y, F, score="brier")
     pd.testing.assert_frame_equal(found, step_profile(Y, F, score="brier", q_z=0.0))
     assert found["success_rate"].tolist() == pytest.approx([1 / 4, 1 / 3, 1])
-
-
-def test_bad_input():
-    rows = [
-        (Y, F, {"q_z": 2}, r"row 2: .*q_z is 2"),
-        (Y, F, {"score": "bier"}, "score 'bier'"),
-        (Y[:3], F, {}, "3 outcomes for 4 runs"),
-        ([1], [[1.5]], {}, "1.5 lies outside"),
-    ]
-    assert not not_refused(step_profile, rows)
