@@ -33,9 +33,6 @@ def test_exact_score_is_proper_and_simple_score_elicits_m(score, coin_budget):
     assert cut.mean() > 0.2
 
 
-# ---------------------------------------------------- runs whose length tells how they end
-
-
 @pytest.fixture(scope="module")
 def budgets():
     """Runs of 10 random laws, each cut by a budget of its own: outcomes, q_Z and forecasts."""

@@ -147,8 +147,6 @@ def test_values_must_be_there_and_probabilities_where_that_is_asked():
     check_trajectories([[0.0, 1.0]], probabilities=True)
 
 
-# ------------------------------------------------------------------ beside the traces
-
 NAMED = TrajectoryArray.from_list([[0.9], [0.2]], ids=["b", "a"])
 
 
@@ -234,8 +232,6 @@ def test_arguments_of_other_kinds_are_refused():
         with pytest.raises(ValueError, match=words):
             work()
 
-
-# ------------------------------------------------------------------ estimators
 
 Y = [1, 0, 1, 0, 1, 0]
 PADDED = np.array([[0.9, 0.8], [0.1, 0.3], [0.7, NAN], [0.4, 0.2], [0.6, 0.7], [0.3, NAN]])

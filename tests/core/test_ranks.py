@@ -36,9 +36,6 @@ def test_confidences_that_agree_to_twelve_digits_are_ties():
     assert found["AUROC"] == 0.5
 
 
-# ------------------------------------------------------------------ bins
-
-
 def binned(c, y, w, bins):
     return sum(abs((w * (y - c))[bins == k].sum()) for k in np.unique(bins)) / w.sum()
 
@@ -88,9 +85,6 @@ def test_more_steps_than_are_sorted_share_cells(alike):
     slow = sum(abs((outcome[e] - p[e]).sum()) for e in np.array_split(np.arange(n), 10)) / n
     found = step_calibration_error([1, 0], X, weights="uniform")
     assert found == pytest.approx(slow, abs=2e-6)
-
-
-# ------------------------------------------------------------------ influence
 
 
 @pytest.fixture(scope="module")

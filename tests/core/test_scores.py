@@ -135,9 +135,6 @@ def test_own_families(ragged):
     )
 
 
-# ------------------------------------------------------------------ sums
-
-
 def test_many_runs_are_scored_in_chunks_as_few_are(rng):
     lengths = np.r_[rng.integers(1, 9, 30_000), 150_000, rng.integers(1, 9, 10)]
     X = TrajectoryArray(rng.random(lengths.sum()), lengths)

@@ -34,9 +34,6 @@ def test_chess_is_what_its_description_says():
     assert last["engine"] > 0.95 < last["material"]
 
 
-# ------------------------------------------------------------------ made runs
-
-
 def test_forecasts_are_a_martingale_that_ends_in_the_outcome():
     runs = make_trajectories(40_000, lengths=5, base_rate=0.3, information=0.7, random_state=0)
     q, y = runs.q.steps(5), runs.target
@@ -132,9 +129,6 @@ def test_parameters_out_of_range():
     ]:
         with pytest.raises(ValueError, match=message):
             make_trajectories(**{"n_runs": 3, **options})
-
-
-# ------------------------------------------------------------------ fetched files
 
 
 @pytest.fixture

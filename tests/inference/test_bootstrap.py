@@ -36,9 +36,6 @@ def bca(replicates, x, influence, level):
     return np.quantile(replicates, stats.norm.cdf(z0 + z / (1 - a * z)))
 
 
-# ------------------------------------------------------------------------------ draws
-
-
 def test_replicates_do_not_depend_on_threads(rng):
     counts = drawn(50)
     np.testing.assert_array_equal(counts, drawn(50, n_jobs=2))
@@ -54,9 +51,6 @@ def test_clusters_are_drawn_whole_in_the_order_of_their_names(rng):
     by_name = np.stack([counts[:, groups == g] for g in "abcde"], axis=1)
     assert (by_name == by_name[..., :1]).all()
     np.testing.assert_array_equal(by_name[..., 0], drawn(5))
-
-
-# -------------------------------------------------------------------------- intervals
 
 
 def test_bca_is_that_of_scipy(rng):
@@ -173,9 +167,6 @@ def test_losses_that_did_not_happen():
     margin = paired_bootstrap(both, other=turned, reference=1, random_state=0)
     assert margin.loc[0, "high"] == pytest.approx(1 + 2 * (1 - 0.05 ** (1 / 40)))
     assert (margin.loc[1, ["low", "high"]] == 0).all()
-
-
-# -------------------------------------------------------------------------- bad input
 
 
 @pytest.mark.parametrize("n", [0, -1, 1.5, 10**8 + 1, "9"])

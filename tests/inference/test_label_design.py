@@ -93,8 +93,6 @@ def test_no_probability_exceeds_one():
     assert (design.probabilities_ == 1).sum() > 1
 
 
-# ------------------------------------------------------------- documented probabilities
-
 FORECASTS = np.linspace(0.01, 0.99, 50)
 
 
@@ -159,9 +157,6 @@ def test_from_20_labels_on_the_forecast_is_fitted_to_them(n_labelled, as_before)
     slope = margin_slope(FORECASTS, surer_at_most(FORECASTS))[n_labelled:]
     expected = shares(slope, g, 1)
     assert np.allclose(p / p.sum(), expected / expected.sum()) == as_before
-
-
-# ------------------------------------------------------------- documented numbers of labels
 
 
 def test_a_judge_that_is_right_on_one_class_more_often():

@@ -42,9 +42,6 @@ def table_of(runs, n_labels=80, seed=0, **given):
     return label_intervals(runs.data, y, label_probability=n_labels / len(y), **given)
 
 
-# ------------------------------------------------------------- as it is written on the page
-
-
 class Slowly:
     """The estimates of the page, with the forecasts of scikit-learn, of runs in order."""
 
@@ -226,9 +223,6 @@ def test_rows_in_any_order_give_the_same(runs):
     np.testing.assert_array_equal(table.drop(columns="note"), other.drop(columns="note"))
 
 
-# ---------------------------------------------------------------------- where all are labelled
-
-
 def test_all_labels_give_what_all_outcomes_give(runs):
     y, grade = runs.target, np.linspace(0, 1, 600)
     table = label_intervals(runs.data, y, judge=grade, label_probability=1.0)
@@ -265,9 +259,6 @@ def test_a_rate_of_all_labels_that_are_alike(runs, rate):
     assert (row["value"], row["std_error"], row["worth"]) == (rate, 0, 600)
     assert ("failed" if rate else "succeeded") in table.loc[SCORE, "note"]
     assert table.loc[[SCORE, MARGIN], ["value", "low", "high"]].isna().all(axis=None)
-
-
-# ------------------------------------------------------------------------- what it promises
 
 
 def test_a_wrong_judge_does_not_bias(runs):
@@ -318,9 +309,6 @@ def test_intervals_of_a_nearly_perfect_judge_hold(n_simulations):
         return label_intervals(X, labels, judge=judge, label_probability=design.probabilities_)
 
     share_held(draw, all_labels["value"].to_dict(), max(n_simulations // 4, 40))
-
-
-# --------------------------------------------------------------------- refusals, bad inputs
 
 
 def test_fewest_labels_of_a_class(runs):

@@ -140,9 +140,6 @@ def test_a_line_that_cannot_be_read_refuses_the_log(write):
             io.read_runs(path, format="jsonl")
 
 
-# ------------------------------------------------------------------ named parts
-
-
 def test_parts_that_are_named(lines):
     rows = [{"run": 1, "a": "x"}, {"run": 1, "b": "y", "c": "z"}]
     for fields in ("text=a,observation=b", {"text": "a", "observation": "b", "id": "run"}):

@@ -110,9 +110,6 @@ def test_one_dialogue_as_many_libraries_write_it(write):
     assert not wrong
 
 
-# ------------------------------------------------------------------ one odd message at a time
-
-
 def called(**call):
     return {"role": "assistant", "content": "", "tool_calls": [call]}
 

@@ -37,9 +37,6 @@ def test_an_observed_outcome_is_complete_and_others_are_as_they_stopped(chats):
         assert (run.outcome, run.stop_kind) == (outcome, kind), fields
 
 
-# ------------------------------------------------------------------ left out
-
-
 def test_runs_that_an_infrastructure_error_ended_are_left_out(chats):
     path = chats({}, {"stop_reason": "user_error"}, {"stop_reason": "user_error", "success": 0})
     with pytest.warns(UserWarning, match=r"2 of 3 runs are left out, as .* \(user_error 2\)"):
@@ -129,9 +126,6 @@ def test_a_log_of_which_nothing_can_be_read_is_refused(chats):
         assert len(io.read_runs(chats({"stop_reason": "user_error"}))) == 0
     with pytest.warns(UserWarning, match="1 of 2 runs could not be read"):
         assert len(io.read_runs([chats(bad, name="1.json"), chats({}, name="2.json")])) == 1
-
-
-# ------------------------------------------------------------------ what is returned
 
 
 def test_fields_of_the_file_are_told_by_file(write):

@@ -114,9 +114,6 @@ def test_what_is_not_a_format_is_refused(register):
             call()
 
 
-# ------------------------------------------------------------------ logs and tables
-
-
 TEXT = "One two three."
 CHAT = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes. Confidence: 60%"}]
 

@@ -45,9 +45,6 @@ def spent(fleet):
     return np.exp(-fleet.e_values_["log_threshold"]).sum()
 
 
-# ------------------------------------------------------------------- evidence, by loops
-
-
 class Slow:
     """The evidence of a fleet monitor by loops over runs and processes, with the same draws."""
 
@@ -218,9 +215,6 @@ def test_all_processes_share_alpha(fleet):
     assert fleet.changes_ == []
 
 
-# ------------------------------------------------------------------- what it says
-
-
 @pytest.mark.parametrize(
     ("kind", "quantities", "cause", "advice"),
     [
@@ -273,9 +267,6 @@ def test_a_cause_is_named_after_enough_outcomes_or_four_times_as_many_runs(known
     assert fleet.update(new[-1:], outcomes[-1:]).cause != ""
     assert fleet.changes_[0].after == (known // 2, known)
     assert fleet.changes_[0].before == (y[:200].sum(), 200)
-
-
-# ------------------------------------------------------------------- causes, by loops
 
 
 def moved(before, after):
@@ -407,9 +398,6 @@ def test_few_outcomes_name_no_cause():
     }
 
 
-# ------------------------------------------------------------------- how runs arrive
-
-
 def test_the_same_in_any_batches_and_from_a_file():
     X, y = traces()
     whole, one_by_one = (FleetMonitor(n_after=100).fit(X[:N], y[:N]) for _ in range(2))
@@ -519,9 +507,6 @@ def test_one_trial_of_each_task():
         fleet.update(X[:1], y[:1])
     with pytest.raises(ValueError, match="groups"):
         alone.update(X[:1], y[:1], tasks[:1])
-
-
-# ------------------------------------------------------------------- predictors
 
 
 def test_several_predictors(rng):

@@ -119,9 +119,6 @@ def test_parameters_of_thresholds():
     assert pac[0] == pac[1] < sure
 
 
-# --------------------------------------------------------------------------- ties
-
-
 @pytest.mark.parametrize("alpha", [0.22, 0.35, 0.5, 0.7, 0.95])
 def test_randomised_conformal_flags_where_the_p_value_is_at_most_alpha(alpha):
     """With a uniform U it is (#{M_i > m} + U (1 + #{M_i = m})) / (n + 1)."""
@@ -172,9 +169,6 @@ def test_no_uniform_flags_a_run_where_successes_are_too_few(threshold):
     assert process.predict(forecasts(np.full(600, 5.0))).all()
     monitor = process.monitor()
     assert not any(monitor.update(1e-3, row).flagged for row in range(600))
-
-
-# --------------------------------------------------------------------------- guarantees
 
 
 def world(rng, n, discrete):

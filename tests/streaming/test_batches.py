@@ -159,8 +159,6 @@ def test_bad_sources(tmp_path, monkeypatch):
             list(iter_batches(failed, **COLUMNS | change))
 
 
-# ------------------------------------------------------------------ partitions
-
 dask = pytest.importorskip("dask")
 dataframe = pytest.importorskip("dask.dataframe")
 

@@ -39,9 +39,6 @@ def of_two(cells, lengths):
     return TrajectoryArray(cells, lengths, channels=channels, missing="allow", ids=ids)
 
 
-# ------------------------------------------------------------------ formulas
-
-
 def by_hand(steps, alpha, beta, gamma, k, w, aggregation, actors="both"):
     """The formulas, one step at a time, None for what is absent."""
     parts = [
@@ -120,8 +117,6 @@ def test_explain_where_parts_are_averaged_apart():
     assert out["repetition"].cells.tolist() == [8, 2, 0, 0]
 
 
-# ------------------------------------------------------------------ the tail: A.2 to A.4, A.9
-
 fractions, mixes = st.floats(0.01, 1.0), st.floats(0.0, 1.0)
 numbers = st.floats(0, 5, allow_nan=False).map(lambda x: round(x, 6))
 
@@ -183,9 +178,6 @@ def test_a_long_run_needs_no_square_of_memory(rng):
     assert trace.cells[-1] == scorer.score_samples(X)
 
 
-# ------------------------------------------------------------------ what is not recorded
-
-
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
 def test_there_is_no_risk_until_a_component_is_recorded(aggregation):
     S = of_two([[NAN, NAN], [NAN, NAN], [0.0, NAN], [NAN, 0.4], [NAN, NAN]], [5])
@@ -245,9 +237,6 @@ def test_no_look_ahead_and_no_company_counts(signals):
     order = np.random.default_rng(1).permutation(len(signals))
     assert np.array_equal(scorer.score_samples(signals[order]), scores[order], equal_nan=True)
     assert np.array_equal(scorer.transform(signals[[4]]).cells.ravel(), trace[4].ravel())
-
-
-# ------------------------------------------------------------------ tuning: Appendix G
 
 
 @pytest.fixture
@@ -330,9 +319,6 @@ def test_tuning_ignores_unobserved_runs_and_the_order_of_rows(separable, rng):
         assert getattr(one, name) == getattr(other, name) == getattr(kept, name)
 
 
-# ------------------------------------------------------------------ inside scikit-learn
-
-
 def test_searches_choose_by_auroc_and_by_proper_scores(separable):
     S, y = separable
     grid = {"alpha": [0, 1], "beta": [0, 2], "gamma": [0, 1]}
@@ -358,9 +344,6 @@ def test_names_and_output(signals):
         scorer.set_output(transform="pandas")
     assert scorer.get_feature_names_out().tolist() == ["risk"]
     assert scorer.transform(signals).channels == ("risk",)
-
-
-# ------------------------------------------------------------------ bad input
 
 
 def test_bad_parameters_are_named(signals):
