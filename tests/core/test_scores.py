@@ -153,16 +153,6 @@ TRACES = TrajectoryArray([0.9, 0.6, 0.3, 0.4, 0.1, 0.7], [3, 1, 2], ids=["a", "b
 
 
 def test_aggregators():
-    weighted = [(4 * 0.9 + 2 * 0.6 + 0.3) / 7, 0.4, (4 * 0.1 + 2 * 0.7) / 6]
-    for phi, numbers in (
-        ("last", [0.3, 0.4, 0.7]),
-        ("min", [0.3, 0.4, 0.1]),
-        ("mean", [0.6, 0.4, 0.4]),
-        ("weighted", weighted),
-    ):
-        assert_allclose(collapsed(TRACES, phi, weights=lambda t: 0.5**t), numbers)
-    early = (0.9 + 0.6 / 2**0.5 + 0.3 / 3**0.5) / (1 + 2**-0.5 + 3**-0.5)
-    assert collapsed(TRACES, "weighted")[0] == pytest.approx(early)
     # rounding carries no mean outside the values
     constant = TrajectoryArray([0.1] * 3 + [0.7] * 6 + [0.1, 0.1, np.nextafter(0.1, 0)], [3, 6, 3])
     means = collapsed(constant, "mean")

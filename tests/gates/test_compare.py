@@ -1,6 +1,7 @@
 """Changes from one set of runs to another, against textbooks and slow formulas."""
 
 import re
+from bisect import bisect_left
 from itertools import combinations
 
 import numpy as np
@@ -88,7 +89,7 @@ class Paired:
             miss = norm.ppf(0.8) * self.error / np.sqrt(more)
             return self.reaches(level, more)[side] + miss <= abs(distance)
 
-        return next(k for k in range(2, 5000) if is_enough(k))
+        return 2 + bisect_left(range(2, 5000), 1, key=is_enough)
 
 
 def of_tasks(runs, values, k=None):

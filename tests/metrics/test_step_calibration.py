@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from joint_laws import short_runs_succeed
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
 from trajscore.metrics import step_calibration_error, trajectory_diagnostics
 
@@ -55,35 +54,6 @@ def test_bins_of_equal_weight(long_runs, rng):
         gaps = np.bincount((middle * 7 / w.sum()).astype(int), w * (label - p))
         found = step_calibration_error(y, X, part=part, **options)
         assert found == pytest.approx(np.abs(gaps).sum() / w.sum(), abs=1e-12), part
-
-
-@pytest.mark.parametrize("end", [False, True])
-def test_the_error_of_the_truth_goes_to_zero_in_every_part(end):
-    law, rng, errors = short_runs_succeed(), np.random.default_rng(0), []
-    for size in (200, 2_000, 20_000):
-        runs = law.sample(size, rng)
-        forecasts = law.forecasts(runs, knows_end=end)
-        truth = forecasts["truth"]
-        errors.append([step_calibration_error(runs.y, truth, part=part) for part in STEPS])
-    small, medium, large = np.array(errors)
-    # as one over the root of the number of runs
-    assert (medium < small / 2).all()
-    assert (large < medium / 2).all()
-    assert (large < 0.01).all()
-    # that of a forecast which leans towards how short runs end stays, and so does that of the
-    # truth under weights that the realised length makes
-    assert end or step_calibration_error(runs.y, forecasts["tilted"]) > 0.04
-    assert end or step_calibration_error(runs.y, truth, **OWN) > 0.04
-
-
-def test_the_base_rate_has_no_error(ragged):
-    X, y = ragged
-    over_forecasts = np.average(y, weights=[(np.arange(1, T + 1) ** -0.5).sum() for T in X.lengths])
-    for strategy in ("quantile", "uniform"):
-        for how, rate in (({}, over_forecasts), (OWN, y.mean())):
-            constant = X.with_cells(np.full(len(X.cells), rate))
-            error = step_calibration_error(y, constant, strategy=strategy, **how)
-            assert error == pytest.approx(0, abs=1e-15)
 
 
 @pytest.mark.parametrize("horizon", [None, [12, 12]])

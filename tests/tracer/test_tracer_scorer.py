@@ -229,16 +229,6 @@ def test_some_runs_without_surprisal_are_said_under_max():
         TracerScorer().fit(S[["repetition"]])
 
 
-def test_no_look_ahead_and_no_company_counts(signals):
-    scorer = TracerScorer(k=0.4).fit(signals)
-    trace, scores = scorer.transform(signals), scorer.score_samples(signals)
-    cut = signals.prefix(3)
-    assert np.array_equal(scorer.transform(cut).cells, trace.prefix(3).cells, equal_nan=True)
-    order = np.random.default_rng(1).permutation(len(signals))
-    assert np.array_equal(scorer.score_samples(signals[order]), scores[order], equal_nan=True)
-    assert np.array_equal(scorer.transform(signals[[4]]).cells.ravel(), trace[4].ravel())
-
-
 @pytest.fixture
 def separable(signals_of, rng):
     """Failures differ from successes in the agent's gap of one step only."""
