@@ -133,7 +133,7 @@ def test_the_joint_test_leaves_out_directions_without_variance():
 
 
 def test_bad_input():
-    y, half = [0, 1] * 10, np.full(20, 0.5)
+    y, half, scored = [0, 1] * 10, np.full(20, 0.5), pd.DataFrame({"score": Y})
     rows = [
         ([1, 0, np.nan], [0.5] * 3, {}, "only 2 held-out runs .* at least 10"),
         (Y[:9], Q[:9], {}, "only 9 held-out runs"),
@@ -148,13 +148,7 @@ def test_bad_input():
         (y, half, {"groups": np.zeros(20)}, r"only 1 clusters \(groups"),
         (Y, Q, np.zeros((2, 2, 2)), {}, r"features .*\(2, 2, 2\)"),
         (Y, Q, np.zeros((12, 1)), {}, "features has 12 rows for 13 runs"),
-        (
-            Y,
-            Q,
-            pd.DataFrame({"score": Y}),
-            {},
-            "'score' is the name of a row .* rename the feature",
-        ),
+        (Y, Q, scored, {}, "'score' is the name of a row .* rename the feature"),
         (y, half, [np.nan, *y[1:]], {}, "'feature 0' is missing for a run with an outcome"),
         (Y, Q, {"traces": np.full((12, 1), 0.5)}, "12 traces for 13 runs"),
     ]

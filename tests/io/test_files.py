@@ -203,7 +203,6 @@ ONE, BLANK = '{"messages": [{"role": "assistant", "content": "Hi"}]}\n', "\n"
 
 
 def test_lines_are_told_by_the_ending_or_the_first_lines(write):
-    wrong = []
     spread = ONE.replace("{", "{\n", 1)
     for name, text, ids in [
         ("a.json", ONE, ["a"]),
@@ -221,9 +220,7 @@ def test_lines_are_told_by_the_ending_or_the_first_lines(write):
         ("a.jsonl", "[\n" + ONE + "]", ["a-0"]),
     ]:
         found = [run.id for run in io.read_runs(write(name, text), format="openai")]
-        if found != ids:
-            wrong.append((name, text, found))
-    assert wrong == []
+        assert found == ids, (name, text)
     with pytest.raises(ValueError, match="run with index 2"):
         io.read_runs(write("b.json", spread * 2 + "{]"))
     with pytest.raises(ValueError, match="cut off in the run with index 1"):

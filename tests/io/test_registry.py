@@ -127,7 +127,7 @@ def is_log(path, capsys):
 
 
 def test_logs_and_tables_in_json(write, capsys):
-    wrong, row = [], {"id": "a", "step": 1, "p": 0.5}
+    row = {"id": "a", "step": 1, "p": 0.5}
     for record, expected in [
         ({"messages": CHAT}, True),
         ({"id": "a", "steps": [{"text": TEXT}]}, True),
@@ -151,10 +151,8 @@ def test_logs_and_tables_in_json(write, capsys):
         ({"id": "a", "p": {"x": 1}, "q": {"x": 1}}, False),
         ({"id": "a", "text": {"x": 1}, "n": 1}, True),
     ]:
-        found = is_log(write("a.jsonl", [record] * 2, lines=True), capsys)
-        if found != expected:
-            wrong.append((record, found))
-    assert wrong == []
+        path = write("a.jsonl", [record] * 2, lines=True)
+        assert is_log(path, capsys) == expected, record
 
 
 def test_folders_of_logs_and_tables(write, tables, tmp_path, capsys):
