@@ -171,29 +171,3 @@ def test_losses_that_did_not_happen():
     margin = paired_bootstrap(both, other=turned, reference=1, random_state=0)
     assert margin.loc[0, "high"] == pytest.approx(1 + 2 * (1 - 0.05 ** (1 / 40)))
     assert (margin.loc[1, ["low", "high"]] == 0).all()
-
-
-@pytest.mark.parametrize("n", [0, -1, 1.5, 10**8 + 1, "9"])
-def test_numbers_of_replicates_that_are_refused(n):
-    with pytest.raises(ValueError, match="n_resamples must be a whole number, at least 1"):
-        bootstrap(lambda counts: counts[:, 0], 5, n_resamples=n)
-
-
-def test_bad_input_is_named():
-    two = [[1.0], [2.0]]
-    for options, problem in [
-        ({"samples": [[1.0]]}, "2 runs"),
-        ({"samples": np.empty((0, 2))}, "samples"),
-        ({"samples": pd.DataFrame({"b": [1.0, np.nan]})}, "row 1.*'b'"),
-        ({"samples": two, "groups": [1, 1]}, "one cluster"),
-        ({"samples": two, "groups": [1]}, "groups"),
-        ({"samples": two, "n_resamples": 2.5}, "n_resamples.* 2.5"),
-        ({"samples": two, "confidence_level": 95}, "confidence_level"),
-        ({"samples": two, "method": "bc"}, "method"),
-        ({"samples": two, "other": [[1.0]]}, r"other .*\(2, 1\), got \(1, 1\)"),
-        ({"samples": two, "other": [[1.0], [np.nan]]}, "row 1"),
-    ]:
-        with pytest.raises(ValueError, match=problem):
-            paired_bootstrap(options.pop("samples"), **options)
-    with pytest.raises(ValueError, match="statistic"):
-        bootstrap("mean", 5)

@@ -372,19 +372,3 @@ def test_values_out_of_range_are_named_by_row(runs):
         off = np.where(np.arange(600) == 42, value, judge)
         with pytest.raises(ValueError, match=f"row 42.*judge is {value:g}"):
             label_intervals(runs.data, y, label_probability=probability, judge=off)
-
-
-def test_bad_input_is_named(runs):
-    for change, problem in [
-        ({"label_probability": [0.1, 0.2]}, r"label_probability .*600.*\(2,\)"),
-        ({"judge": [1, 0]}, r"judge .*600.*\(2,\)"),
-        ({"judge": ["yes"] * 600}, "judge"),
-        ({"y": [0.5] + [1] * 599}, "0.5"),
-        ({"confidence_level": 95}, "confidence_level"),
-        ({"score": "logg"}, "score"),
-        ({"weights": lambda step: 0.0 * step}, "weights"),
-        ({"y": [1] * 19 + [-1] * 581, "label_probability": 0.5}, "19 runs .*at least 20"),
-    ]:
-        arguments = {"y": runs.target, "label_probability": 1.0} | change
-        with pytest.raises(ValueError, match=problem):
-            label_intervals(runs.data, arguments.pop("y"), **arguments)
