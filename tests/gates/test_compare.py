@@ -1,5 +1,6 @@
 """Changes from one set of runs to another, against textbooks and slow formulas."""
 
+import functools
 import re
 from bisect import bisect_left
 from itertools import combinations
@@ -18,10 +19,14 @@ BASE, WORSE = runs_of(1), runs_of(2, 0.2)
 ENDS = ["change", "change_low", "change_high"]
 
 
+@functools.cache
+def table_of(base, new, level):
+    return compare(base, new, confidence_level=level).table
+
+
 def row_of(base, new, metric="success", level=0.9):
-    table = compare(base, new, confidence_level=level).table
     predictor = "judge" if metric[0].isupper() else ""
-    return table.loc[(metric, predictor, "as_given" if predictor else "")]
+    return table_of(base, new, level).loc[(metric, predictor, "as_given" if predictor else "")]
 
 
 def outcomes(n, n_failed, tasks=True, **options):
