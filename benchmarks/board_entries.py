@@ -39,9 +39,6 @@ IDENTITY = "identity: "
 N_INNER = 4  # folds of the training runs
 
 
-# ------------------------------------------------------------------ from rows to forecasts
-
-
 class OverLength(TransformerMixin, BaseEstimator):
     """Forecast success from the numbers at each step, beside the step's own.
 
@@ -139,9 +136,6 @@ class BaseRate(TransformerMixin, BaseEstimator):
     def transform(self, X: TrajectoryArray) -> TrajectoryArray:
         """Return it at each step."""
         return X.with_cells(np.full(len(X.lengths.repeat(X.lengths)), self.rate_), channels=["p"])
-
-
-# ------------------------------------------------------------------ from runs to numbers
 
 
 class Once(TransformerMixin, BaseEstimator):
@@ -347,9 +341,6 @@ class Beside(TransformerMixin, BaseEstimator):
         )  # fmt: skip
 
 
-# ------------------------------------------------------------------ from stated values
-
-
 def log_odds(X: TrajectoryArray, history: bool = False) -> TrajectoryArray:
     """Return the log-odds of the value, with `history` their mean, extremes and last change."""
     odds = logit(np.clip(X.cells.ravel(), 1e-4, 1 - 1e-4))
@@ -363,9 +354,6 @@ def log_odds(X: TrajectoryArray, history: bool = False) -> TrajectoryArray:
         parts.append(np.stack([own, np.cumsum(own) / n, low, high, changes], axis=1))
     names = ["log-odds", "mean", "lowest", "highest", "change"]
     return X.with_cells(np.concatenate(parts), channels=names)
-
-
-# ------------------------------------------------------------------ the entries
 
 
 @dataclass(frozen=True)

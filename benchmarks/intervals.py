@@ -37,15 +37,13 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from shared import Table, dispatch, over, public_tables, show
+from shared import Table, coverage, covered, dispatch, over, public_tables, show
 from trajscore import TrajectoryArray, evaluate
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
 from trajscore.inference import LabelDesign, label_intervals, paired_bootstrap
 from trajscore.metrics import tps_samples, tps_score
 from trajscore.report import EvaluationOptions
-
-# ---------------------------------------------------------------- what a report says
 
 
 def of_report(table: Table, n_resamples: int) -> pd.DataFrame:
@@ -81,14 +79,6 @@ def show_coverage(title: str, truth: pd.Series, drawn: list[Table], jobs: int) -
     table = stated.groupby(level=0, sort=False)[["covered", "width"]].mean()
     counts = every.groupby(level=0).size()
     show(title, table.assign(truth=truth.reindex(table.index), samples=counts))
-
-
-def covered(low: Any, high: Any, truth: Any) -> Any:
-    """Whether each interval holds the truth."""
-    return (low <= truth) & (truth <= high)
-
-
-# ---------------------------------------------------------------- simulated
 
 
 @dataclass(frozen=True)
@@ -148,9 +138,6 @@ def simulated(args: Any) -> None:
         show_coverage(name, truth, drawn, args.jobs)
 
 
-# ---------------------------------------------------------------- public tables
-
-
 def sample(table: Table, n: int, rng: np.random.Generator) -> Table:
     """Draw n runs, or as many in whole tasks, with replacement and both outcomes."""
     X, y, tasks = table
@@ -179,9 +166,6 @@ def public(args: Any) -> None:
             rng = np.random.default_rng([args.seed, n])
             drawn = [sample(table, n, rng) for _ in range(args.samples)]
             show_coverage(f"{name}, {n} of {len(table.y):,} runs", truth, drawn, args.jobs)
-
-
-# ---------------------------------------------------------------- few labels
 
 
 def labelled(table: Table, seed: int) -> dict[tuple[str, str], tuple[float, float]]:
@@ -217,11 +201,8 @@ def labels(args: Any) -> None:
     rows: dict[str, dict[str, float]] = {}
     for metric, how in samples[0]:
         ends = np.array([one[metric, how] for one in samples])
-        rows.setdefault(metric, {})[how] = covered(*ends.T, truth[metric]).mean()
+        rows.setdefault(metric, {})[how] = coverage(*ends.T, truth[metric])
     show(f"coverage in {args.samples} simulations", rows)
-
-
-# ---------------------------------------------------------------- means of few runs
 
 
 def scores_of(failed: np.ndarray, risk: np.ndarray) -> pd.DataFrame:

@@ -28,9 +28,6 @@ ALPHA = 0.1
 MOST_NEW = 4000
 SEED = 20261123
 
-# --------------------------------------------------------------------------- public tables
-
-
 PUBLISHED = {"forecaster": PrefixForecaster(), "hold_out": "runs"}
 METHODS: dict[str, dict[str, Any]] = {
     "pac_marginal, as published": {**PUBLISHED, "threshold": "pac_marginal"},
@@ -98,9 +95,6 @@ def worth(args: Any) -> None:
 def curve(args: Any) -> None:
     """Print the same over the number of known runs."""
     compared(args, KNOWN)
-
-
-# --------------------------------------------------------------------------- simulations
 
 
 def drawn(rng: np.random.Generator, n: int, discrete: bool) -> np.ndarray:

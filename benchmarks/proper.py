@@ -64,9 +64,6 @@ SCHEDULES: dict[str, tuple[Any, int | str | None]] = {  # weights and horizon
 }
 
 
-# --------------------------------------------------------------------------- scores
-
-
 @dataclass(frozen=True)
 class Sample:
     """Runs with outcomes, and the group that each belongs to."""
@@ -128,9 +125,6 @@ def margin(sample: Sample, schedule: str, first: Array, second: Array) -> Margin
     return Margin.of(ahead, sample.groups)
 
 
-# --------------------------------------------------------------------------- the simulation
-
-
 def draw(n_runs: int, rng: np.random.Generator) -> tuple[Sample, Array, Array]:
     """Draw runs of the simulation, with the truth and the tilted forecast at each step."""
     y = rng.integers(0, 2, n_runs)
@@ -165,9 +159,6 @@ def stated(n_runs: int, schedule: str, seed: int) -> tuple[float, float]:
     calibrator = PlattCrossFitCalibrator(**sample.schedule(schedule))
     forecast = calibrator.fit_transform(TrajectoryArray(noisy, sample.lengths), sample.y)
     return forecast.cells.mean(), sample.per_cell(sample.y).mean()
-
-
-# --------------------------------------------------------------------------- real logs
 
 
 def as_sample(lengths: Array, y: Array, groups: object) -> Sample:
@@ -266,9 +257,6 @@ def before_and_after(sets: dict[str, Sample], rng: np.random.Generator) -> pd.Da
             },
         }
     return pd.DataFrame(rows).T
-
-
-# --------------------------------------------------------------------------- schedules
 
 
 def in_log(sample: Sample, n_tried: int, seed: int) -> dict[str, dict[str, Any]]:

@@ -101,8 +101,6 @@ def checksum(files: Mapping[str, bytes]) -> str:
     return digest.hexdigest()
 
 
-# ------------------------------------------------------------------ logs that trajscore.io reads
-
 TAU_BENCH = "sierra-research/tau-bench/59a200c6d575d595120f1cb70fea53cef0632f6b"
 AIRLINE = "gpt-4o-airline.json"
 AIRLINE_SHA256 = "e9e6c0297660c537f83d4fd9c476ce7a9a86ecd2784874b7bfc13be598e37bfa"
@@ -131,8 +129,6 @@ def unpacked_log(archive: Archive, data_home: Path | None) -> Path:
         file.write_bytes(content)
     return folder
 
-
-# ------------------------------------------------------------------ InterCode
 
 DATABASES = r"sql/spider/ic_spider_dev"  # of each question
 INTERCODE = {  # results of each set, and the SHA-256 of their paths and contents
@@ -203,8 +199,6 @@ def intercode_turn(thought: Any, action: Any, result: Any, is_valid: Any) -> Ste
     return Step("agent", str(thought or ""), tool_calls=calls, observation=seen)
 
 
-# ------------------------------------------------------------------ BALROG
-
 GAMES = {  # SHA-256 of paths and contents of the results of each game
     "babaisai": "fc042c05d73b052de31db0033616136686bfbbc1086c957aefc6a185c8e9722e",
     "babyai": "dfd3a817ffc692f5014c53b9b20109adb109ed306ff9216fc59dfd3eb629f9a2",
@@ -256,8 +250,6 @@ def moves_of(content: bytes) -> Iterator[Step]:
         yield Step("agent", row.get("Reasoning") or "", tool_calls=calls, observation=seen)
 
 
-# ------------------------------------------------------------------ stated values
-
 GAME24 = f"{RAW}princeton-nlp/tree-of-thought-llm/ab400345c5ea39d28ea6d7d3be0e417b11113c87/logs/"
 GAME24_FILE = "gpt-4_0.7_propose1_value3_greedy5_start900_end1000.json"
 GAME24_SHA256 = "e08f019024c99e83e540f8feec99acf619f30b0cf047278a03f62ff45888571b"
@@ -307,8 +299,6 @@ def win_probability(data_home: Path | None, folder: Path | None = None) -> Found
     )  # fmt: skip
     return Found(X, y, X.ids)
 
-
-# ------------------------------------------------------------------ the sets of the board
 
 HORIZON = 30  # the last step that counts
 MOST_RUNS = 750  # of a log

@@ -4,9 +4,9 @@
     python benchmarks/recalibration.py maps   [--data FOLDER]
     python benchmarks/recalibration.py few    [--data FOLDER] [--splits 40] [--seed 24]
 
-"judged": metrics of the HotpotQA and GSM8K judges. "maps": scores of each
-map, of those and of chess. "few": every public table of forecasts, recalibrated from random subsets
-of 200 and of 1,000 runs (or all, if there are fewer), in random halves.
+"judged": metrics of the HotpotQA and GSM8K judges. "maps": log scores of each map, of those and of
+chess. "few": every public table of forecasts, recalibrated from random subsets of 200 runs (or all,
+if there are fewer), in random halves.
 Every recalibrated trace is out of fold; chess games that were not observed count as failures.
 """
 
@@ -36,7 +36,6 @@ from trajscore.inference import compare_predictors
 from trajscore.metrics import tps_samples, tps_score
 from trajscore.report import EvaluationOptions
 
-SCORES = {"log": "log", "Brier": "brier", "beta(2,4)": ("beta", 2, 4)}
 MARGINS = [f"TPS log {one}" for one in ("margin", "over_alive", "over_alive_end")]
 SHOWN = [
     *("AUROC", "AURC", "TPS log"),
@@ -52,21 +51,14 @@ CALIBRATORS = {
 
 
 def compared(X: TrajectoryArray, y: np.ndarray) -> pd.DataFrame:
-    """Mean score of each map out of fold, and its difference to Platt's, paired, simultaneous."""
+    """Mean log score of each map out of fold, and its difference to Platt's, simultaneous."""
     traces = {"as given": X}
     traces |= {name: cross_fit_traces(one, X, y, cv=2) for name, one in CALIBRATORS.items()}
-    tables = {}
-    for title, score in SCORES.items():
-        samples = {
-            name: tps_samples(np.where(y == -1, 0, y), trace, score=score)
-            for name, trace in traces.items()
-        }
-        table = compare_predictors(samples, reference="Platt", random_state=0)
-        table = table.set_index("predictor")[["difference", "low", "high"]]
-        table.insert(0, "score", pd.DataFrame(samples).mean())
-        table.loc["Platt", "score"] = samples["Platt"].mean()
-        tables[title] = table
-    return pd.concat(tables)
+    outcomes = np.where(y == -1, 0, y)
+    samples = {name: tps_samples(outcomes, trace) for name, trace in traces.items()}
+    table = compare_predictors(samples, reference="Platt", random_state=0)
+    ends = table.set_index("predictor")[["difference", "low", "high"]]
+    return pd.DataFrame({"score": pd.DataFrame(samples).mean()}).join(ends)
 
 
 def few(table: Table, n_runs: int, n_splits: int, seed: int) -> pd.DataFrame:
@@ -96,16 +88,15 @@ def few_runs(args: Any) -> None:
     lines = {}
     for name, (X, y, tasks) in public_tables(args.data):
         table = Table(X, np.maximum(y, 0), X.ids if tasks is None else tasks)
-        for n_runs in sorted({min(n, len(X)) for n in (200, 1000)}):
-            scores = few(table, n_runs, args.splits, args.seed)
-            line = {"Platt": f"{(scores['Platt'] - scores['base rate']).mean():+.4f}"}
-            for other in ("beta", "isotonic", "ensemble"):
-                gain = scores[other] - scores["Platt"]
-                half = t.ppf(0.975, args.splits - 1) * gain.std() / np.sqrt(args.splits)
-                line[other] = f"{gain.mean():+.4f} ± {half:.4f}"
-            lines[f"{name}, {n_runs} runs"] = line
-            print(name, n_runs, *line.values(), sep="  ", flush=True)
-    show(f"{args.splits} splits", lines)
+        scores = few(table, min(200, len(X)), args.splits, args.seed)
+        line = {"Platt": f"{(scores['Platt'] - scores['base rate']).mean():+.4f}"}
+        for other in ("beta", "isotonic", "ensemble"):
+            gain = scores[other] - scores["Platt"]
+            half = t.ppf(0.975, args.splits - 1) * gain.std() / np.sqrt(args.splits)
+            line[other] = f"{gain.mean():+.4f} ± {half:.4f}"
+        lines[name] = line
+        print(name, *line.values(), sep="  ", flush=True)
+    show(f"200 runs, {args.splits} splits", lines)
 
 
 def judges(folder: Path | None) -> Iterator[tuple[str, TrajectoryArray, np.ndarray]]:

@@ -59,9 +59,6 @@ def largest(cells: list[Cell]) -> str:
     return f"{one.difference:+.{one.decimals}f}"
 
 
-# --------------------------------------------------------------------------- pages
-
-
 def csv_table(table: pd.DataFrame, widths: str = "auto") -> Iterator[str]:
     """Yield a csv-table directive."""
     yield ".. csv-table::"

@@ -81,9 +81,6 @@ def measure(name: str, function: Callable[[], Any], n_steps: int) -> Any:
     return result
 
 
-# ------------------------------------------------------------------ targets
-
-
 def median_seconds(function: Callable[[], object], repeats: int = 5) -> float:
     """Median wall time of a call, after one call to warm up."""
     function()
@@ -167,9 +164,6 @@ def targets(args: Any) -> None:
     against_target("ecuas_score: peak memory, of the array", copies, "copies", 1)
     extra = import_seconds("trajscore") - import_seconds("sklearn.metrics")
     against_target("import trajscore beyond import sklearn.metrics", extra, "s", 0.3)
-
-
-# ------------------------------------------------------------------ in memory
 
 
 def in_memory(args: Any) -> None:

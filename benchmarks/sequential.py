@@ -27,9 +27,6 @@ Streams = np.ndarray  # of shape (n_streams, N_RUNS)
 Draw = Callable[[np.random.Generator, int], Streams]
 
 
-# ---------------------------------------------------------------- streams: a less b, run by run
-
-
 def agents(rate: float, drop: float = 0.0) -> Draw:
     """Success of an agent less that of one worse by `drop`, on tasks of different difficulty."""
 
@@ -55,9 +52,6 @@ DROPS: dict[str, tuple[int, Draw]] = {
     "drop of .1 from .6": (0, agents(0.6, 0.1)),
     "drop of .1 from .9": (6, agents(0.9, 0.1)),
 }
-
-
-# ---------------------------------------------------------------- rules: is the mean above 0?
 
 
 def _log_bets(streams: Streams) -> np.ndarray:

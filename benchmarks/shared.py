@@ -104,6 +104,16 @@ def over(function: Callable[..., Any], every: Iterable[Any], jobs: int = 2) -> l
     return Parallel(n_jobs=jobs)(delayed(function)(*one) for one in calls)
 
 
+def covered(low: Any, high: Any, truth: Any) -> Any:
+    """Whether each interval holds the truth."""
+    return (low <= truth) & (truth <= high)
+
+
+def coverage(low: Any, high: Any, truth: Any) -> float:
+    """Share of the intervals that hold the truth."""
+    return float(covered(low, high, truth).mean())
+
+
 def plus_minus(values: Any) -> str:
     """Mean with the half-width of its 95% interval over splits or sets."""
     values = np.asarray(values, dtype=float)

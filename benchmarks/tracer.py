@@ -95,9 +95,6 @@ class Logs(NamedTuple):
         )
 
 
-# ------------------------------------------------------------------ how it is judged
-
-
 def within(confidence: Floats, y: NDArray[Any], stratum: NDArray[Any]) -> Statistic:
     """Return AUROC over pairs of one stratum, of the runs with a confidence and an outcome."""
     rows = np.flatnonzero(~np.isnan(confidence) & (y != -1))
@@ -154,9 +151,6 @@ def with_interval(value: float, replicates: Floats, form: str) -> str:
     return f"{form} [{form}, {form}]".format(value, low, high)
 
 
-# ------------------------------------------------------------------ risk
-
-
 class InDeviations(BaseEstimator):
     """Risk in standard deviations from the mean risk of the runs that a scorer was fitted on.
 
@@ -203,9 +197,6 @@ def risk(args: Any) -> None:
         show(title, table(rows, logs, args.resamples))
 
 
-# ------------------------------------------------------------------ definitions
-
-
 def auroc(y: NDArray[Any], risk: Floats) -> Floats:
     """Return AUROC of each row of risks, of shape (..., n_runs)."""
     failed = y == 0
@@ -229,9 +220,6 @@ def definitions(args: Any) -> None:
         shuffled = [auroc(rng.permutation(y), risks).max() for _ in range(args.shuffles)]
         row |= {"largest": auroc(y, risks).max(), "shuffled": np.mean(shuffled)}
         show(f"{path}: {len(y)} runs with an outcome; AUROC, largest of {len(risks)}", {"": row})
-
-
-# ------------------------------------------------------------------ actions
 
 
 def learned(logs: Logs) -> dict[str, tuple[Any, TrajectoryArray]]:

@@ -99,9 +99,6 @@ def test_what_is_pressed_is_large_enough(visit):
     assert min(sizes) >= 40
 
 
-# ------------------------------------------------------------------ what moves is true
-
-
 @WITH_REPORT
 def test_a_price_changes_every_sentence_that_uses_it(visit, report):
     page, shown, stated = visit(), *first(report)
@@ -230,9 +227,6 @@ def test_sorting_sorts(visit):
         assert all(cells[: len(numbers)])  # what is missing stands last
 
 
-# ------------------------------------------------------------------ keyboard and touch
-
-
 def test_the_keyboard_reaches_everything(visit):
     page = visit()
     page.evaluate(DRAWERS_OPEN)
@@ -279,9 +273,6 @@ def test_enter_opens_a_drawer(visit):
     page.locator("#runs > summary").focus()
     page.keyboard.press("Enter")
     assert page.locator("#runs").evaluate("one => one.open")
-
-
-# ------------------------------------------------------------------ looks
 
 
 def test_dark_is_dark(visit):

@@ -41,18 +41,6 @@ def test_criterion_sees_a_bad_model(world):
     np.testing.assert_allclose(table.loc["score", "mean"], (residual * slope).mean())
 
 
-def audited_tasks(seed, n_tasks=40, per_task=8):
-    """Runs of a task share chance, signal and forecast; a coin stops half of them."""
-    rng = np.random.default_rng(seed)
-    task = np.repeat(np.arange(n_tasks), per_task)
-    solved = (rng.random(len(task)) < rng.choice([0.1, 0.9], n_tasks)[task]).astype(int)
-    stopped = rng.random(len(task)) < 0.5
-    lengths = np.where(stopped, 2, 4)
-    signal, forecast = rng.random((2, n_tasks))[:, task]
-    X, F = (TrajectoryArray(np.repeat(one, lengths), lengths) for one in (signal, forecast))
-    return task, X, F, solved, stopped
-
-
 Y = np.array([1.0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0, 1, -1])
 Q = np.array([0.9, 0.2, 0.4, 0.8, 0.3, 0.6, 0.7, 0.1, 0.5, 0.6, 0.4, 0.3, 0.5])
 X0, X1 = np.arange(13.0) ** 2, np.resize([1.0, -1.0, 0.5], 13)
@@ -144,23 +132,8 @@ def test_the_joint_test_leaves_out_directions_without_variance():
     assert np.isfinite(conditional_mean_test(Y[:10], Q[:10]).loc["all", "pvalue"])
 
 
-def test_level_and_power_with_clusters():
-    # runs of a task share chance, signal and forecast; a coin stops half of them
-    rejected = np.zeros(3)
-    for seed in range(15):
-        task, X, F, solved, stopped = audited_tasks(seed)
-        model = learner(cv=2).fit(X, np.where(stopped, -1, solved), groups=task)
-        branches = [[one] if cut else None for one, cut in zip(solved, stopped, strict=True)]
-        audit = learner(cv=2).fit(X, branches=branches, groups=task)
-        rejected[:2] += [one.check(F).loc["score", "pvalue"] < 0.05 for one in (model, audit)]
-        wrong = conditional_mean_test(solved, 0.3 + 0 * solved, groups=task)
-        rejected[2] += wrong.loc["all", "pvalue"] < 0.05
-    assert (rejected[:2] <= 3).all()  # P(more) = .5% at the level; without clusters it is half
-    assert rejected[2] > 7
-
-
 def test_bad_input():
-    y, half = [0, 1] * 10, np.full(20, 0.5)
+    y, half, scored = [0, 1] * 10, np.full(20, 0.5), pd.DataFrame({"score": Y})
     rows = [
         ([1, 0, np.nan], [0.5] * 3, {}, "only 2 held-out runs .* at least 10"),
         (Y[:9], Q[:9], {}, "only 9 held-out runs"),
@@ -175,17 +148,12 @@ def test_bad_input():
         (y, half, {"groups": np.zeros(20)}, r"only 1 clusters \(groups"),
         (Y, Q, np.zeros((2, 2, 2)), {}, r"features .*\(2, 2, 2\)"),
         (Y, Q, np.zeros((12, 1)), {}, "features has 12 rows for 13 runs"),
-        (
-            Y,
-            Q,
-            pd.DataFrame({"score": Y}),
-            {},
-            "'score' is the name of a row .* rename the feature",
-        ),
+        (Y, Q, scored, {}, "'score' is the name of a row .* rename the feature"),
         (y, half, [np.nan, *y[1:]], {}, "'feature 0' is missing for a run with an outcome"),
         (Y, Q, {"traces": np.full((12, 1), 0.5)}, "12 traces for 13 runs"),
     ]
     assert not not_refused(conditional_mean_test, rows)
-    task, X, _, solved, stopped = audited_tasks(0)
-    model = learner().fit(X, np.where(stopped, -1, solved), groups=task // 8)
+    X = TrajectoryArray(np.random.default_rng(0).random(160), np.tile([2, 6], 20))
+    y = np.where(X.lengths == 2, -1, np.arange(40) // 2 % 2)
+    model = learner().fit(X, y, groups=np.arange(40) // 8)
     assert not not_refused(model.check, [({}, "only 5 clusters")])

@@ -132,9 +132,6 @@ def test_the_last_stated_value_holds_within_its_run(runs):
     assert TrajectoryArray.from_list(runs, missing="ffill") == X.ffill()
 
 
-# ------------------------------------------------------------------ by hand
-
-
 def test_looks_like_a_padded_array():
     assert (X.shape, X.ndim, len(X), X.n_channels) == ((3, 3), 2, 3, 1)
     assert (TWO.shape, TWO.ndim, TWO.n_channels) == ((3, 3, 2), 3, 2)

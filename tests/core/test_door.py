@@ -16,7 +16,6 @@ from trajscore import (
     io,
     metrics,
 )
-from trajscore.monitoring import LearnThenTestStop
 from trajscore.report import EvaluationOptions
 from trajscore.streaming import TPSAccumulator
 
@@ -147,8 +146,6 @@ def test_values_must_be_there_and_probabilities_where_that_is_asked():
     check_trajectories([[0.0, 1.0]], probabilities=True)
 
 
-# ------------------------------------------------------------------ beside the traces
-
 NAMED = TrajectoryArray.from_list([[0.9], [0.2]], ids=["b", "a"])
 
 
@@ -220,22 +217,16 @@ def test_several_predictors_are_of_the_same_runs():
 def test_arguments_of_other_kinds_are_refused():
     X, y = [[0.9], [0.2]], [1, 0]
     for work, words in (
-        (lambda: metrics.step_calibration_error(y, X, n_bins=0), "n_bins .*0"),
-        (lambda: metrics.step_calibration_error(y, X, strategy="equal"), "strategy .*'equal'"),
         (lambda: evaluate(X, y, options=EvaluationOptions(n_jobs=0)), "n_jobs .*0"),
         (lambda: evaluate(X, y, options=EvaluationOptions(progress=3)), "progress .*3"),
         (lambda: inference.bootstrap(np.sum, 4, random_state="a"), "'a' cannot .*seed"),
         (lambda: inference.bootstrap(np.sum, 4, n_jobs=4097), "n_jobs .*4097"),
-        (lambda: LearnThenTestStop(delta=2).fit(X, y), "delta"),
         (lambda: gates.RunSet.read(3), "path .*3"),
         (lambda: metrics.ecuas_from_confidence(y, [0.9, 0.2], log_odds="yes"), "log_odds .*'yes'"),
-        (lambda: metrics.ecuas_from_confidence(y, [0.9, 0.2], n=-0.1), "n .*-0.1"),
     ):
         with pytest.raises(ValueError, match=words):
             work()
 
-
-# ------------------------------------------------------------------ estimators
 
 Y = [1, 0, 1, 0, 1, 0]
 PADDED = np.array([[0.9, 0.8], [0.1, 0.3], [0.7, NAN], [0.4, 0.2], [0.6, 0.7], [0.3, NAN]])

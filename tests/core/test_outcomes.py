@@ -71,9 +71,6 @@ def test_a_series_of_the_same_runs_in_another_order_is_refused():
     assert check_outcomes(y.set_axis([1, 2, 0]).rename_axis("run"), bare).tolist() == [1, 0, 1]
 
 
-# ------------------------------------------------------------------ words
-
-
 def outcomes(column, outcome="y", outcome_map=None):
     name = outcome if outcome in ("y", "not y") else outcome.removeprefix("not ")
     frame = pd.DataFrame({"run": range(len(column)), "p": 0.5, name.removeprefix("not "): column})

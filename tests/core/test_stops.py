@@ -73,9 +73,6 @@ def test_bad_reasons_and_rules():
     )
 
 
-# ------------------------------------------------------------------ own stops
-
-
 @pytest.fixture(scope="module")
 def world():
     """Whole runs, and another forecast of them with noise."""

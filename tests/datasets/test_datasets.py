@@ -66,9 +66,6 @@ def test_the_truth_of_real_runs_is_calibrated_and_ends_in_the_outcome():
     assert stored["distance"]["log"]["base rate"][0] == pytest.approx(lost, abs=1e-9)
 
 
-# ------------------------------------------------------------------ made runs
-
-
 def test_forecasts_are_a_martingale_that_ends_in_the_outcome():
     runs = make_trajectories(40_000, lengths=5, base_rate=0.3, information=0.7, random_state=0)
     q, y = runs.q.steps(5), runs.target
@@ -164,9 +161,6 @@ def test_parameters_out_of_range():
     ]:
         with pytest.raises(ValueError, match=message):
             make_trajectories(**{"n_runs": 3, **options})
-
-
-# ------------------------------------------------------------------ fetched files
 
 
 @pytest.fixture

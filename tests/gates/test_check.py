@@ -37,9 +37,6 @@ def costs_of(cost, **options):
     return RunSet(None, np.ones(len(cost)), spent={"cost": cost}, **options)
 
 
-# ------------------------------------------------------------------ verdicts
-
-
 def test_a_drop_fails_and_no_change_does_not():
     for new, base, gate, expected, code in [
         (WORSE, BASE, None, "fail", 1),
@@ -186,9 +183,6 @@ def test_a_gate_that_holds_fails_as_often_as_it_may():
     assert 0 < np.mean(failed) < 0.12
 
 
-# ------------------------------------------------------------------ costs and lengths
-
-
 @pytest.mark.parametrize("metric", ["cost", "length"])
 @pytest.mark.parametrize("sets", ["one set", "paired", "not paired"])
 def test_equal_costs_decide_nothing_unless_their_most_is_known(metric, sets):
@@ -265,9 +259,6 @@ def test_row_order_is_no_matter(rng, rules):
         f'[[gate]]\nmetric = "{metric}"\n' for metric in ("success", "cost", "S-ECE", "AUROC")
     ))  # fmt: skip
     assert check(other, BASE, file).gates == check(WORSE, BASE, file).gates
-
-
-# ------------------------------------------------------------------ what cannot be judged
 
 
 def test_a_predictor_that_varies_in_no_set_asks_for_no_runs():
@@ -351,9 +342,6 @@ def test_a_run_that_crashed_is_a_failure_of_the_agent_and_no_forecast_to_judge()
     for metric in ("TPS log", "AUROC", "S-ECE"):
         values = [gate_of(new, None, metric, versus=0.0).value for new in (cut, alone)]
         assert values[0] == pytest.approx(values[1], abs=1e-12)
-
-
-# ------------------------------------------------------------------ gates and files of gates
 
 
 def test_bad_gates_are_named():
@@ -442,9 +430,6 @@ def test_all_keys_of_a_file_count(rules):
         assert result.gates[0].verdict == "undecided"
         assert result.verdict == undecided
         assert ("collect more runs" in str(result)) == (undecided == "undecided")
-
-
-# ------------------------------------------------------------------ words and machines
 
 
 def rate(n_succeeded, cost=1.0):

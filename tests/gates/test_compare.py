@@ -1,6 +1,8 @@
 """Changes from one set of runs to another, against textbooks and slow formulas."""
 
+import functools
 import re
+from bisect import bisect_left
 from itertools import combinations
 
 import numpy as np
@@ -17,10 +19,14 @@ BASE, WORSE = runs_of(1), runs_of(2, 0.2)
 ENDS = ["change", "change_low", "change_high"]
 
 
+@functools.cache
+def table_of(base, new, level):
+    return compare(base, new, confidence_level=level).table
+
+
 def row_of(base, new, metric="success", level=0.9):
-    table = compare(base, new, confidence_level=level).table
     predictor = "judge" if metric[0].isupper() else ""
-    return table.loc[(metric, predictor, "as_given" if predictor else "")]
+    return table_of(base, new, level).loc[(metric, predictor, "as_given" if predictor else "")]
 
 
 def outcomes(n, n_failed, tasks=True, **options):
@@ -88,7 +94,7 @@ class Paired:
             miss = norm.ppf(0.8) * self.error / np.sqrt(more)
             return self.reaches(level, more)[side] + miss <= abs(distance)
 
-        return next(k for k in range(2, 5000) if is_enough(k))
+        return 2 + bisect_left(range(2, 5000), 1, key=is_enough)
 
 
 def of_tasks(runs, values, k=None):
@@ -96,9 +102,6 @@ def of_tasks(runs, values, k=None):
     if k is None:
         return np.array([group.mean() for group in groups])
     return np.array([np.mean([min(one) for one in combinations(group, k)]) for group in groups])
-
-
-# ------------------------------------------------------------------ pairs of tasks
 
 
 @pytest.mark.parametrize(("n_tasks", "drop"), [(40, 0.0), (12, 0.3), (100, 0.1)])
@@ -173,9 +176,6 @@ def test_sets_are_paired_by_two_common_tasks_or_all_ids():
     assert "--group" in str(compare(plain, RunSet([[0.5]] * 2, [1, 0]))).splitlines()[0]
 
 
-# ------------------------------------------------------------------ sets that are not paired
-
-
 def apart(new, base, level=0.95):
     """Ends of the change of a rate between two independent sets of units."""
     parts = [one.var(ddof=1) / len(one) for one in (new, base)]
@@ -237,9 +237,6 @@ def test_tasks_of_unequal_size_that_do_not_settle_it_need_more_runs():
     assert row["runs_needed"] > 98
 
 
-# ------------------------------------------------------------------ rates
-
-
 @pytest.mark.parametrize("n_failed", [0, 1, 2, 7, 30, 57, 60])
 def test_bounds_of_a_rate_are_no_narrower_than_cloppers_and_pearsons(n_failed):
     one = check(outcomes(60, n_failed), rules=Gate(versus=0.5)).gates[0]
@@ -293,9 +290,6 @@ def test_pass_k_of_a_public_log_is_as_published(public_file):
     assert found == [0.42, 0.273, 0.22, 0.2]
 
 
-# ------------------------------------------------------------------ forecasts and other numbers
-
-
 def test_numbers_of_forecasts_are_those_of_a_report():
     report = evaluate(BASE.traces["judge"], BASE.labels, groups=BASE.tasks, intervals="influence")
     table = compare(BASE, WORSE, confidence_level=0.95).table
@@ -343,9 +337,6 @@ def test_numbers_count_where_they_are_known():
     assert row[["base", "new"]].tolist() == [1.5, 1.5]
     nothing = RunSet(None, y, tasks=tasks, spent={"cost": [np.nan] * 8})
     assert "no run" in check(nothing, rules=Gate("cost", versus=1.0)).gates[0].why
-
-
-# ------------------------------------------------------------------ rows and words
 
 
 def test_rows_are_what_both_sets_have():

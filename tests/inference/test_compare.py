@@ -213,26 +213,3 @@ def test_fewest_resamples_of_a_level(rng):
         compare_predictors(scores, n_resamples=fewest, **options)
         with pytest.raises(ValueError, match=f"n_resamples={fewest - 1} .* at least {fewest} "):
             compare_predictors(scores, n_resamples=fewest - 1, **options)
-
-
-def test_bad_input_is_named():
-    a, b = [1.0, 2, 3], [3.0, 2, 2]
-    for samples, options, problem in [
-        ({"a": a}, {}, "2 predictors"),
-        ({"a": [1.0], "b": [2.0]}, {}, "2 runs"),
-        ({"a": [1.0, 2, np.nan], "b": a}, {}, "row 2.*'a'"),
-        ({"a": a, "b": b}, {"groups": [0, 0, 0]}, "one cluster"),
-        ({"a": a, "b": b}, {"reference": "c"}, "reference 'c'"),
-        ({"a": a, "b": b}, {"reference": ["a"]}, "reference"),
-        ({"a": a, "b": b}, {"confidence_level": 95}, "confidence_level"),
-        ({"a": a, "b": b}, {"n_resamples": 99.5}, "n_resamples"),
-        ({"a": a, "b": [3.0, 2]}, {}, r"'a' \(3,\), 'b' \(2,\)"),
-        ({"a": a, "b": [3.0, 2, "x"]}, {}, "'b'"),
-        ({"a": a, "b": [[3.0], [2], [1]]}, {}, r"'b' .*\(3, 1\)"),
-        ({"a": pd.Series(a), "b": pd.Series(b, index=[2, 1, 0])}, {}, "'a' and 'b'.*index"),
-        (pd.DataFrame(np.eye(3), columns=["a", "a", "b"]), {}, "'a'"),
-    ]:
-        with pytest.raises(ValueError, match=problem):
-            compare_predictors(samples, random_state=0, **options)
-    with pytest.raises(ValueError, match="at least 2 predictors"):
-        compare_predictors([0.1, 0.2])

@@ -42,9 +42,6 @@ def table_of(runs, n_labels=80, seed=0, **given):
     return label_intervals(runs.data, y, label_probability=n_labels / len(y), **given)
 
 
-# ------------------------------------------------------------- as it is written on the page
-
-
 class Slowly:
     """The estimates of the page, with the forecasts of scikit-learn, of runs in order."""
 
@@ -226,9 +223,6 @@ def test_rows_in_any_order_give_the_same(runs):
     np.testing.assert_array_equal(table.drop(columns="note"), other.drop(columns="note"))
 
 
-# ---------------------------------------------------------------------- where all are labelled
-
-
 def test_all_labels_give_what_all_outcomes_give(runs):
     y, grade = runs.target, np.linspace(0, 1, 600)
     table = label_intervals(runs.data, y, judge=grade, label_probability=1.0)
@@ -265,9 +259,6 @@ def test_a_rate_of_all_labels_that_are_alike(runs, rate):
     assert (row["value"], row["std_error"], row["worth"]) == (rate, 0, 600)
     assert ("failed" if rate else "succeeded") in table.loc[SCORE, "note"]
     assert table.loc[[SCORE, MARGIN], ["value", "low", "high"]].isna().all(axis=None)
-
-
-# ------------------------------------------------------------------------- what it promises
 
 
 def test_a_wrong_judge_does_not_bias(runs):
@@ -318,9 +309,6 @@ def test_intervals_of_a_nearly_perfect_judge_hold(n_simulations):
         return label_intervals(X, labels, judge=judge, label_probability=design.probabilities_)
 
     share_held(draw, all_labels["value"].to_dict(), max(n_simulations // 4, 40))
-
-
-# --------------------------------------------------------------------- refusals, bad inputs
 
 
 def test_fewest_labels_of_a_class(runs):
@@ -384,19 +372,3 @@ def test_values_out_of_range_are_named_by_row(runs):
         off = np.where(np.arange(600) == 42, value, judge)
         with pytest.raises(ValueError, match=f"row 42.*judge is {value:g}"):
             label_intervals(runs.data, y, label_probability=probability, judge=off)
-
-
-def test_bad_input_is_named(runs):
-    for change, problem in [
-        ({"label_probability": [0.1, 0.2]}, r"label_probability .*600.*\(2,\)"),
-        ({"judge": [1, 0]}, r"judge .*600.*\(2,\)"),
-        ({"judge": ["yes"] * 600}, "judge"),
-        ({"y": [0.5] + [1] * 599}, "0.5"),
-        ({"confidence_level": 95}, "confidence_level"),
-        ({"score": "logg"}, "score"),
-        ({"weights": lambda step: 0.0 * step}, "weights"),
-        ({"y": [1] * 19 + [-1] * 581, "label_probability": 0.5}, "19 runs .*at least 20"),
-    ]:
-        arguments = {"y": runs.target, "label_probability": 1.0} | change
-        with pytest.raises(ValueError, match=problem):
-            label_intervals(runs.data, arguments.pop("y"), **arguments)

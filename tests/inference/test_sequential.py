@@ -168,24 +168,6 @@ def test_one_by_one_is_all_at_once(rng):
     np.testing.assert_array_equal(whole.history().to_numpy(), rows)
 
 
-def test_bad_input_is_named():
-    for bound in (0, "a", np.inf, (0.1, 1), (-1, 0), (-1, 1, 2), (None, 1)):
-        with pytest.raises(ValueError, match="bound"):
-            SequentialComparison(bound)
-    for alpha in (None, 1.5):
-        with pytest.raises(ValueError, match="alpha"):
-            SequentialComparison(1, alpha)
-    for bound, a, b, problem in [
-        ((-0.5, 1), 0, 0.6, "run 0.* -0.6.*bound"),
-        (1, [0, 0], [0, 2], "run 1.* -2"),
-        (1, np.nan, 0, "run 0.* nan"),
-        (1, [0, 0], [0], "score_a .*score_b"),
-        (1, "x", 0, "score_a"),
-    ]:
-        with pytest.raises(ValueError, match=problem):
-            SequentialComparison(bound).update(a, b)
-
-
 def test_before_the_first_run_and_at_the_bounds():
     watch = SequentialComparison(2)
     assert watch.interval == (-2, 2)

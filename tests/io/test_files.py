@@ -92,9 +92,6 @@ def test_numbers_and_halves_of_pairs(write):
         io.read_runs(write("b.json", f"[{reward}}}]"))
 
 
-# ------------------------------------------------------------------ cut off and damaged
-
-
 def test_every_cut_is_noticed(folder):
     info = {"a": -12.5e-7, "b": [True, None, math.nan, -math.inf, "\U0001f600"]}
     text = json.dumps({"info": info, "simulations": [SIMULATION] * 2})
@@ -161,9 +158,6 @@ def test_lines_that_are_no_json_are_left_out(write):
         assert name in left.reason
 
 
-# ------------------------------------------------------------------ packed files
-
-
 def test_packed_files(write, tmp_path):
     talks = [[TURN | {"content": f"{k} " * 1000}] for k in range(300)]
     runs = [{"id": str(k)} | SIMULATION | {"messages": talk} for k, talk in enumerate(talks)]
@@ -205,13 +199,10 @@ def test_files_that_are_no_text(tmp_path):
         io.read_runs(path, format="openai")
 
 
-# ------------------------------------------------------------------ which files, and what is in one
-
 ONE, BLANK = '{"messages": [{"role": "assistant", "content": "Hi"}]}\n', "\n"
 
 
 def test_lines_are_told_by_the_ending_or_the_first_lines(write):
-    wrong = []
     spread = ONE.replace("{", "{\n", 1)
     for name, text, ids in [
         ("a.json", ONE, ["a"]),
@@ -229,9 +220,7 @@ def test_lines_are_told_by_the_ending_or_the_first_lines(write):
         ("a.jsonl", "[\n" + ONE + "]", ["a-0"]),
     ]:
         found = [run.id for run in io.read_runs(write(name, text), format="openai")]
-        if found != ids:
-            wrong.append((name, text, found))
-    assert wrong == []
+        assert found == ids, (name, text)
     with pytest.raises(ValueError, match="run with index 2"):
         io.read_runs(write("b.json", spread * 2 + "{]"))
     with pytest.raises(ValueError, match="cut off in the run with index 1"):

@@ -21,7 +21,6 @@ def test_the_first_line_says_whether_lines_are_runs_or_steps(lines):
 
 
 def test_lines_in_the_order_of_their_steps(lines):
-    wrong = []
     for name, numbers, order in [
         ("step", [2, 0, 1], [1, 2, 0]),
         ("step", ["2", "10", " -1.5 "], [2, 0, 1]),
@@ -35,9 +34,7 @@ def test_lines_in_the_order_of_their_steps(lines):
     ]:
         rows = [{"run": 1, "text": str(k), name: number} for k, number in enumerate(numbers)]
         (run,) = lines(*rows)
-        if [int(step.text) for step in run.steps] != order:
-            wrong.append((name, numbers, texts(run)))
-    assert wrong == []
+        assert [int(step.text) for step in run.steps] == order, (name, numbers)
     rows = [{"run": 1, "text": str(k), "time": 0.5 - 0.1 * k} for k in range(2)]
     (run,) = lines(*rows, fields="step=time")
     assert [step.text for step in run.steps] == ["1", "0"]
@@ -61,12 +58,10 @@ def test_steps_that_give_no_order(lines):
 
 def test_lines_that_are_of_the_run(lines):
     step = {"run": 1, "step": 1, "text": "x"}
-    wrong = []
     for line in ({"x": 2}, {"x": 2, "text": None}, {"x": 2, "success": True}, {"by": "m"}):
-        wrong += [line] if len(lines(step, {"run": 1} | line)[0]) != 1 else []
+        assert len(lines(step, {"run": 1} | line)[0]) == 1, line
     for line in ({"text": "a"}, {"observation": "a"}, {"p": 0.5}, {}):
-        wrong += [line] if len(lines(step, {"run": 1, "step": 2, "x": 2} | line)[0]) != 2 else []
-    assert wrong == []
+        assert len(lines(step, {"run": 1, "step": 2, "x": 2} | line)[0]) == 2, line
     timed = {"run": 1, "text": "x", "timestamp": 0}
     assert len(lines(timed, {"run": 1, "x": 2, "timestamp": 1})[0]) == 1
     assert len(lines({"run": 1, "text": "x"}, {"run": 1})[0]) == 2  # a bare id
@@ -87,7 +82,6 @@ def test_lines_that_are_of_the_run(lines):
 
 
 def test_who_acts(lines):
-    wrong = []
     for first, second, actors in [
         ({"actor": "user"}, {"actor": "assistant"}, ["user", "agent"]),
         ({"type": "user"}, {"type": "assistant"}, ["user", "agent"]),
@@ -98,9 +92,7 @@ def test_who_acts(lines):
     ]:
         rows = [{"run": 1, "text": "x"} | fields for fields in (first, second)]
         (run,) = lines(*rows)
-        if [step.actor for step in run.steps] != actors:
-            wrong.append((first, second, texts(run)))
-    assert wrong == []
+        assert [step.actor for step in run.steps] == actors, (first, second)
     runs = lines({"run": 1, "text": "x", "role": "user"}, *[{"run": 1, "text": "y"}] * 2)
     assert runs.notes == ["2 turns without a role, where others have one, taken as the agent's"]
 
@@ -140,9 +132,6 @@ def test_a_line_that_cannot_be_read_refuses_the_log(write):
             io.read_runs(path, format="jsonl")
 
 
-# ------------------------------------------------------------------ named parts
-
-
 def test_parts_that_are_named(lines):
     rows = [{"run": 1, "a": "x"}, {"run": 1, "b": "y", "c": "z"}]
     for fields in ("text=a,observation=b", {"text": "a", "observation": "b", "id": "run"}):
@@ -161,7 +150,7 @@ def test_parts_that_are_named(lines):
 
 
 def test_the_step_of_a_record(lines):
-    ask, wrong = {"run": 1, "role": "user", "body": "Hi"}, []
+    ask = {"run": 1, "role": "user", "body": "Hi"}
     for record, step in [
         ({"body": "a"}, ("agent", "a", None)),
         ({"body": "a", "role": ""}, ("agent", "a", None)),
@@ -171,9 +160,7 @@ def test_the_step_of_a_record(lines):
         ({"x": 1, "p": 0.5}, ("agent", "", None)),
     ]:
         (run,) = lines(ask, {"run": 1} | record, {"run": 1, "body": "."}, fields="text=body")
-        if texts(run) != [("user", "Hi", None), step, ("agent", ".", None)]:
-            wrong.append((record, texts(run)))
-    assert wrong == []
+        assert texts(run) == [("user", "Hi", None), step, ("agent", ".", None)], record
     row = {"run": 1, "text": "a", "act": {"n": 1}, "observation": "o", "x": 2}
     (step,) = lines(row, fields="action=act")[0].steps
     assert (step.tool_calls[0].arguments, step.tool_calls[0].result) == ({"n": 1}, "o")

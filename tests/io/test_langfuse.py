@@ -123,8 +123,6 @@ def test_records_that_cannot_be_read(write):
         assert len(read(write, trace(), "x")) == 1
 
 
-# ------------------------------------------------------------------ real traces
-
 # who acts, by the first letter, and how many calls of tools there are
 REAL = {
     "autogen-2025-06-06": ("ua", 0), "claude-agent-2025-12-22": ("uaaaa", 2),

@@ -54,7 +54,7 @@ COLUMNS = {"token_logprobs": [-1, -2, -3], "tokens": ["a", "b", "c"], "top_logpr
 
 
 def test_log_probabilities_in_all_forms():
-    nan, wrong = math.nan, []
+    nan = math.nan
     for raw, tokens, logprobs, top in [
         (LISTED, ("a", "c", "d"), (-0.5, nan, 0), ((("b", -1),), (), (("e", -2),))),
         ({"content": LISTED[:1]}, ("a",), (-0.5,), ((("b", -1),),)),
@@ -68,10 +68,8 @@ def test_log_probabilities_in_all_forms():
         ([-math.inf, -9999, -9998, -1e6], None, (-math.inf, nan, -9998, nan), None),
     ]:
         step = agent(logprobs=raw)
-        same = step.logprobs == pytest.approx(logprobs, nan_ok=True)
-        if not same or (step.tokens, step.top_logprobs) != (tokens, top):
-            wrong.append((raw, step.tokens, step.logprobs, step.top_logprobs))
-    assert wrong == []
+        assert step.logprobs == pytest.approx(logprobs, nan_ok=True), raw
+        assert (step.tokens, step.top_logprobs) == (tokens, top), raw
 
 
 def test_log_probabilities_that_were_not_recorded():

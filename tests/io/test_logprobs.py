@@ -65,20 +65,15 @@ def test_dialects(write):
         (f"{name}, answer", {"request": {"messages": [ASK]}, "response": answer})
         for name, answer in ANSWERS.items()
     ]
-    wrong = []
     for name, record in records:
         runs = io.read_runs(write("log.jsonl", [{"id": "r", "success": True} | record], lines=True))
         step = runs[0].steps[-1]
         tops = [sorted(dict(own).items()) for own in step.top_logprobs or ()]
-        close = step.logprobs == pytest.approx((-0.25, -0.5), rel=1e-12)
-        close = close and tops == [sorted(dict(top).items()) for top in TOP]
-        is_same = (step.text, step.tokens, runs.notes) == ("In Rome", ("In", " Rome"), [])
-        if not (close and is_same):
-            wrong.append((name, step, step.tokens, step.top_logprobs, runs.notes))
+        assert step.logprobs == pytest.approx((-0.25, -0.5), rel=1e-12), name
+        assert tops == [sorted(dict(top).items()) for top in TOP], name
+        assert (step.text, step.tokens, runs.notes) == ("In Rome", ("In", " Rome"), []), name
         # what the step holds is not kept twice
-        if '"logprob' in json.dumps(step.extra):
-            wrong.append((name, step.extra))
-    assert not wrong
+        assert '"logprob' not in json.dumps(step.extra), name
 
 
 @pytest.mark.parametrize(

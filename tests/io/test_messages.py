@@ -94,23 +94,18 @@ FORMS = {
 
 
 def test_one_dialogue_as_many_libraries_write_it(write):
-    wrong = []
     for name, messages in FORMS.items():
         runs = {"as_run": io.as_run(messages)}
         outer = {"messages": lambda own: own, "values": lambda own: {"messages": own}}
         for place, wrap in (outer | {"output": lambda own: own}).items():
             record = {"id": "r", "success": True, place: wrap(messages)}
             (runs[place],) = io.read_runs(write("log.jsonl", [record], lines=True))
-        wrong += [(name, place, said(run)) for place, run in runs.items() if said(run) != ALL]
-        wrong += [(name, run.extra) for run in runs.values() if "unmatched_results" in run.extra]
+        for place, run in runs.items():
+            assert said(run) == ALL, (name, place)
+            assert "unmatched_results" not in run.extra, (name, place)
         assert {(run.id, run.outcome) for run in runs.values()} == {("r", 1), ("run", -1)}, name
-        bare = write("log.json", messages), write("l.jsonl", messages, lines=True)
-        for path in bare:
-            wrong += [(name, path.name) for run in io.read_runs(path) if said(run) != ALL]
-    assert not wrong
-
-
-# ------------------------------------------------------------------ one odd message at a time
+        for path in (write("log.json", messages), write("l.jsonl", messages, lines=True)):
+            assert [said(run) for run in io.read_runs(path)] == [ALL], (name, path.name)
 
 
 def called(**call):
@@ -201,11 +196,8 @@ ODD = [
 
 
 def test_odd_messages():
-    wrong = []
     for messages, expected in ODD:
-        got = said(io.as_run(messages))
-        wrong += [(messages, got, expected)] if got != expected else []
-    assert not wrong
+        assert said(io.as_run(messages)) == expected, messages
 
 
 def test_whether_a_call_failed():

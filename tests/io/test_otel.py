@@ -35,9 +35,6 @@ def read(write, *spans):
     return run
 
 
-# ------------------------------------------------------------------ conventions and forms
-
-
 def printed(name, start, parent, attributes):
     """Return a span as the SDKs print it."""
     time = f"2026-01-01T00:00:0{start}.000000Z"
@@ -125,8 +122,6 @@ def test_rows_of_spans_as_tables_and_services_have_them(write):
     (run,) = io.read_runs(write("page.json", {"data": [one], "next_cursor": None}))
     assert (turns(run), run.outcome) == (BOTH, 1)
 
-
-# ------------------------------------------------------------------ what a span stands for
 
 ANSWER = {"gen_ai.output.messages": YES}
 KINDS = [
@@ -216,9 +211,6 @@ def test_the_first_input_with_messages_counts(write):
     assert turns(read(write, model(given={"n": 1}))) == BOTH[1:]
 
 
-# ------------------------------------------------------------------ judgements and events
-
-
 def test_judgements_go_to_the_run_or_to_the_turn(write):
     attributes = {
         f"{of}evaluations.{k}.evaluation.{part}": value
@@ -304,9 +296,6 @@ def test_what_is_refused_or_noted(write):
     lines = "".join(json.dumps(one) + "\n" for one in (model(), [], 3))
     with pytest.warns(UserWarning, match="2 of 3 runs"):
         assert len(io.read_runs(write("log.jsonl", lines))) == 1
-
-
-# ------------------------------------------------------------------ real traces
 
 
 def test_real_traces_by_the_genai_convention(public_file):

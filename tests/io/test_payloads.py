@@ -89,7 +89,6 @@ HISTORIES = [
 
 
 def test_what_a_model_is_given_and_what_it_answers(write):
-    wrong = []
     hi, yes = [("user", "Hi")], [("agent", "Yes")]
     table = [
         *((given, "Yes", [*hi, *yes]) for given in GIVEN),
@@ -98,9 +97,7 @@ def test_what_a_model_is_given_and_what_it_answers(write):
         *((given, "So?", [*expected, ("agent", "So?")]) for given, expected in HISTORIES),
     ]  # fmt: skip
     for given, answer, expected in table:
-        got = read(write, given, answer)
-        wrong += [(given, answer, got)] if got != expected else []
-    assert not wrong
+        assert read(write, given, answer) == expected, (given, answer)
 
 
 def test_only_what_is_surely_a_message_counts_around_calls(write):

@@ -11,17 +11,7 @@ from trajscore import io
 TURN = {"role": "assistant", "content": "Hello"}
 
 
-@pytest.fixture
-def chats(write):
-    """Write chats of one turn each, with other fields."""
-
-    def write_chats(*fields, name="a.json"):
-        return write(name, [{"id": f"r{k}", "messages": [TURN]} | f for k, f in enumerate(fields)])
-
-    return write_chats
-
-
-def test_an_observed_outcome_is_complete_and_others_are_as_they_stopped(chats):
+def test_an_observed_outcome_is_complete_and_others_are_as_they_stopped(log):
     for fields, outcome, kind in [
         ({"success": True}, 1, "complete"),
         ({"success": True, "stop_reason": "max_steps"}, 1, "complete"),
@@ -33,15 +23,12 @@ def test_an_observed_outcome_is_complete_and_others_are_as_they_stopped(chats):
         ({"stop_reason": "huh"}, -1, "unknown"),
         ({}, -1, None),
     ]:
-        (run,) = io.read_runs(chats(fields))
+        (run,) = io.read_runs(log(fields))
         assert (run.outcome, run.stop_kind) == (outcome, kind), fields
 
 
-# ------------------------------------------------------------------ left out
-
-
-def test_runs_that_an_infrastructure_error_ended_are_left_out(chats):
-    path = chats({}, {"stop_reason": "user_error"}, {"stop_reason": "user_error", "success": 0})
+def test_runs_that_an_infrastructure_error_ended_are_left_out(log):
+    path = log({}, {"stop_reason": "user_error"}, {"stop_reason": "user_error", "success": 0})
     with pytest.warns(UserWarning, match=r"2 of 3 runs are left out, as .* \(user_error 2\)"):
         runs = io.read_runs(path)
     assert [run.id for run in runs] == ["r0"]
@@ -50,8 +37,8 @@ def test_runs_that_an_infrastructure_error_ended_are_left_out(chats):
     assert left.file == str(path)
 
 
-def test_an_excluded_run_need_not_be_readable(chats):
-    path = chats({}, {"stop_reason": "user_error", "messages": []}, {"messages": []})
+def test_an_excluded_run_need_not_be_readable(log):
+    path = log({}, {"stop_reason": "user_error", "messages": []}, {"messages": []})
     with pytest.warns(UserWarning, match="1 of 3 runs could not be read"):
         left = io.read_runs(path).left_out
     assert [run.kind for run in left] == ["excluded", "malformed"]
@@ -95,8 +82,8 @@ def test_a_warning_counts_all_and_names_some(write):
     assert "3 more" in said
 
 
-def test_reading_one_by_one_warns_once_in_the_end(chats):
-    path = chats({}, {"messages": []}, {})
+def test_reading_one_by_one_warns_once_in_the_end(log):
+    path = log({}, {"messages": []}, {})
     stream = io.iter_runs(path)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -110,8 +97,8 @@ def test_reading_one_by_one_warns_once_in_the_end(chats):
         assert list(stream) == []
 
 
-def test_warnings_point_to_the_line_that_reads(chats):
-    path = chats({}, {"messages": []})
+def test_warnings_point_to_the_line_that_reads(log):
+    path = log({}, {"messages": []})
     named = partial(io.read_runs, format="openai")
     for read in (named, io.read_runs, lambda path: list(io.iter_runs(path))):
         with pytest.warns(UserWarning, match="1 of 2 runs") as caught:
@@ -119,19 +106,16 @@ def test_warnings_point_to_the_line_that_reads(chats):
         assert caught[0].filename == __file__
 
 
-def test_a_log_of_which_nothing_can_be_read_is_refused(chats):
+def test_a_log_of_which_nothing_can_be_read_is_refused(log):
     bad = {"messages": []}
     with pytest.raises(ValueError, match=r"none of the 2 runs .*openai: .*'r0' \(index 0\)"):
-        io.read_runs(chats(bad, bad))
+        io.read_runs(log(bad, bad))
     with pytest.warns(UserWarning, match="1 of 2 runs could not be read"):
-        assert len(io.read_runs(chats(bad, {}))) == 1
+        assert len(io.read_runs(log(bad, {}))) == 1
     with pytest.warns(UserWarning, match="1 of 1 run is left out"):
-        assert len(io.read_runs(chats({"stop_reason": "user_error"}))) == 0
+        assert len(io.read_runs(log({"stop_reason": "user_error"}))) == 0
     with pytest.warns(UserWarning, match="1 of 2 runs could not be read"):
-        assert len(io.read_runs([chats(bad, name="1.json"), chats({}, name="2.json")])) == 1
-
-
-# ------------------------------------------------------------------ what is returned
+        assert len(io.read_runs([log(bad, name="1.json"), log({}, name="2.json")])) == 1
 
 
 def test_fields_of_the_file_are_told_by_file(write):
@@ -164,9 +148,9 @@ def test_a_table_of_runs(write):
     assert list(io.meta([])) == list(row)[:-1]
 
 
-def test_what_runs_show(chats):
+def test_what_runs_show(log):
     with pytest.warns(UserWarning, match="1 of 4"):
-        runs = io.read_runs(chats({"success": 1}, {"success": 0.5}, {}, {"messages": []}))
+        runs = io.read_runs(log({"success": 1}, {"success": 0.5}, {}, {"messages": []}))
     for named in ("3 runs", "1 success", "0 failures", "1 graded", "1 not observed", "1 malformed"):
         assert named in repr(runs)
     again = pickle.loads(pickle.dumps(runs))

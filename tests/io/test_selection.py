@@ -10,9 +10,6 @@ def has(text, *parts):
     return [part for part in parts if part not in text] == []
 
 
-# ------------------------------------------------------------------ outcomes
-
-
 def test_words_are_not_guessed(log):
     path = log({"result": "Pass"}, {"result": "fail"}, {"result": "timeout"}, {"result": "huh"})
     said = refused(path, outcome="result")
@@ -57,9 +54,6 @@ def test_several_outcomes_of_a_run(log):
     assert io.outcomes(io.read_runs(path, outcome="grade.-1")).tolist() == [1, 0]
     for grade in ([1, "x"], [], ["x"]):
         assert "several values" not in refused(log({"grade": grade}), outcome="grade")
-
-
-# ------------------------------------------------------------------ turns
 
 
 def test_confidences_of_turns(write):
@@ -159,9 +153,6 @@ def test_users_of_several_names_are_asked_about(write):
     assert io.read_runs(alone).notes == []
     agent = write("agent.json", [{"messages": [{**group[0], "name": "Assistant"}, group[2]]}])
     assert "or an agent's" in io.read_runs(agent).notes[0]
-
-
-# ------------------------------------------------------------------ notes
 
 
 def test_what_was_not_understood_is_counted(write):

@@ -37,11 +37,8 @@ def read(write, *spans):
 
 def check(write, table, of=said):
     """Read the spans of each row of a table to what is said in its run."""
-    wrong = []
     for spans, expected in table:
-        run = read(write, *spans)
-        wrong += [(spans, of(run), expected)] if of(run) != expected else []
-    assert not wrong
+        assert of(read(write, *spans)) == expected, spans
 
 
 FIRST = [user("Hi")]

@@ -15,9 +15,6 @@ ROWS = [{"run": "a", "step": 1, "p": 0.5, "solved": 1}]
 ROWS += [{"run": "b", "step": 1, "p": 0.25, "solved": 0}]
 
 
-# ------------------------------------------------------------------ files
-
-
 def test_one_table_in_any_form(tables):
     lines = "".join(json.dumps(row) + "\n" for row in ROWS)
     for name, text in {
@@ -104,9 +101,6 @@ def test_a_pipe_is_refused(tables, tmp_path):
         assert "a pipe" in tables.refusal(tmp_path / name), name
 
 
-# ------------------------------------------------------------------ columns
-
-
 def test_which_columns_are_predictors(tables):
     vary = [0.1, 0.2, 0.3, 0.4]
     for columns, options, expected in [
@@ -170,9 +164,6 @@ def test_ids_that_are_lists_or_of_several_runs(tables):
     assert tables.read(steps(model=["x", None, "y", "y"])).ids == ["a", "b"]
 
 
-# ------------------------------------------------------------------ values
-
-
 def test_tasks_of_several_kinds_are_tasks_and_lists_are_none(tables):
     rows = [{"run": f"r{k}", "judge": 0.1 * k, "success": k % 2} for k in range(8)]
     mixed = [row | {"scenario": ["x", 3][k // 2 % 2]} for k, row in enumerate(rows)]
@@ -212,9 +203,6 @@ def test_words_among_numbers(tables):
     assert "'85%', not a number; pass --scale p=100" in tables.refuse(
         steps(p=["85%", None, "1%", "1%"])
     )
-
-
-# ------------------------------------------------------------------ steps
 
 
 def test_times_give_the_order_and_nothing_else(tables):
@@ -257,9 +245,6 @@ def test_rows_of_others_than_the_agent_are_left_out(tables):
     for roles in ("agent", "user", "x", ["x", "agent", "x", "agent"]):
         assert tables.read(table.assign(role=roles)).lengths == [2, 2], roles
     assert "user" in tables.read(table, "--group", "role", "--id", "role", "--step", "rows").ids
-
-
-# ------------------------------------------------------------------ outcomes
 
 
 def test_words_need_a_map(tables):

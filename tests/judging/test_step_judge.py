@@ -42,8 +42,6 @@ def sure(body):
     return completion("Yes", {"Yes": math.log(p), "No": math.log(1 - p)})
 
 
-# ------------------------------------------------------------------ what it sees
-
 ROLES = "system user assistant tool assistant tool system user assistant user critic assistant"
 MESSAGES = [{"role": role, "content": f"word-{k}"} for k, role in enumerate(ROLES.split())]
 MESSAGES[2]["tool_calls"] = [
@@ -199,9 +197,6 @@ def test_answers_are_read_or_missing_and_never_guessed(tmp_path, form):
     assert repr(text) in str(warning.message)
 
 
-# ------------------------------------------------------------------ what goes wrong
-
-
 def refused(status, words):
     error = {"error": {"message": words, "code": "x"}}
     return lambda body: (status, completion(words) if status == 200 else error)
@@ -289,9 +284,6 @@ def test_nothing_that_was_answered_is_asked_again(tmp_path):
             clone(judge).set_params(**changed).transform(runs[:1])
             assert len(asked.bodies) - before == (0 if "base_url" in changed else 2)
     assert KEY.encode() not in cache.read_bytes()
-
-
-# ------------------------------------------------------------------ in scikit-learn
 
 
 def test_it_is_an_estimator_and_begins_a_pipeline(tmp_path):

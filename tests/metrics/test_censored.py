@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refused import not_refused
 from trajscore import TrajectoryArray
 from trajscore.metrics import censored_tps_score, tps_samples, tps_score
 
@@ -61,19 +60,3 @@ def test_the_chance_of_an_observed_run_is_not_read(ragged):
     assert censored_tps_score(y, X, q_z=missing) == tps_score(y, X)
     q_z = pd.Series([None, 0.25], dtype="Float64")
     assert censored_tps_score([1, -1], [[0.5], [0.5]], q_z=q_z, score="brier") == -0.25
-
-
-def test_bad_input(ragged):
-    y, F = [1, -1], [[0.5], [0.5]]
-    rows = [
-        (y, F, {"q_z": [0.5, np.nan]}, "row 1: .*q_z is nan"),
-        (y, F, {"q_z": [0.5, 1.2]}, r"row 1: .*q_z is 1\.2"),
-        (y, F, {"q_z": pd.Series([0.5, None], dtype="Float64")}, "row 1: .*q_z is nan"),
-        (y, F, {"q_z": [0.5]}, "q_z.* one for each run"),
-        (y, F, {"q_z": "a"}, "q_z must be numbers"),
-        (y, F, {"q_z": [0.5, {}]}, "q_z must be numbers"),
-        (y, F, {"normalize": 1.5}, "normalize .* got 1.5"),
-        (y, [[0.5], [1.5]], {}, "row 1.* 1.5 lies outside"),
-    ]
-    rows = [*rows, ([], ragged[0][[]], {}, "no runs")]
-    assert not not_refused(censored_tps_score, rows)

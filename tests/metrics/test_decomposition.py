@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 from sklearn.isotonic import isotonic_regression
 
 from known_scores import FAMILIES, OWN, WAYS
-from refused import not_refused
 from trajscore import TrajectoryArray
 from trajscore.metrics import tps_decomposition, tps_score
 
@@ -161,16 +160,3 @@ def test_custom_weights_may_leave_steps_out():
     cut = X[:1].truncate([2]).with_horizon([3])
     with zeros, pytest.raises(ValueError, match="no step has a positive weight"):
         tps_decomposition([1], cut, weights=lambda step: step > 2, horizon="own")
-
-
-def test_bad_input():
-    y, F = [1, 0], [[0.5], [0.5]]
-    rows = [
-        (y, F, {"by": "run"}, "by must be .* got 'run'"),
-        ([1, -1], F, {}, "run 1: the outcome is not observed"),
-        (y, [[0.5], [1.5]], {}, r"forecast 1.5 lies outside \[0, 1\]"),
-        (y, F, {"sample_weight": [1, -1]}, "row 1: sample_weight -1"),
-        (y, F, {"weights": lambda step: [0, 1]}, "weights for steps 1 to 1"),
-        ([], TrajectoryArray([], []), {}, "no runs"),
-    ]
-    assert not not_refused(tps_decomposition, rows)

@@ -152,18 +152,3 @@ def test_own_decisions(rng):
     certain = Answers.from_decisions([1.0], [0.0], u_max=50)
     found = certain.integrated(lambda g: 1 / (50 * g))
     assert found == pytest.approx(certain.ecuas(n=0), rel=1e-9)
-
-
-def test_bad_input():
-    answers = Answers.from_proba([0, 1], [[0.5, 0.5], [0.9, 0.1]])
-    rows = [(gamma, {}, "gamma must be") for gamma in (-0.1, [0.3, np.inf], [-0.1, 0.3])]
-    assert not not_refused(answers.cost, rows)
-    rows = [
-        ({0.3: -1}, {}, "gamma = 0.3 is -1"),
-        ({-0.3: 1}, {}, "gamma must be"),
-        (3, {}, "weight .* got 3"),
-        (lambda g: -g, {}, "weight at gamma = "),
-        (lambda g: np.inf * g, {}, "weight at gamma = "),
-        (lambda g: g, {"breaks": "a"}, "breaks"),
-    ]
-    assert not not_refused(answers.integrated, rows)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from joint_laws import JointLaw, linear_front
 from known_scores import FAMILIES, OWN, censored_tps_samples
 from trajscore import TraceAggregator, TrajectoryArray
 from trajscore.metrics import regret, tps_samples, tps_score, trajectory_diagnostics
@@ -14,6 +15,8 @@ from trajscore.metrics import regret, tps_samples, tps_score, trajectory_diagnos
 # fixed exogenously, as Theorem 4.1 asks for
 WAYS = [
     {},
+    {"weights": "uniform"},
+    {"weights": "exponential_front"},
     {"weights": "linear_back"},
     {"weights": "linear_front", "horizon": 3},
     {"weights": lambda step: 1 / (1 + step / 10)},
@@ -219,3 +222,14 @@ def test_regret_is_what_the_score_loses(ragged):
             lost = tps_score(q, truth, score=score, **how) - tps_score(q, F, score=score, **how)
             assert found.mean() == pytest.approx(lost, rel=1e-12), how
             assert (found >= 0).all()
+
+
+def test_chances_of_a_law_are_those_of_its_runs():
+    # one state: a run ends after step 1 with chance .5 and then succeeds; else at step 2 with .2
+    law = JointLaw(np.ones(1), np.ones((1, 1)), np.array([[0.5], [1.0]]), np.array([[1.0], [0.2]]))
+    assert law.chances().ravel() == pytest.approx([0.6, 0.2])
+    assert law.chances(end=True).ravel() == pytest.approx([1.0, 0.2])
+    assert law.chances(end=False)[0, 0] == pytest.approx(0.2)
+    # own weights of step 1 are 1 in a run of one step and 2/3 in a run of two
+    tilted = (0.5 + 0.5 * 0.2 * 2 / 3) / (0.5 + 0.5 * 2 / 3)
+    assert law.chances(linear_front).ravel() == pytest.approx([tilted, 0.2])

@@ -1,3 +1,5 @@
+"""The trajectory score by hand, and how much its weights and its score matter."""
+
 import warnings
 
 import numpy as np
@@ -6,7 +8,7 @@ import pytest
 from known_scores import FAMILIES, OWN
 from refused import not_refused
 from trajscore import TrajectoryArray, metrics
-from trajscore.metrics import regret, step_profile, tps_samples, tps_score
+from trajscore.metrics import regret, step_profile, tps_samples, tps_score, tps_sensitivity
 
 WAYS = ({}, {"weights": "uniform"}, {"normalize": False}, OWN)
 # w_t, of the step's number alone
@@ -19,6 +21,7 @@ STEP = {
 }
 # w_t over a horizon T, as the paper writes them
 PAPER = {
+    "early": lambda t, T: t**-0.5 / (np.arange(1, T + 1) ** -0.5).sum(),
     "uniform": lambda t, T: 1 / T,
     "linear_front": lambda t, T: 2 * (T - t + 1) / (T * (T + 1)),
     "exponential_front": lambda t, T: 2.0 ** -(t - 1) / (2 * (1 - 2.0**-T)),
@@ -140,25 +143,6 @@ def test_base_rate_constants_of_the_paper(rate, log, brier, beta):
     assert tps_score(y, F) == pytest.approx(expected, rel=1e-12)
 
 
-def test_bad_input(ragged):
-    X, y = ragged
-    assert not not_refused(
-        tps_score,
-        [
-            (np.r_[-1, y[1:]], X, {}, f"run '{X.ids[0]}': the outcome is not observed"),
-            (y[1:], X, {}, "199 outcomes for 200 runs"),
-            (y, X.with_cells(X.cells + 1), {}, r"outside \[0, 1\]"),
-            (y, X, {"score": "logg"}, "score 'logg'"),
-            (y, X, {"weights": "linear_front"}, "horizon='own'"),
-            (y, X, {"normalize": "no"}, "normalize .* got 'no'"),
-            ([], X[[]], {}, "no runs"),
-        ],
-    )
-    assert not not_refused(tps_samples, [(y, X, {"normalize": "no"}, "normalize .* got 'no'")])
-    for how in ({}, OWN):
-        assert tps_samples([], X[[]], **how).tolist() == []
-
-
 def second(step):
     return (step == 2) * 1.0
 
@@ -255,11 +239,89 @@ def test_regret_by_hand():
     own = regret(q, F, score="brier", weights="linear_front", horizon="own")
     np.testing.assert_allclose(own, [0.04 * 2 / 3, 0.25])
     assert regret(q, q).tolist() == [0, 0]
+
+
+def test_no_runs_have_no_numbers():
     nothing = TrajectoryArray([], [])
     assert regret(nothing, nothing).tolist() == []
-    runs = TrajectoryArray.from_list([[0.5], [0.6]], ids=["a", "b"])
-    rows = [
-        ([[0.5, 0.5]], [[0.5]], {}, "q_true and traces have 2 and 1 steps in row 0"),
-        (runs, runs[::-1], {}, "row 0 is run 'a' in q_true, but run 'b' in traces"),
-    ]
-    assert not not_refused(regret, rows)
+    for how in ({}, OWN):
+        assert tps_samples([], nothing, **how).tolist() == []
+
+
+RAMPS = {  # w_t up to a factor
+    "early": lambda t: t**-0.5,
+    "uniform": np.ones_like,
+    "linear_front": lambda t: 8 - t,  # over a horizon of 7
+    "exponential_front": lambda t: 2.0**-t,
+    "linear_back": lambda t: t,
+}
+
+
+def weight_of_runs(X, weights, horizon):
+    """Weight of each run in the base rate over forecasts; in the paper each counts alike."""
+    if horizon == "own":
+        return np.ones(len(X))
+    scored = X.lengths if horizon is None else np.minimum(X.lengths, horizon)
+    return np.array([RAMPS[weights](np.arange(1.0, T + 1)).sum() for T in scored])
+
+
+@pytest.mark.filterwarnings("ignore:horizon=7 leaves:UserWarning")
+@pytest.mark.parametrize("horizon", [None, 7, "own"])
+def test_every_cell_is_the_score_and_the_base_rate_is_a_predictor(ragged, rng, horizon):
+    X, y = ragged
+    weight = rng.integers(0, 3, len(y))
+    predictors = {"judge": X, "rival": X.with_cells(rng.random(len(X.cells)))}
+    table = tps_sensitivity(y, predictors, sample_weight=weight, horizon=horizon)
+    assert list(table.index.unique("score")) == ["log", "brier", "beta(4,2)"]
+    # linear_front falls to zero over a horizon, and needs one
+    schedules = [w for w in RAMPS if horizon or w != "linear_front"]
+    assert sorted(table.index.unique("weights")) == sorted(schedules)
+    for weights in schedules:
+        how = {"weights": weights, "horizon": horizon, "sample_weight": weight}
+        rate = np.average(y, weights=weight * weight_of_runs(X, weights, horizon))
+        flat = X.with_cells(np.full(len(X.cells), rate))
+        for name, F in (predictors | {"base rate": flat}).items():
+            for label, score in (("log", "log"), ("beta(4,2)", ("beta", 4, 2))):
+                row = table.loc[(name, label, weights)]
+                np.testing.assert_allclose(row["score"], tps_score(y, F, score=score, **how))
+                base = tps_score(y, flat, score=score, **how)
+                np.testing.assert_allclose(row["margin"], row["score"] - base, atol=1e-15)
+        # no other constant does better
+        for other in (rate - 0.01, rate + 0.01):
+            constant = X.with_cells(np.full(len(X.cells), other))
+            assert tps_score(y, constant, **how) < table.loc[("base rate", "log", weights), "score"]
+
+
+def test_a_schedule_can_turn_the_ranks_over():
+    first, last = [0.9, 0.55], [0.55, 0.9]
+    cells = np.column_stack([first + first, last + last, last + last])
+    X = TrajectoryArray(cells, [2, 2], channels=["first", "last", "twin"])
+    table = tps_sensitivity([1, 1], X, scores=["brier"])
+    ranks = table["rank"].unstack("weights")
+    assert ranks.loc["base rate"].eq(1).all().all()
+    assert ranks.loc["first", "early"].item() == 2
+    assert ranks.loc["last", "early"].item() == 3
+    assert ranks.loc["last"].equals(ranks.loc["twin"])
+    assert ranks.loc["last", "linear_back"].item() == 2
+    assert ranks.loc["first", "linear_back"].item() == 4
+    flips = table["rank_flip"].unstack("weights")
+    assert not flips["early"].any()
+    assert flips.loc["first", "linear_back"].all()
+    # equal weights: all three tie, whatever rounding does to their sums
+    assert ranks["uniform"].tolist() == [2, 2, 2, 1]
+    assert not table["sign_flip"].any()
+
+
+@pytest.mark.parametrize("horizon", [None, 2, "own"])
+def test_the_sign_of_a_margin_can_flip(horizon):
+    # better than the base rate of one half early, worse late
+    X = TrajectoryArray([0.9, 0.3, 0.1, 0.7], [2, 2])
+    table = tps_sensitivity([1, 0], X, scores=["brier"], horizon=horizon)
+    assert table.loc[("forecast", "brier", "early"), "margin"] > 0
+    assert table.loc[("forecast", "brier", "linear_back"), "sign_flip"]
+    assert not table.loc["base rate", "sign_flip"].any()
+    # the base rate up to rounding is no better and no worse, under any schedule
+    near = np.full((3, 7), np.nextafter(1 / 3, 1))
+    same = tps_sensitivity([1, 0, 0], near, horizon=None if horizon is None else "own")
+    assert (same["rank"] == 1).all()
+    assert not same["sign_flip"].any()

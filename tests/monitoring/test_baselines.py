@@ -28,9 +28,6 @@ def runs():
     return X[:1000], y[:1000], X[1000:], y[1000:]
 
 
-# ------------------------------------------------------------------ what all rules share
-
-
 class AboveLimit(StoppingRule):
     """Flags a run at its first value above alpha."""
 
@@ -146,9 +143,6 @@ def test_the_common_face(kind, rng):
     assert getattr(one, "n_dropped_", 200) == 200
 
 
-# ------------------------------------------------------------------ verifiers
-
-
 def test_verifiers_flag_strictly_below_alpha():
     X = [[0.9, 0.5, 0.2], [0.5, 0.6, 0.5], [0.4, 0.9, 0.9]]
     raw = RawVerifier(alpha=0.5).fit(X)
@@ -172,9 +166,6 @@ def test_calibrated_verifier_is_isotonic_regression():
         CalibratedVerifier().fit(X, -np.ones(len(y)))
     with pytest.raises(ValueError, match="run 0: outcome 0.5"):
         CalibratedVerifier().fit(X, 0.5 * np.ones(len(y)))
-
-
-# ------------------------------------------------------------------ learn then test
 
 
 def test_learn_then_test_by_a_loop_over_thresholds():

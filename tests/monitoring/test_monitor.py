@@ -177,9 +177,6 @@ def test_live_is_batch_to_the_last_digit_near_certainty(offset):
             np.testing.assert_allclose(live, log_m[row], rtol=0, atol=2e-15)
 
 
-# ------------------------------------------------------------------ what is refused
-
-
 def test_a_bad_score_leaves_the_monitor_as_it_was():
     monitor, reference = default().monitor(), default().monitor()
     for one in (monitor, reference):
@@ -251,9 +248,6 @@ def test_other_arguments_that_are_refused():
             drawn.update(0.4)
         assert drawn.update(0.4, "a").step == 1
     assert len(monitor) == 0
-
-
-# ------------------------------------------------------------------ runs come and go
 
 
 def test_runs_are_opened_reset_and_finished():

@@ -167,9 +167,6 @@ def test_runs_are_forgotten_after_time_with_a_monitor_whatever_the_clock_says(st
     assert len(reopened(after, state)) == 0
 
 
-# --------------------------------------------------------------------------- one owner
-
-
 def in_a_process(code, *arguments):
     command = [sys.executable, "-c", code, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -264,9 +261,6 @@ def test_a_file_that_another_takes_the_place_of_is_not_written_to(state):
     assert state.read_text() == "new"
     state.with_name("old").replace(state)
     assert monitor.update(0.3, "a").step == 2
-
-
-# --------------------------------------------------------------------------- other files
 
 
 def test_a_state_is_gone_on_with_only_by_its_own_process(state):

@@ -45,9 +45,6 @@ def labels(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
-# ------------------------------------------------------------------ scores
-
-
 def test_reliability_has_quantile_bins_that_never_split_ties(runs):
     X, y = runs
     display = ReliabilityDisplay.from_predictions(y, X, phi="last")
@@ -123,9 +120,6 @@ def test_step_profile_shows_the_observed_runs_and_the_share_of_the_others(runs):
     assert len(StepProfileDisplay.from_predictions(y, X).ax_.lines) == 1
 
 
-# ------------------------------------------------------------------ answers
-
-
 @pytest.fixture
 def answers(rng):
     confidence = rng.random(300)
@@ -161,9 +155,6 @@ def test_cost_curves_at_the_ends():
     low, high = CostCurveDisplay.from_predictions([1, 1], [1.0, 1.0]).ax_.get_ylim()
     assert low < 0
     assert high > 1
-
-
-# ------------------------------------------------------------------ monitoring
 
 
 @pytest.fixture(scope="module")
@@ -254,9 +245,6 @@ def test_fleet():
         assert not display.ax_.texts
 
 
-# ------------------------------------------------------------------ risks
-
-
 def test_strip_of_a_run_by_row_or_id(signals):
     scorer = TracerScorer(k=0.2, beta=2).fit(signals)
     display = TracerStripDisplay.from_estimator(scorer, signals, "b")
@@ -288,9 +276,6 @@ def test_early_warning(signals):
     assert all("of failures by 50%" in line.get_label() for line in half.line_)
     _, alone = plt.subplots()
     assert several.plot(ax=alone).ax_ is alone
-
-
-# ------------------------------------------------------------------ estimators, and bad input
 
 
 def test_displays_of_forecasters(runs):

@@ -40,9 +40,6 @@ def runs():
 TASKS = np.array([f"task {k}" for k in np.arange(1500) % 40])
 
 
-# ------------------------------------------------------------------ scores
-
-
 @pytest.mark.parametrize("how", WAYS)
 def test_scores_of_parts_are_those_of_all(runs, how):
     X, y = runs
@@ -108,9 +105,6 @@ def test_steps_that_were_cut_off_have_no_weight_in_the_paper(runs):
     assert row["value"] == pytest.approx(tps_score(q_z, seen, **OWN), rel=1e-12)
     constant = tps_score(q_z, seen.with_cells(np.full(len(seen.cells), rate)), **OWN)
     assert row["base_rate"] == pytest.approx(constant, rel=1e-12)
-
-
-# ------------------------------------------------------------------ calibration
 
 
 @pytest.mark.parametrize("how", WAYS)
@@ -187,8 +181,6 @@ def test_steps_of_each_part_of_a_run():
         exact = step_calibration_error(y, X, part=part)
         assert found[f"S-ECE {part}"] == pytest.approx(exact, abs=1e-12)
 
-
-# ------------------------------------------------------------------ ranking
 
 SIX = TrajectoryArray([0.9, 0.9, 0.1, 0.6, 0.6, 0.3], np.ones(6, dtype=int))
 OUTCOMES = np.array([1, 0, 0, 1, 1, 0])
@@ -282,9 +274,6 @@ def test_intervals_of_ranks_are_delongs():
         np.testing.assert_allclose(found.loc[name, ["low", "high"]], [low, high], rtol=0.02)
     narrow = ranked(y, TrajectoryArray(p, np.ones(80, dtype=int))).compute(0.8).loc["AUROC"]
     assert found.loc["AUROC", "low"] < narrow["low"] < narrow["high"] < found.loc["AUROC", "high"]
-
-
-# ------------------------------------------------------------------ what all have in common
 
 
 @pytest.mark.parametrize("kind", ALL)

@@ -159,8 +159,6 @@ def test_bad_sources(tmp_path, monkeypatch):
             list(iter_batches(failed, **COLUMNS | change))
 
 
-# ------------------------------------------------------------------ partitions
-
 dask = pytest.importorskip("dask")
 dataframe = pytest.importorskip("dask.dataframe")
 
@@ -183,7 +181,7 @@ def results(batches):
 def cut_at_random(frame):
     """Partitions of rows that follow one another, in any order; some runs lie in several."""
     rng = np.random.default_rng(0)
-    cuts = np.sort(rng.integers(0, len(frame), 12)).tolist()
+    cuts = np.sort(rng.integers(0, len(frame), 6)).tolist()
     cuts = [0, *cuts, cuts[-1], len(frame)]  # an empty one among them
     parts = [frame.iloc[a:b] for a, b in pairwise(cuts)]
     return [parts[k] for k in rng.permutation(len(parts))]
@@ -194,7 +192,7 @@ def test_partitions_are_added_up_as_one_machine_does(rows, tmp_path, monkeypatch
     frame = rows[0]
     columns = COLUMNS | {"value": ["p"], "group": "task"}
     here = results(iter_batches(pa.Table.from_pandas(frame), **columns))
-    whole = [frame[frame["run"] % 11 == k] for k in range(11)]
+    whole = [frame[frame["run"] % 5 == k] for k in range(5)]
     torn = cut_at_random(frame)
     mixed = frame.sample(frac=1, random_state=0)
     middle = frame[frame["run"].between(100, 299)]

@@ -110,9 +110,6 @@ def test_chosen_signals_come_in_the_order_asked_for(run):
             ActionSignals(signals=wrong).fit([run])
 
 
-# ------------------------------------------------------------------ tools
-
-
 def acts(*calls):
     return Run("a", [Step("agent", tool_calls=[one]) for one in calls])
 

@@ -39,9 +39,6 @@ def test_scikit_learn(estimator, check):
     check(estimator)
 
 
-# ------------------------------------------------------------------ estimators of runs and texts
-
-
 WITHOUT_DATA = [
     estimator_checks.check_do_not_raise_errors_in_init_or_set_params,
     estimator_checks.check_estimator_cloneable,

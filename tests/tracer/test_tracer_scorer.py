@@ -1,4 +1,4 @@
-"""TRACER's scorer: the published formulas, its tail, tuning, and life inside scikit-learn."""
+"""TRACER's scorer: its formulas, its tail and bounds, tuning, and life inside scikit-learn."""
 
 import itertools
 import math
@@ -37,9 +37,6 @@ def of_two(cells, lengths):
     channels = ["surprisal", "repetition", "is_agent"][: len(cells[0])]
     ids = [f"r{k}" for k in range(len(lengths))]
     return TrajectoryArray(cells, lengths, channels=channels, missing="allow", ids=ids)
-
-
-# ------------------------------------------------------------------ formulas
 
 
 def by_hand(steps, alpha, beta, gamma, k, w, aggregation, actors="both"):
@@ -120,8 +117,6 @@ def test_explain_where_parts_are_averaged_apart():
     assert out["repetition"].cells.tolist() == [8, 2, 0, 0]
 
 
-# ------------------------------------------------------------------ the tail: A.2 to A.4, A.9
-
 fractions, mixes = st.floats(0.01, 1.0), st.floats(0.0, 1.0)
 numbers = st.floats(0, 5, allow_nan=False).map(lambda x: round(x, 6))
 
@@ -183,9 +178,6 @@ def test_a_long_run_needs_no_square_of_memory(rng):
     assert trace.cells[-1] == scorer.score_samples(X)
 
 
-# ------------------------------------------------------------------ what is not recorded
-
-
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
 def test_there_is_no_risk_until_a_component_is_recorded(aggregation):
     S = of_two([[NAN, NAN], [NAN, NAN], [0.0, NAN], [NAN, 0.4], [NAN, NAN]], [5])
@@ -235,19 +227,6 @@ def test_some_runs_without_surprisal_are_said_under_max():
         for rows in ([0, 2], [1]):
             TracerScorer().fit(S[rows])
         TracerScorer().fit(S[["repetition"]])
-
-
-def test_no_look_ahead_and_no_company_counts(signals):
-    scorer = TracerScorer(k=0.4).fit(signals)
-    trace, scores = scorer.transform(signals), scorer.score_samples(signals)
-    cut = signals.prefix(3)
-    assert np.array_equal(scorer.transform(cut).cells, trace.prefix(3).cells, equal_nan=True)
-    order = np.random.default_rng(1).permutation(len(signals))
-    assert np.array_equal(scorer.score_samples(signals[order]), scores[order], equal_nan=True)
-    assert np.array_equal(scorer.transform(signals[[4]]).cells.ravel(), trace[4].ravel())
-
-
-# ------------------------------------------------------------------ tuning: Appendix G
 
 
 @pytest.fixture
@@ -330,9 +309,6 @@ def test_tuning_ignores_unobserved_runs_and_the_order_of_rows(separable, rng):
         assert getattr(one, name) == getattr(other, name) == getattr(kept, name)
 
 
-# ------------------------------------------------------------------ inside scikit-learn
-
-
 def test_searches_choose_by_auroc_and_by_proper_scores(separable):
     S, y = separable
     grid = {"alpha": [0, 1], "beta": [0, 2], "gamma": [0, 1]}
@@ -358,9 +334,6 @@ def test_names_and_output(signals):
         scorer.set_output(transform="pandas")
     assert scorer.get_feature_names_out().tolist() == ["risk"]
     assert scorer.transform(signals).channels == ("risk",)
-
-
-# ------------------------------------------------------------------ bad input
 
 
 def test_bad_parameters_are_named(signals):
@@ -404,3 +377,44 @@ def test_public_log(public_file):
     final = risk.cells[risk.offsets[1:] - 1].ravel()
     assert (len(y), y.sum()) == (50, 28)
     assert roc_auc_score(1 - y, final) == pytest.approx(0.677, abs=5e-4)
+
+
+@pytest.mark.parametrize(("k", "w"), [(0.1, 0.0), (0.2, 0.3), (0.5, 0.1)])
+def test_breakdown_is_bounded_by_the_tail(rng, k, w):
+    """Eq. 24: hazards of at most c r_t, few of them large, bound the chance of a breakdown."""
+    n_runs, n_steps, c = 20_000, 20, 0.3
+    size = int(k * n_steps)
+    risk = 0.002 * rng.random((n_runs, n_steps))
+    critical = (
+        rng.random((n_runs, n_steps)).argsort(axis=1) < rng.integers(0, size + 1, n_runs)[:, None]
+    )
+    risk[critical] = rng.random(critical.sum())
+    hazard = np.minimum(1, c * risk) * rng.random((n_runs, n_steps))  # at most c r_t
+    breakdown = (rng.random((n_runs, n_steps)) < hazard).any(axis=1)
+    ordered = -np.sort(-risk, axis=1)
+    eta = ordered[:, size:].sum(axis=1).max(initial=0)
+    tail_mean = TracerScorer(k=k, w=0).fit(risk).score_samples(risk).mean()
+    assert breakdown.mean() > 0.01
+    assert breakdown.mean() <= c * (size * tail_mean + eta)
+    tracer = TracerScorer(k=k, w=w).fit(risk).score_samples(risk).mean()
+    assert breakdown.mean() <= c * size / (1 - w) * tracer + c * eta
+
+
+def test_surprisal_is_uncertainty_plus_mismatch(rng):
+    """Theorem A.1 by Monte Carlo: E[U] = mean entropy of Q + mean KL(Q || P)."""
+    n_tokens, n_words, n_runs = 6, 5, 3000
+    Q = rng.dirichlet(np.ones(n_words), n_tokens)
+    P = rng.dirichlet(np.ones(n_words), n_tokens)
+    entropy = -(Q * np.log(Q)).sum(axis=1).mean()
+    mismatch = (Q * np.log(Q / P)).sum(axis=1).mean()
+    drawn = (rng.random((n_runs, n_tokens, 1)) > Q.cumsum(axis=1)).sum(axis=2)
+    logprobs = np.log(P[np.arange(n_tokens), drawn])
+    runs = [
+        io.Run(f"r{k}", [io.Step("agent", "x", logprobs=tuple(row))])
+        for k, row in enumerate(logprobs.tolist())
+    ]
+    # all tokens count: the theorem is for a fixed set of them
+    U = TracerSignals(least_surprisal=0).fit_transform(runs)["surprisal"].cells.ravel()
+    error = U.std() / np.sqrt(n_runs)
+    assert abs(U.mean() - (entropy + mismatch)) < 4 * error
+    assert mismatch > 10 * error

@@ -173,9 +173,6 @@ def test_turns_without_text_results_without_calls_and_unknown_roles():
     assert TracerScorer().fit(S).score_samples(S).tolist() == [0.0]
 
 
-# ------------------------------------------------------------------ calls, tokens, words
-
-
 def repeated(*steps, **parameters):
     return signals(*steps, **parameters)["repetition"].cells.ravel().tolist()
 
@@ -234,9 +231,6 @@ def test_surprisal_by_hand():
         S = signals(agent("bag lost", tokens=tokens, logprobs=logprobs), **options)
         found = S["surprisal"].cells.ravel()
         np.testing.assert_allclose(found, [expected], err_msg=f"{tokens} {logprobs}")
-
-
-# ------------------------------------------------------------------ embedders
 
 
 def test_triples_of_characters_are_those_of_scikit_learn(rng):

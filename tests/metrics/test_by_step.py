@@ -1,10 +1,11 @@
+"""What is measured at each step, a step at a time."""
+
 import numpy as np
+import pandas as pd
 import pytest
 
-from joint_laws import short_runs_succeed
-from refused import not_refused
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
-from trajscore.metrics import step_calibration_error, trajectory_diagnostics
+from trajscore.metrics import step_calibration_error, step_profile, trajectory_diagnostics
 
 OWN = {"weights": "linear_front", "horizon": "own"}  # the convention of the paper
 STEPS = {None: (1, 99), "early": (1, 3), "middle": (4, 10), "late": (11, 99)}
@@ -58,47 +59,6 @@ def test_bins_of_equal_weight(long_runs, rng):
         assert found == pytest.approx(np.abs(gaps).sum() / w.sum(), abs=1e-12), part
 
 
-@pytest.mark.parametrize("end", [False, True])
-def test_the_error_of_the_truth_goes_to_zero_in_every_part(end):
-    law, rng, errors = short_runs_succeed(), np.random.default_rng(0), []
-    for size in (200, 2_000, 20_000):
-        runs = law.sample(size, rng)
-        forecasts = law.forecasts(runs, knows_end=end)
-        truth = forecasts["truth"]
-        errors.append([step_calibration_error(runs.y, truth, part=part) for part in STEPS])
-    small, medium, large = np.array(errors)
-    # as one over the root of the number of runs
-    assert (medium < small / 2).all()
-    assert (large < medium / 2).all()
-    assert (large < 0.01).all()
-    # that of a forecast which leans towards how short runs end stays, and so does that of the
-    # truth under weights that the realised length makes
-    assert end or step_calibration_error(runs.y, forecasts["tilted"]) > 0.04
-    assert end or step_calibration_error(runs.y, truth, **OWN) > 0.04
-
-
-def test_one_step_a_run_is_the_error_of_whole_runs(rng):
-    p, y = rng.integers(0, 30, 400)[:, None] / 29, rng.integers(0, 2, 400)
-    weight = rng.integers(1, 4, 400)
-    for strategy in ("quantile", "uniform"):
-        how = {"sample_weight": weight, "strategy": strategy, "n_bins": 8}
-        whole = trajectory_diagnostics(y, p, **how)["T-ECE"]
-        assert step_calibration_error(y, p, **how) == pytest.approx(whole, abs=1e-13)
-        assert step_calibration_error(y, p, part="early", **how) == pytest.approx(whole)
-        for part in ("middle", "late"):
-            assert np.isnan(step_calibration_error(y, p, part=part, **how))
-
-
-def test_the_base_rate_has_no_error(ragged):
-    X, y = ragged
-    over_forecasts = np.average(y, weights=[(np.arange(1, T + 1) ** -0.5).sum() for T in X.lengths])
-    for strategy in ("quantile", "uniform"):
-        for how, rate in (({}, over_forecasts), (OWN, y.mean())):
-            constant = X.with_cells(np.full(len(X.cells), rate))
-            error = step_calibration_error(y, constant, strategy=strategy, **how)
-            assert error == pytest.approx(0, abs=1e-15)
-
-
 @pytest.mark.parametrize("horizon", [None, [12, 12]])
 def test_a_part_is_a_range_of_steps_wherever_the_run_may_end(horizon):
     # q_Z of the run that was cut off is .5
@@ -121,14 +81,53 @@ def test_calibration_of_the_public_judge(hotpotqa):
         np.testing.assert_allclose(found, expected, atol=5e-5)
 
 
-def test_bad_input():
-    y, F = [1, 0], [[0.5], [0.5]]
-    rows = [
-        (y, F, {"part": "first"}, "part must be .*, got 'first'"),
-        (y, F, {"strategy": "kmeans"}, "strategy must be .*, got 'kmeans'"),
-        (y, F, {"n_bins": 0}, "n_bins"),
-        (y, F, {"weights": "front"}, "weights 'front'"),
-        ([1, -1], F, {}, "run 1: the outcome is not observed"),
-        ([], TrajectoryArray([], []), {}, "no runs"),
-    ]
-    assert not not_refused(step_calibration_error, rows)
+NAN = float("nan")
+F = [[0.9, 0.8, 0.7], [0.4, 0.2, NAN], [0.5, 0.6, NAN], [0.3, NAN, NAN]]
+Y = [1, 0, -1, 0]
+
+
+def test_all_columns():
+    table = step_profile(Y, F, score="brier", q_z=0.25)
+    first = -np.array([0.1**2, 0.4**2, 0.25 * 0.5**2 + 0.75 * 0.5**2, 0.3**2])
+    second = -np.array([0.2**2, 0.2**2, 0.25 * 0.4**2 + 0.75 * 0.6**2])
+    expected = pd.DataFrame(
+        {
+            "n_runs": [4, 3, 1],
+            "score": [first.mean(), second.mean(), -0.09],
+            "std_error": [first.std(ddof=1) / 2, second.std(ddof=1) / np.sqrt(3), NAN],
+            "forecast": [2.1 / 4, 1.6 / 3, 0.7],
+            "success_rate": [1.25 / 4, 1.25 / 3, 1],
+            "n_observed": [3, 2, 1],
+            "score_observed": [first[[0, 1, 3]].mean(), -0.04, -0.09],
+            "std_error_observed": [first[[0, 1, 3]].std(ddof=1) / np.sqrt(3), 0, NAN],
+        },
+        index=pd.RangeIndex(1, 4, name="step"),
+    )
+    pd.testing.assert_frame_equal(table, expected)
+
+
+def test_a_weight_says_how_often_a_run_counts():
+    table = step_profile(Y, F, sample_weight=[2, 1, 3, 1])
+    rows = [0, 0, 1, 2, 2, 2, 3]
+    twice = step_profile(np.take(Y, rows), np.take(F, rows, axis=0))
+    pd.testing.assert_frame_equal(table, twice)
+    halves = step_profile(Y, F, sample_weight=[0.5, 1, 1, 1])
+    assert halves["n_runs"].tolist() == [3.5, 2.5, 0.5]
+    assert halves["n_observed"].tolist() == [2.5, 1.5, 0.5]
+    assert step_profile(Y, F, sample_weight=[0, 1, 1, 1]).index.tolist() == [1, 2]
+
+
+def test_standard_errors_need_a_weight_above_one():
+    scores = [-0.25, -0.81]
+    for weight, error in ((1.0, NAN), (1.5, np.sqrt(1.5 * 0.28**2 / 0.5 / 1.5)), (2.0, 0.28)):
+        table = step_profile(
+            [1, 0], [[0.5], [0.9]], score="brier", sample_weight=[weight / 2, weight / 2]
+        )
+        assert table.loc[1, "score"] == pytest.approx(np.mean(scores))
+        assert table.loc[1, "std_error"] == pytest.approx(error, nan_ok=True)
+
+
+def test_unobserved_runs_are_failures_where_nothing_else_is_said():
+    found = step_profile(Y, F, score="brier")
+    pd.testing.assert_frame_equal(found, step_profile(Y, F, score="brier", q_z=0.0))
+    assert found["success_rate"].tolist() == pytest.approx([1 / 4, 1 / 3, 1])
