@@ -16,7 +16,7 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.core.policy import MIN_UNITS_FOR_CRITERION
 from trajscore.core.run_sums import contrast_sums
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import BoolArray, FloatArray, FloatPair, IntArray
 from trajscore.core.values import as_count, as_numbers, outside_unit
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 
@@ -257,7 +257,7 @@ class _ScoreTest:
                 residual += (uniform < self.q_z) / n_branches
             yield residual
 
-    def _statistics(self, residual: FloatArray, n_branches: int) -> tuple[FloatArray, FloatArray]:
+    def _statistics(self, residual: FloatArray, n_branches: int) -> FloatPair:
         """Return standard errors of the sums, and abs(z) of each with the joint statistic.
 
         Of residuals of shape (n_draws, n_runs). They tell how much less than single outcomes shares

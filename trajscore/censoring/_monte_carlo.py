@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import beta
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +16,7 @@ from trajscore.censoring._shares import forecasts_of
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.run_sums import RunSums, contrast_sums, run_sums
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
 from trajscore.core.values import (
     as_count,
     as_fraction,
@@ -26,7 +26,7 @@ from trajscore.core.values import (
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference import paired_bootstrap
 
-Branches = Sequence[ArrayLike | None] | NDArray[Any]
+Branches = Sequence[ArrayLike | None] | AnyArray
 
 
 class MonteCarloContinuation(BaseEstimator):

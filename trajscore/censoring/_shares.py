@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -20,7 +19,7 @@ from trajscore.core.convert import as_table
 from trajscore.core.folds import out_of_fold
 from trajscore.core.ids import are_default_ids, check_same_runs
 from trajscore.core.sample import check_sample
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
 from trajscore.core.values import run_label
 from trajscore.core.within_runs import running_sum, step_numbers
 
@@ -134,7 +133,7 @@ def cell_features(X: TrajectoryArray, features: Features) -> FloatArray:
 _SAME_RANKS = 0.999
 
 
-def forecasts_of(ids: NDArray[Any], traces: Any, of: str = "fit") -> TrajectoryArray:
+def forecasts_of(ids: AnyArray, traces: Any, of: str = "fit") -> TrajectoryArray:
     """Return forecasts in the order of `ids`; default ids are paired with others by position."""
     X = check_trajectories(traces, probabilities=True, single_channel=True)
     index = pd.Index(X.ids)

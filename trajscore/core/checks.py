@@ -7,13 +7,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray, as_container
 from trajscore.core.errors import ArgumentError
 from trajscore.core.ids import check_index
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
 from trajscore.core.values import (
     are_probabilities,
     as_array,
@@ -138,7 +137,7 @@ def _refuse_missing(traces: TrajectoryArray, remedy: str) -> NoReturn:
     raise ValueError(f"{problem}; {advice}")
 
 
-def _first(traces: TrajectoryArray, bad: NDArray[Any]) -> str:
+def _first(traces: TrajectoryArray, bad: AnyArray) -> str:
     flat = bad.reshape(len(bad), -1)
     cell = int(np.argmax(flat.any(axis=1)))
     place = traces.place(cell)
@@ -157,7 +156,7 @@ def check_groups(groups: Any, n_runs: int, name: str = "groups") -> IntArray:
     return pd.factorize(labels, sort=True)[0]
 
 
-def check_labels(groups: Any, n_runs: int, name: str = "groups") -> NDArray[Any]:
+def check_labels(groups: Any, n_runs: int, name: str = "groups") -> AnyArray:
     """Return the label of the group of each run; none is missing, and all are of one kind."""
     labels = as_array(groups, name)
     if labels.dtype.kind in "US":  # a list of text and None must not become all text
@@ -179,7 +178,7 @@ def check_labels(groups: Any, n_runs: int, name: str = "groups") -> NDArray[Any]
     return labels
 
 
-def group_labels(by: Any, X: TrajectoryArray) -> dict[str, NDArray[Any]]:
+def group_labels(by: Any, X: TrajectoryArray) -> dict[str, AnyArray]:
     """Return each run's label for each grouping in `by`: a column of meta, or labels."""
     if isinstance(by, str):
         by = {by: by}

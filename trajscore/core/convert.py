@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trajscore.core.ids import as_ids
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
 from trajscore.core.values import (
     as_float,
     as_horizon,
@@ -152,7 +152,7 @@ def width(cells: FloatArray) -> int:
     return 1 if cells.ndim == 1 else cells.shape[1]
 
 
-def as_table(cells: NDArray[Any]) -> NDArray[Any]:
+def as_table(cells: AnyArray) -> AnyArray:
     """Return cells as a table of one column a channel; "-1" would not do without a cell."""
     return cells.reshape(len(cells), width(cells))
 

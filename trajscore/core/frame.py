@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from pandas.api.types import infer_dtype, is_list_like
 
 from trajscore.core.errors import ArgumentError, MissingStepError, optional
@@ -25,7 +24,7 @@ from trajscore.core.stops import (
     stop_names,
 )
 from trajscore.core.times import as_times, zone_problem
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
 from trajscore.core.values import first_true, parse_numbers, refuse_kind, run_label, unknown_name
 from trajscore.core.within_runs import offsets_of
 
@@ -158,7 +157,7 @@ def _listed(names: Any) -> list[Any]:
 class _Runs:
     """The runs of a table, as their rows are put in the order of runs and steps."""
 
-    def __init__(self, ids: NDArray[Any], lengths: IntArray) -> None:
+    def __init__(self, ids: AnyArray, lengths: IntArray) -> None:
         self.ids = ids
         self.lengths = lengths
         self.starts = offsets_of(lengths)[:-1]
@@ -189,7 +188,7 @@ def _number_runs(column: pd.Series, name: str) -> tuple[IntArray, Any]:
     return codes, ids
 
 
-def _as_run_ids(uniques: NDArray[Any] | pd.Index, name: str) -> NDArray[Any]:
+def _as_run_ids(uniques: AnyArray | pd.Index, name: str) -> AnyArray:
     """Return the ids of the runs: whole numbers or text."""
     ids = np.asarray(uniques)
     if ids.dtype.kind in "fO" and infer_dtype(ids, skipna=False) == "floating":
@@ -341,7 +340,7 @@ def _check_columns(names: Sequence[str], have: Sequence[Any], index: Sequence[An
             )
 
 
-def _horizons(column: pd.Series, ids: NDArray[Any]) -> IntArray:
+def _horizons(column: pd.Series, ids: AnyArray) -> IntArray:
     """Return the horizon of each run; `column` holds one value a run."""
     remedy = "give the number of steps over which the run is weighted"
     name = str(column.name)

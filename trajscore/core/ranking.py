@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from scipy.special import digamma, polygamma
 
 from trajscore.core.ties import group_ties
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
 
 
 class TieGroups:
@@ -32,7 +32,7 @@ class TieGroups:
         self._groups = csr_array((share, (rows, columns)), shape=(len(group), 2 * n_groups))
         self._groups.eliminate_zeros()
 
-    def sums(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def sums(self, weights: FloatArray) -> FloatPair:
         """Return the failures and the successes of each group, for weights (..., n_runs)."""
         flat = weights.reshape(-1, weights.shape[-1])
         both = np.ascontiguousarray(flat @ self._groups)
@@ -82,7 +82,7 @@ def harmonic(n: FloatArray) -> FloatArray:
     return digamma(n + 1) + np.euler_gamma
 
 
-def auroc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
+def auroc_gradient(failures: FloatArray, successes: FloatArray) -> FloatPair:
     """A failure counts by the share of successes above it, a success by that of failures below."""
     F = failures.sum()
     S = successes.sum()
@@ -94,7 +94,7 @@ def auroc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatAr
 
 
 @np.errstate(invalid="ignore", divide="ignore")  # NaN where no failure occurs
-def auprc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
+def auprc_gradient(failures: FloatArray, successes: FloatArray) -> FloatPair:
     """A failure adds its precision; it and every success change the precision of later ones."""
     F = failures.sum()
     P = auprc(failures, successes)
@@ -107,7 +107,7 @@ def auprc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatAr
     return (precision + missed - P) / F, -wrong / F
 
 
-def aurc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
+def aurc_gradient(failures: FloatArray, successes: FloatArray) -> FloatPair:
     """Differentiate the area of each group in its errors, size, and what is accepted before it."""
     e = failures[::-1]
     m = (failures + successes)[::-1]
@@ -134,7 +134,7 @@ def _sum_from(values: FloatArray) -> FloatArray:
     return np.cumsum(values[..., ::-1], axis=-1)[..., ::-1]
 
 
-GRADIENTS: dict[Any, Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]] = {
+GRADIENTS: dict[Any, Callable[[FloatArray, FloatArray], FloatPair]] = {
     auroc: auroc_gradient,
     auprc: auprc_gradient,
     aurc: aurc_gradient,

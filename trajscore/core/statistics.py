@@ -20,7 +20,7 @@ import numpy as np
 
 from trajscore.core.ranking import GRADIENTS, TieGroups
 from trajscore.core.run_sums import RunSums
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class CalibrationError:
         with np.errstate(invalid="ignore"):
             return np.abs(used @ self.gaps).sum(axis=-1) / (used @ self.weight)
 
-    def parts(self, n_runs: int, weight: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+    def parts(self, n_runs: int, weight: FloatArray | None = None) -> FloatPair:
         """Return the mean gap of each bin, and influences on them of shape (n_runs, n_bins)."""
         used = _weight_used(n_runs, weight, self.rows)
         total = used @ self.weight

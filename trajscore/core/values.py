@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
 
 UNIT_ROUNDING = 1e-6
 """By how much a probability may miss [0, 1], and its logarithm 0: a few roundings of float32.
@@ -98,7 +98,7 @@ def several(items: Any, name_of: Callable[[Any], str], argument: str) -> list[An
     return listed
 
 
-def as_array(values: Any, name: str) -> NDArray[Any]:
+def as_array(values: Any, name: str) -> AnyArray:
     """Return an array, or say that what `name` holds, such as lists of several lengths, is none."""
     try:
         return np.asarray(values)

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
 from trajscore.core.array import TrajectoryArray
@@ -19,7 +19,7 @@ from trajscore.core.run_sums import collapse, run_sums
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.score_families import family_name, get_family
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_fraction, first_true, number_of, one_per_run, to_unit
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.inference.influence import (
@@ -471,7 +471,7 @@ def ridge_logistic(features: FloatArray, y: FloatArray, train: BoolArray) -> Flo
 
 
 def _folds(
-    ids: NDArray[Any], outcome: FloatArray, labelled: BoolArray, groups: IntArray | None
+    ids: AnyArray, outcome: FloatArray, labelled: BoolArray, groups: IntArray | None
 ) -> IntArray:
     """Put each run, with its group, into a fold; of labels each fold has as many."""
     stratum = outcome.astype(np.int64)

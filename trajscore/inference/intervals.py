@@ -10,14 +10,12 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv, gammaincinv, ndtr, ndtri
 
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
 from trajscore.core.values import as_fraction
 from trajscore.inference.influence import Units
 
 
-def percentile_interval(
-    replicates: FloatArray, confidence_level: float
-) -> tuple[FloatArray, FloatArray]:
+def percentile_interval(replicates: FloatArray, confidence_level: float) -> FloatPair:
     """Return quantiles of replicates along the first axis; undefined ones (NaN) are ignored."""
     as_fraction(confidence_level, "confidence_level")
     tail = (1 - confidence_level) / 2
@@ -35,7 +33,7 @@ def bca_interval(
     estimate: FloatArray,
     acceleration: FloatArray,
     confidence_level: float,
-) -> tuple[FloatArray, FloatArray]:
+) -> FloatPair:
     """Return bias-corrected and accelerated intervals of the columns of replicates."""
     z = ndtri((1 - confidence_level) / 2) * np.array([1.0, -1.0])
     columns = zip(replicates.T, estimate, acceleration, strict=True)
@@ -63,9 +61,7 @@ Z = 1.959963984540054
 """Quantile of a normal 95% interval."""
 
 
-def wilson_interval(
-    rate: ArrayLike, n: ArrayLike, quantile: float = Z
-) -> tuple[FloatArray, FloatArray]:
+def wilson_interval(rate: ArrayLike, n: ArrayLike, quantile: float = Z) -> FloatPair:
     """Return the ends of a binomial rate's 95% interval (Wilson score), honest with few trials."""
     p = np.asarray(rate, dtype=np.float64)
     size = np.asarray(n, dtype=np.float64)
@@ -112,7 +108,7 @@ def with_unseen(
     changes: Iterable[FloatArray],
     units: Units,
     confidence_level: float,
-) -> tuple[FloatArray, FloatArray]:
+) -> FloatPair:
     """Return intervals of means that hold losses not seen yet, by the `change` of each."""
     widths = np.minimum(mean - low, high - mean)
     reaches = [

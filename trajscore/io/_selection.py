@@ -35,7 +35,7 @@ from trajscore.io.fields import (
 )
 from trajscore.io.logprobs import are_recorded
 from trajscore.io.outcome_tables import OutcomeTable, examples, read_outcomes
-from trajscore.io.vocabulary import as_list, is_known
+from trajscore.io.vocabulary import Record, as_list, is_known
 
 _NOT_STATED = ("", "none", "nan")
 _PARTS = ("outcome", "confidence", "stop_reason", "id")
@@ -94,14 +94,14 @@ class Selection:
                 self._set_confidence(step, tally)
         self._set_outcome(run, record, tally)
 
-    def _set_id(self, run: Run, record: Mapping[str, Any], tally: Tally) -> None:
+    def _set_id(self, run: Run, record: Record, tally: Tally) -> None:
         name = self.fields.id_of(record)
         if name is None:
             raise MalformedRunError(f"it has no value of the id field {self.fields.id!r}")
         run.id = name
         tally.used["id", str(self.fields.id)] += 1
 
-    def _set_stop_reason(self, run: Run, record: Mapping[str, Any], tally: Tally) -> None:
+    def _set_stop_reason(self, run: Run, record: Record, tally: Tally) -> None:
         """Set the reason that decides, of the named field or of all usual ones."""
         name = self.fields.stop_reason
         paths = stop_paths(run.extra) if name is None else [named_path(record, name)]
@@ -127,7 +127,7 @@ class Selection:
             tally.unknown_roles[str(step.extra["role"])] += 1
         tally.n_turns += step.actor == "agent"
 
-    def _set_outcome(self, run: Run, record: Mapping[str, Any], tally: Tally) -> None:
+    def _set_outcome(self, run: Run, record: Record, tally: Tally) -> None:
         """Set the outcome of the table, else of the named field, else of one with a usual name.
 
         A reward that the format itself holds is the outcome already, if it is at most 1.
@@ -323,7 +323,7 @@ class Tally:
         for name in names:
             self.unused[owner, name] += name != (chosen or "").split(".")[0]
 
-    def note_fields(self, record: Mapping[str, Any]) -> None:
+    def note_fields(self, record: Record) -> None:
         """Note the names of fields that could be outcomes: numbers, and words."""
         for name, field_value in _fields_within(record):
             value = scalar(field_value)
@@ -339,7 +339,7 @@ def name_of(step: Step, is_source: bool = True) -> str | None:
     return None
 
 
-def _fields_within(record: Mapping[str, Any], depth: int = 2) -> Iterator[tuple[str, Any]]:
+def _fields_within(record: Record, depth: int = 2) -> Iterator[tuple[str, Any]]:
     """Yield the fields of a record, and those of objects that are not one value."""
     for name, value in record.items():
         if depth and isinstance(value, dict) and scalar(value) is None:

@@ -12,7 +12,7 @@ from trajscore.io._run import Run, as_objects
 from trajscore.io._spans import Span, add_spans
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format
-from trajscore.io.vocabulary import SESSION, as_fields
+from trajscore.io.vocabulary import SESSION, Record, as_fields
 
 _SHARED = ""  # key of what the files of a log share
 
@@ -28,11 +28,11 @@ class TraceFormat(Format):
         """Return the name of the trace that a record belongs to."""
         raise NotImplementedError
 
-    def session_of(self, record: Mapping[str, Any]) -> Any:
+    def session_of(self, record: Record) -> Any:
         """Return the session that a record names, or None."""
         raise NotImplementedError
 
-    def spans(self, records: list[Mapping[str, Any]], run: Run) -> Iterable[Span]:
+    def spans(self, records: list[Record], run: Run) -> Iterable[Span]:
         """Return the spans of a trace, and give the run what its records say of it."""
         raise NotImplementedError
 
@@ -49,7 +49,7 @@ class TraceFormat(Format):
         sessions = map(self.session_of, map(as_fields, records))
         return next((session for session in sessions if session is not None), None)
 
-    def _is_run(self, fields: Mapping[str, Any]) -> bool:
+    def _is_run(self, fields: Record) -> bool:
         return self.mark in fields
 
     def records(self, file: LogFile) -> Iterator[tuple[Any, Any]]:

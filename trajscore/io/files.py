@@ -11,7 +11,7 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from os import PathLike
@@ -25,6 +25,7 @@ from trajscore.core.storage import check_size
 from trajscore.core.values import as_path, check_file, is_iterable, run_label
 from trajscore.io._json import Item, JsonScanner, read_value
 from trajscore.io.fields import USUAL_FIELDS, Fields
+from trajscore.io.vocabulary import Record
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 JSON_ENDINGS = (".json", ".json.gz")
@@ -49,7 +50,7 @@ class Place:
 
     file: Path
     index: int
-    info: Mapping[str, Any] = field(default_factory=dict)  # of the file, belonging to no single run
+    info: Record = field(default_factory=dict)  # of the file, belonging to no single run
     run: str | None = None  # its id
     stop_reason: str | None = None  # set before the steps, which an excluded run need not have
     fields: Fields = USUAL_FIELDS  # names that the user gave

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import pandas as pd
-from numpy.typing import NDArray
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
 from trajscore.core.stops import note_on_lost
+from trajscore.core.type_aliases import AnyArray
 from trajscore.core.values import is_iterable, number_of, run_label
 from trajscore.io._findings import Findings
 from trajscore.io._run import Run, as_grade
@@ -173,7 +173,7 @@ class Runs(list[Run]):
         )
 
 
-def outcomes(runs: Iterable[Run]) -> NDArray[Any]:
+def outcomes(runs: Iterable[Run]) -> AnyArray:
     """Return the outcome of each run.
 
     Parameters

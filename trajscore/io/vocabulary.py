@@ -151,7 +151,7 @@ USAGES = ("usage", "usage_metadata", "usageMetadata", "token_usage", "models_usa
 # fmt: on
 
 
-def first(fields: Mapping[str, Any], names: Iterable[str], *, blank: bool = False) -> Any:
+def first(fields: Record, names: Iterable[str], *, blank: bool = False) -> Any:
     """Return the first of some fields that is not None, nor empty text unless `blank`."""
     for name in names:
         value = fields.get(name)
@@ -160,7 +160,7 @@ def first(fields: Mapping[str, Any], names: Iterable[str], *, blank: bool = Fals
     return None
 
 
-def as_fields(value: Any) -> Mapping[str, Any]:
+def as_fields(value: Any) -> Record:
     """Return an object of JSON; an empty one for anything else."""
     if isinstance(value, dict):
         return value
@@ -174,7 +174,7 @@ def as_list(value: Any) -> list[Any]:
     return []
 
 
-def first_object(values: Any) -> Mapping[str, Any]:
+def first_object(values: Any) -> Record:
     """Return the first item of a list of JSON; an empty object where that is none."""
     return as_fields(next(iter(as_list(values)), None))
 

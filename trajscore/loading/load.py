@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from trajscore import io
@@ -17,6 +16,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, outcomes_vary
 from trajscore.core.stops import EXCLUDED, names_among
+from trajscore.core.type_aliases import AnyArray
 from trajscore.core.values import number_of, parse_numbers, unknown_name
 from trajscore.core.within_runs import last_cells, whole_runs
 from trajscore.datasets import load_chess
@@ -288,7 +288,7 @@ def _groups(runs: Sequence[io.Run], group: str | None, n_counted: int) -> tuple[
     return column, table[column].astype(str).to_numpy(dtype=object)
 
 
-def _costs(runs: Sequence[io.Run]) -> dict[str, NDArray[Any]]:
+def _costs(runs: Sequence[io.Run]) -> dict[str, AnyArray]:
     """What each run cost by what its log says of it, or of all of its steps."""
     table = pd.DataFrame([{**run.extra, **run.meta} for run in runs])
     costs = {}

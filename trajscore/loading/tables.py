@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError, visible
@@ -29,6 +28,7 @@ from trajscore.core.stops import (
     notes_on_stops,
     stop_columns,
 )
+from trajscore.core.type_aliases import AnyArray
 from trajscore.core.values import number_of, parse_numbers, unknown_name
 from trajscore.evaluation.doubts import without_leaky_columns
 from trajscore.io import Run
@@ -81,10 +81,10 @@ class Inputs:
     """Predictors and outcomes as `evaluate` takes them; the meta says why runs ended."""
 
     predictors: TrajectoryArray | dict[str, TrajectoryArray]
-    y: NDArray[Any]
-    groups: NDArray[Any] | None = None
+    y: AnyArray
+    groups: AnyArray | None = None
     notes: tuple[Note, ...] = ()  # what was guessed, and what was left out
-    costs: dict[str, NDArray[Any]] = field(default_factory=dict)
+    costs: dict[str, AnyArray] = field(default_factory=dict)
     log: Sequence[Run] = ()
     outcome: str = ""  # column of outcomes
     n_left_out: int = 0  # runs of a log
@@ -236,7 +236,7 @@ def check_by(by: Sequence[str], columns: Sequence[Any]) -> None:
 
 def _costs(
     frame: pd.DataFrame, ids: pd.Series, X: TrajectoryArray
-) -> tuple[dict[str, NDArray[Any]], list[str]]:
+) -> tuple[dict[str, AnyArray], list[str]]:
     """Return what each run cost, and say how a column that does not vary within runs was read.
 
     Where runs differ, such a column holds what a run cost; the same number in all runs is of steps.

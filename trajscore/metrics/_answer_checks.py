@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from trajscore.core.checks import check_sample_weight
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, FloatPair, IntArray
 from trajscore.core.values import UNIT_ROUNDING, as_array, as_numbers, is_number, run_label, to_unit
 
 
@@ -42,9 +40,7 @@ def check_decisions(
     return costs, uncertainty, check_sample_weight(sample_weight, len(costs))
 
 
-def _pair(
-    first: ArrayLike, second: ArrayLike, first_name: str, second_name: str
-) -> tuple[FloatArray, FloatArray]:
+def _pair(first: ArrayLike, second: ArrayLike, first_name: str, second_name: str) -> FloatPair:
     a = as_numbers(first, first_name)
     b = as_numbers(second, second_name)
     if a.ndim != 1 or a.shape != b.shape or not len(a):
@@ -82,7 +78,7 @@ _CHUNK_CELLS = 1 << 17
 
 def check_classes(
     y_true: ArrayLike, y_proba: ArrayLike, labels: ArrayLike | None, sample_weight: ArrayLike | None
-) -> tuple[NDArray[Any], IntArray, FloatArray]:
+) -> tuple[AnyArray, IntArray, FloatArray]:
     """Return probabilities, the column of each class, and weights; rows are checked when read."""
     P = as_array(y_proba, "class probabilities")  # floats are not copied
     if P.dtype.kind != "f":
@@ -98,14 +94,14 @@ def check_classes(
     return P, y, check_sample_weight(sample_weight, len(P))
 
 
-def row_slices(array: NDArray[Any]) -> list[slice]:
+def row_slices(array: AnyArray) -> list[slice]:
     """Cut the rows into slices of a limited number of cells."""
     step = max(1, _CHUNK_CELLS // array.shape[1])
     return [slice(k, min(k + step, len(array))) for k in range(0, len(array), step)]
 
 
 @np.errstate(invalid="ignore", over="ignore")  # of values that are refused
-def check_distributions(P: NDArray[Any], rows: slice, *, log: bool) -> None:
+def check_distributions(P: AnyArray, rows: slice, *, log: bool) -> None:
     """Refuse a chunk of rows that are not distributions over classes, naming the first."""
     part = P[rows]
     if log:
@@ -132,7 +128,7 @@ def check_distributions(P: NDArray[Any], rows: slice, *, log: bool) -> None:
     )
 
 
-def _guess_columns(y: NDArray[Any], n_classes: int) -> NDArray[Any]:
+def _guess_columns(y: AnyArray, n_classes: int) -> AnyArray:
     """Classes of the columns: those that occur, or column numbers if classes are such numbers."""
     try:
         classes = np.unique(y)
@@ -183,7 +179,7 @@ def encode_labels(
     return np.asarray(place, dtype=np.int64)
 
 
-def _plain(labels: ArrayLike) -> NDArray[Any]:
+def _plain(labels: ArrayLike) -> AnyArray:
     """Labels as an array in which False and True are 0 and 1."""
     array = as_array(labels, "classes")
     if array.dtype == np.bool_:

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.ties import SUM_ROUNDING
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
 from trajscore.core.values import as_amount, as_flag, is_number
 from trajscore.metrics._answer_checks import (
     check_answers,
@@ -44,7 +44,7 @@ from trajscore.metrics.costs import (
 class _Source(NamedTuple):
     """What answers were made of: confidences, or with `y` probabilities of classes."""
 
-    values: NDArray[Any]
+    values: AnyArray
     log: bool  # log-odds of confidences, or log-probabilities
     y: IntArray | None = None
 

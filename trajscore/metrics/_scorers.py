@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.metrics import make_scorer
 from sklearn.utils.metadata_routing import MetadataRequest
@@ -19,6 +19,7 @@ from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
 from trajscore.core.policy import MIN_RUNS_PER_FOLD
 from trajscore.core.sample import ended_where_known
 from trajscore.core.score_families import get_family
+from trajscore.core.type_aliases import AnyArray
 from trajscore.core.values import as_amount, as_flag, as_numbers, number_of, outside_unit
 from trajscore.core.weights import OWN, Horizon, Weights, as_step_weights
 from trajscore.metrics._ecuas import ecuas_score
@@ -155,7 +156,7 @@ class CensoredTPSScorer(TPSScorer):
         return f"{options})"
 
 
-def _refuse_unobserved(codes: NDArray[Any]) -> None:
+def _refuse_unobserved(codes: AnyArray) -> None:
     unobserved = codes == CENSORED
     if unobserved.any():
         # searches turn the error below into their error_score, and go on

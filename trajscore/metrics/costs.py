@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.integrate import quad_vec
 from scipy.optimize import linprog
 from scipy.special import logsumexp, xlogy
 
 from trajscore.core.ties import ROUNDING
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, FloatArray, FloatPair, IntArray
 from trajscore.core.values import as_numbers
 from trajscore.metrics._answer_checks import check_distributions, check_eps, row_slices
 
@@ -34,13 +34,13 @@ class ZeroOneCost:
         self.u_max = 1 - 1 / n_classes
         self.floor = eps
 
-    def decide(self, P: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+    def decide(self, P: AnyArray, y: IntArray) -> FloatPair:
         """Return log u and cost of the Bayes decision for each row of probabilities."""
         likeliest = P.max(axis=1).astype(np.float64)
         wrong = P.argmax(axis=1) != y
         return np.log(np.maximum(1 - likeliest, 0)), wrong.astype(np.float64)
 
-    def decide_log(self, log_p: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+    def decide_log(self, log_p: AnyArray, y: IntArray) -> FloatPair:
         """Return log u and cost of the Bayes decision for each row of log-probabilities."""
         chosen = log_p.argmax(axis=1)
         return log_of_others(log_p, chosen), (chosen != y).astype(np.float64)
@@ -53,13 +53,13 @@ class LogCost:
         self.u_max = float(np.log(n_classes))
         self.floor = eps
 
-    def decide(self, P: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+    def decide(self, P: AnyArray, y: IntArray) -> FloatPair:
         """Return log u and cost of the Bayes decision for each row of probabilities."""
         floored = np.maximum(P, self.floor, dtype=np.float64)
         entropy = np.maximum(-xlogy(P, floored).sum(axis=1), 0)
         return np.log(entropy), -np.log(floored[np.arange(len(P)), y])
 
-    def decide_log(self, log_p: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+    def decide_log(self, log_p: AnyArray, y: IntArray) -> FloatPair:
         """Return log u and cost of the Bayes decision for each row of log-probabilities."""
         paid = -log_p[np.arange(len(log_p)), y].astype(np.float64)
         return _log_entropy(log_p.astype(np.float64)), paid
@@ -84,17 +84,17 @@ class MatrixCost:
         # u_max also where one cost is much larger than the others
         return self.eps * self.u_max / (1 - 1 / len(self.cost))
 
-    def decide(self, P: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+    def decide(self, P: AnyArray, y: IntArray) -> FloatPair:
         """Return log u and cost of the Bayes decision for each row of probabilities."""
         return self._cheapest(np.log(P @ self.cost), y)
 
-    def decide_log(self, log_p: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+    def decide_log(self, log_p: AnyArray, y: IntArray) -> FloatPair:
         """Return log u and cost of the Bayes decision for each row of log-probabilities."""
         # a column at a time, so that small expected costs are not rounded to 0
         columns = [logsumexp(log_p + column, axis=1) for column in np.log(self.cost).T]
         return self._cheapest(np.stack(columns, axis=1), y)
 
-    def _cheapest(self, log_expected: FloatArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
+    def _cheapest(self, log_expected: FloatArray, y: IntArray) -> FloatPair:
         least = log_expected.min(axis=1)
         # the first of equally cheap decisions: rounding must not choose among them
         chosen = (log_expected <= least[:, None] + ROUNDING).argmax(axis=1)
@@ -177,9 +177,7 @@ def largest_uncertainty(cost: ArrayLike) -> float:
     )
 
 
-def decisions(
-    P: NDArray[Any], y: IntArray, cost: Cost, log_proba: bool
-) -> tuple[FloatArray, FloatArray]:
+def decisions(P: AnyArray, y: IntArray, cost: Cost, log_proba: bool) -> FloatPair:
     """Log-uncertainty and cost of every sample's Bayes decision; checks rows as it reads them."""
     decide = cost.decide_log if log_proba else cost.decide
     log_u = np.empty(len(P))
@@ -207,7 +205,7 @@ def _log_entropy(log_p: FloatArray) -> FloatArray:
     return logsumexp(terms, axis=1)
 
 
-def log_of_others(log_p: NDArray[Any], chosen: IntArray) -> FloatArray:
+def log_of_others(log_p: AnyArray, chosen: IntArray) -> FloatArray:
     """Return log(1 - p) of the chosen class from the others' log-probabilities, which do not round.
 
     1 - p is lost to rounding when p is near 1; the others' sum is not.
@@ -296,12 +294,12 @@ class RejectionCurve:
         _check_weights(weights, gammas)
         return float(weights @ self.at(check_gammas(gammas)).cost)
 
-    def lines(self, log_gammas: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def lines(self, log_gammas: FloatArray) -> FloatPair:
         """Return a and b of C* = a + b gamma, as it is between two uncertainties."""
         accepted, spent = self._up_to(log_gammas)
         return spent / self._accepted[-1], 1 - accepted / self._accepted[-1]
 
-    def _up_to(self, log_gammas: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _up_to(self, log_gammas: FloatArray) -> FloatPair:
         # 1 - 0.7 is a little above 0.3: the tolerance accepts it at gamma = 0.3
         cut = np.searchsorted(self.log_u, log_gammas + ROUNDING, "right")
         return self._accepted[cut], self._spent[cut]

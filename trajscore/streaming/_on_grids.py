@@ -15,7 +15,7 @@ from trajscore.core.ranking import GRADIENTS, harmonic
 from trajscore.core.run_sums import AGGREGATORS, PART_STARTS, step_parts
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import binned_error
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
 from trajscore.core.values import as_count, check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference.influence import bounds as interval_bounds
@@ -156,9 +156,7 @@ class RankingAccumulator(_GridAccumulator):
         return pd.DataFrame(columns, index=list(rows))
 
 
-def _split_cells(
-    failures: FloatArray, successes: FloatArray, first: int
-) -> tuple[FloatArray, FloatArray]:
+def _split_cells(failures: FloatArray, successes: FloatArray, first: int) -> FloatPair:
     """Split each cell in two; the failures are the lower half where `first` is 0."""
     split = np.zeros((2, len(failures), 2))
     split[0, :, first] = failures

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
 from trajscore.core.values import check_choice, is_number
 from trajscore.core.within_runs import last_cells, run_numbers, running_max, step_numbers
 from trajscore.tracer._risk_scorer import (
@@ -319,9 +319,7 @@ def mixed(mean: FloatArray, largest: FloatArray, w: float | FloatArray) -> Float
     return (1 - w) * mean + w * largest
 
 
-def top_means(
-    X: TrajectoryArray, risk: FloatArray, k: float, of_prefixes: bool
-) -> tuple[FloatArray, FloatArray]:
+def top_means(X: TrajectoryArray, risk: FloatArray, k: float, of_prefixes: bool) -> FloatPair:
     """Return the mean of the K largest cells up to each cell, and the largest one.
 
     Without `of_prefixes` the mean is that of whole runs, at their last cells, and NaN elsewhere.

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import TraceTransformer
 from trajscore.core.outcomes import CENSORED
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import BoolArray, FloatArray, FloatPair, IntArray
 from trajscore.core.values import UNIT_ROUNDING, is_iterable, run_label, unknown_name
 from trajscore.io import Run, Step, ToolCall, outcomes
 from trajscore.io._run import Actor
@@ -287,9 +287,7 @@ def take_tokens(turns: Turns, reads_zero: bool | None) -> Tokens:
     return tokens
 
 
-def mean_of_turns(
-    values: FloatArray, counted: BoolArray, tokens: Tokens
-) -> tuple[FloatArray, FloatArray]:
+def mean_of_turns(values: FloatArray, counted: BoolArray, tokens: Tokens) -> FloatPair:
     """Return, for each turn that has tokens, the mean over the counted ones and their number."""
     owner = np.repeat(np.arange(len(tokens.turns)), np.diff(tokens.starts))
     n_turns = len(tokens.turns)

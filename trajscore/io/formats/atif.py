@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_object, as_outcome, check_list, leftover
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register
-from trajscore.io.vocabulary import as_fields
+from trajscore.io.vocabulary import Record, as_fields
 
 _RESULT = "result.json"
 _STEP = frozenset(
@@ -98,7 +97,7 @@ def _with_rest(path: Path, raw: dict[str, Any]) -> dict[str, Any]:
 # ------------------------------------------------------------------ steps
 
 
-def _add(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
+def _add(talk: Conversation, step: Record, index: int) -> None:
     metrics = dict(as_fields(step.get("metrics")))
     extra = as_fields(step.get("extra"))
     message = {
