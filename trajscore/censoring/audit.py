@@ -207,7 +207,7 @@ def _warn_unknown(mechanism: AnyArray, names: AnyArray) -> None:
         )
     n_runs = number_of(int(unknown.sum()), "run")
     message = f"not scored: {n_runs} without an outcome {problem}"
-    warnings.warn(message, UserWarning, stacklevel=3)
+    warnings.warn(message, stacklevel=3)
 
 
 def _table(mechanism: AnyArray) -> pd.DataFrame:

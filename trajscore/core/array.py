@@ -251,7 +251,7 @@ class TrajectoryArray(Ragged):
             stop_reason=stop_reason, rule=rule,
         )  # fmt: skip
         if stops is not None and (notes := list(notes_on_stops(stops.stop_counts, len(stops.y)))):
-            warnings.warn(str(ArgumentError("; ".join(notes))), UserWarning, stacklevel=2)
+            warnings.warn(str(ArgumentError("; ".join(notes))), stacklevel=2)
         return X if y is None else (X, y)
 
     @classmethod

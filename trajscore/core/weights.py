@@ -190,7 +190,6 @@ class RunWeights:
                 f"horizon={horizon} leaves {number_of(n, 'step')} of "
                 f"{number_of(n_runs, 'run')} unscored; give a horizon "
                 f"of {int(self.lengths.max())} to score them all",
-                UserWarning,
                 stacklevel=stacklevel + 1,
             )
 
@@ -263,7 +262,6 @@ def _called(function: Callable[[Any], Any], n: int) -> FloatArray:
             f"weights for steps 1 to {n} are zero at step {int(np.argmin(weights)) + 1}: forecasts "
             f"there do not count, so the truth is not the only best trace (Theorem 4.1 needs "
             f"weights above zero)",
-            UserWarning,
             stacklevel=2,
         )
     return weights

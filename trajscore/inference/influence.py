@@ -106,7 +106,6 @@ def warn_few_clusters(units: Units) -> None:
         f"there are {units.n_units} clusters of runs{equal}; intervals from fewer than "
         f"{MIN_EFFECTIVE_CLUSTERS} are wide and may cover less than they say, so collect "
         f"runs of more tasks",
-        UserWarning,
         stacklevel=3,
     )
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self, get_args
 
-from trajscore.core.errors import ArgumentError
+from trajscore.core.errors import ArgumentError, check_known
 from trajscore.core.meanings import (
     as_mapped,
     bare_name,
@@ -24,6 +24,7 @@ from trajscore.core.stops import ReadRule, as_reason, choose_reason, read_rule
 from trajscore.core.values import is_number, parse_number, run_label, split_pairs
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade
 from trajscore.io.fields import (
+    ANY_PARTS,
     LAST,
     USUAL_FIELDS,
     Fields,
@@ -55,14 +56,15 @@ class Selection:
     @classmethod
     def take(cls, options: dict[str, Any]) -> Self:
         """Take the options of every format out of a dict of options."""
-        mapping = options.get("fields")
+        mapping = options.pop("fields", None) or {}
         if isinstance(mapping, str):  # "steps=events,text=body"
-            mapping = options["fields"] = dict(split_pairs(mapping))
-        if isinstance(mapping, Mapping):  # of JSON lines, for all names
-            options["fields"] = {k: v for k, v in mapping.items() if k not in _PARTS}
-            options |= {k: mapping[k] for k in _PARTS if k in mapping and options.get(k) is None}
-        names = {part: options.pop(part, None) for part in _PARTS}
-        if isinstance(names["id"], list):
+            mapping = dict(split_pairs(mapping))
+        if not isinstance(mapping, Mapping):
+            raise ValueError(f"fields must be a dict of names by part, got {mapping!r}")
+        check_known(mapping, ANY_PARTS, "part", "fields")
+        named = {part: options.pop(part, None) for part in _PARTS}
+        names = {**mapping, **{part: name for part, name in named.items() if name is not None}}
+        if isinstance(names.get("id"), list):
             names["id"] = tuple(names["id"])
         for part, value in names.items():
             for name in value if isinstance(value, tuple) else (value,):

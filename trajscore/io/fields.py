@@ -199,10 +199,7 @@ class Fields:
 
     def id_of(self, record: Record) -> str | None:
         """Return the id of a record: the value of its name, or those of several names joined."""
-        if isinstance(self.id, tuple):
-            parts = [dig(record, name) for name in self.id]
-        else:
-            parts = [self.value(record, "id")]
+        parts = [dig(record, name) for name in self.ids] or [self.value(record, "id")]
         if any(part in (None, "") for part in parts):
             return None
         return "-".join(map(str, parts))

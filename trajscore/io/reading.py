@@ -181,10 +181,17 @@ def stream_runs(
         if not isinstance(format, (str, Format, type(None))):
             raise ValueError(f"format must be the name of a format, got {format!r}")
         limit = selection.max_size
-        if format is None and of_format.get("fields"):
+        names_parts = bool(selection.fields.named_parts or selection.fields.step)
+        if format is None and names_parts:
             format = "jsonl"  # noqa: A001
         log_format = find_format(format) if isinstance(format, str) else format
-        log_format = log_format or detect_format(places, limit)
+        log_format = log_format or detect_format(places[0], limit)
+        if names_parts and log_format.name != "jsonl":
+            raise ArgumentError(
+                f"{{argument}} names the parts of JSON in no known format, and the format is "
+                f"{log_format.name}; leave one of them out",
+                "fields",
+            )
         if log_format.stops and not callable(selection.rule):
             selection = replace(selection, rule={**log_format.stops, **(selection.rule or {})})
         findings = Findings(selection)

@@ -64,7 +64,7 @@ def warn_of_left_out(left_out: Sequence[LeftOut], n_runs: int, stacklevel: int) 
     """Warn once of all runs that are left out."""
     if left_out:
         text = f"{count_left_out(left_out, n_runs)} (all are in .left_out)"
-        warnings.warn(text, UserWarning, stacklevel=stacklevel + 1)
+        warnings.warn(text, stacklevel=stacklevel + 1)
 
 
 class RunStream(Iterator[Run]):

@@ -513,6 +513,5 @@ class Answers:
             warnings.warn(
                 f"{n_above} uncertainties lie above the largest possible one, {u_max:.6g}, and are "
                 f"scored as that (Appendix A.3)",
-                UserWarning,
                 stacklevel=stacklevel,
             )

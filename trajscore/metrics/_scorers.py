@@ -90,7 +90,6 @@ class TPSScorer:
                 f"fold's steps, so with fewer than {MIN_RUNS_PER_FOLD} runs the mean over folds "
                 f"may prefer the wrong model. Use fewer folds, or "
                 f"{type(self).maker}(normalize=False)",
-                UserWarning,
                 stacklevel=3,
             )
 
@@ -101,7 +100,6 @@ class TPSScorer:
                 warnings.warn(
                     f"{name} was fitted with censored={censored!r}, but the scorer has "
                     f"censored={self.censored!r}. Give both the same",
-                    UserWarning,
                     stacklevel=3,
                 )
 
@@ -164,7 +162,6 @@ def _refuse_unobserved(codes: AnyArray) -> None:
             "tps_scorer gives no score where an outcome is -1 (unobserved), so a search that goes "
             "on chooses by nothing. Use scoring=make_censored_tps_scorer(censored=...), or leave "
             "out the runs without an outcome",
-            UserWarning,
             stacklevel=3,
         )
         raise ValueError(

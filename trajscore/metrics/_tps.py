@@ -261,7 +261,6 @@ def check_scored(
                 f"horizon is {X.horizon[row]} ({number_of(int(beyond.sum()), 'such run')}). With "
                 f"horizon='own' its weights are spread over steps that never came. Set "
                 f"the horizon of an ended run to its length",
-                UserWarning,
                 stacklevel=3,
             )
     return runs

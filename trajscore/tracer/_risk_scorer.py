@@ -133,7 +133,6 @@ def warn_of_some_surprisal(X: TrajectoryArray) -> None:
             f"{n_without} of {len(X)} runs have no surprisal. With aggregation='max' their risk is "
             f"on another scale than that of the other runs. Leave these runs out, or the channel "
             f"{SURPRISAL!r}",
-            UserWarning,
             stacklevel=3,
         )
 
