@@ -128,7 +128,7 @@ class Conversation:
         if choice.get("finish_reason") is not None:
             fields.setdefault("finish_reason", choice["finish_reason"])
         logprobs = find_logprobs(fields) or find_logprobs(choice)
-        if logprobs is None and (raw := as_fields(fields.get("raw_data"))):
+        if logprobs is None and (raw := as_fields(fields, "raw_data")):
             logprobs = find_logprobs(raw) or find_logprobs(first_object(raw.get("choices")))
         if logprobs is None:
             return fields, TokenScores()

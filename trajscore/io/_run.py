@@ -239,7 +239,7 @@ def as_objects(raw: Any) -> list[Record]:
     return list(map(as_object, raw))
 
 
-def leftover(fields: Record, used: Collection[str]) -> dict[str, Any]:
+def leftover(fields: Record, used: Collection[str] = ()) -> dict[str, Any]:
     """Return the fields that are not used elsewhere and are not None."""
     return {name: value for name, value in fields.items() if name not in used and value is not None}
 

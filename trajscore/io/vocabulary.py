@@ -160,8 +160,10 @@ def first(fields: Record, names: Iterable[str], *, blank: bool = False) -> Any:
     return None
 
 
-def as_fields(value: Any) -> Record:
-    """Return an object of JSON; an empty one for anything else."""
+def as_fields(value: Any, *path: str) -> Record:
+    """Return an object of JSON, or that on a path within it; an empty one for anything else."""
+    for name in path:
+        value = as_fields(value).get(name)
     if isinstance(value, dict):
         return value
     return {}

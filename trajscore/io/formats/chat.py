@@ -95,6 +95,6 @@ def _is_answer(message: Any, completion: Any = None) -> bool:
     """Tell whether a message is the answer of the completion after it."""
     choice = first_object(as_fields(completion).get("choices"))
     turn = as_fields(message)
-    answer = as_fields(choice.get("message"))
+    answer = as_fields(choice, "message")
     parts = ("role", "content", "tool_calls")
     return bool(answer) and all((turn.get(k) or None) == (answer.get(k) or None) for k in parts)

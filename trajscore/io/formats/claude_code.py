@@ -196,7 +196,7 @@ class _Session:
             self._drop_repeated_request(turn)
         self._turn = turn
         turn["cost"] = line.get("costUSD")
-        if usage := as_fields(message.get("usage")):
+        if usage := as_fields(message, "usage"):
             counts = {side: map(usage.get, names) for side, names in _TOKENS.items()}
             turn["tokens"] = {
                 side: sum(n for n in numbers if isinstance(n, (int, float)))

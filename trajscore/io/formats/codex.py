@@ -48,7 +48,7 @@ class Codex(Format):
             else:
                 yield file.place(index or 0), value
         meta = next((line for line in lines if line.get("type") == _META), {})  # not its parent's
-        file.is_head = "subagent" in as_fields(_Line(meta).payload.get("source"))  # of another
+        file.is_head = "subagent" in as_fields(_Line(meta).payload, "source")  # of another
         if lines and not file.is_head:
             yield file.place(0), lines
 
@@ -62,7 +62,7 @@ class Codex(Format):
                 run.stop_reason = None
             _note(run, line)
             if line.kind == "event_msg" or line.kind.startswith("turn."):
-                info = as_fields(line.payload.get("info"))  # of the last call of the model
+                info = as_fields(line.payload, "info")  # of the last call of the model
                 last = info.get("last_token_usage", line.payload.get("usage"))
                 if isinstance(last, Mapping):
                     usage.append((len(items), token_counts(last)))

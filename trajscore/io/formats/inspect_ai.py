@@ -65,9 +65,7 @@ class Inspect(Format):
         run = Run(
             id=place.name(raw.get("uuid"), f"{raw['id']}-{raw['epoch']}"),
             outcome=as_outcome(score),
-            stop_reason=as_fields(raw.get("limit")).get(
-                "type", "error" if "error" in raw else None
-            ),
+            stop_reason=as_fields(raw, "limit").get("type", "error" if "error" in raw else None),
             task=raw["id"],
             trial=raw["epoch"],
             meta={} if score is None else {"reward": score},
@@ -140,7 +138,7 @@ def _call_of_model(event: Record, index: int) -> list[Span]:
 
 def _call_of_tool(event: Record, index: int) -> Span:
     text = text_of(event.get("result"))
-    error = as_fields(event.get("error"))
+    error = as_fields(event, "error")
     return Span(
         index,
         "tool",

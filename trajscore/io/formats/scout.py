@@ -59,7 +59,7 @@ class Scout(Format):
             task=transcript.task_id,
             trial=transcript.task_repeat,
             meta={name: getattr(transcript, name) for name in _META},
-            scores=leftover({"success": transcript.success, "score": transcript.score}, ()),
+            scores=leftover({"success": transcript.success, "score": transcript.score}),
             extra={"metadata": dict(transcript.metadata)},
         )
         talk = Conversation(place)

@@ -57,7 +57,7 @@ class SWEAgent(Format):
         status = info.get("exit_status")
         if isinstance(status, str):  # a limit after which the work was submitted is that limit
             run.stop_reason = _SUBMITTED.sub(r"\1", status)
-        stats = as_fields(info.get("model_stats"))
+        stats = as_fields(info, "model_stats")
         run.meta = {
             "cost": stats.get("instance_cost"),
             "input_tokens": stats.get("tokens_sent"),
