@@ -17,12 +17,7 @@ from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.run_sums import RunSums, contrast_sums, run_sums
 from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
-from trajscore.core.values import (
-    as_count,
-    as_fraction,
-    as_numbers,
-    is_iterable,
-)
+from trajscore.core.values import as_count, as_fraction, as_numbers, is_iterable, refuse_first
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference import paired_bootstrap
 
@@ -249,11 +244,11 @@ def _flatten_branches(branches: Any, n_runs: int) -> tuple[IntArray, FloatArray]
         row = row[there]
         outcome = outcome[there]
     outcome = np.where(np.isnan(outcome), CENSORED, outcome)
-    bad = ~np.isin(outcome, (CENSORED, 0, 1))
-    if bad.any():
-        k = int(np.argmax(bad))
-        raise ValueError(
+    refuse_first(
+        ~np.isin(outcome, (CENSORED, 0, 1)),
+        lambda k: (
             f"run {row[k]}: a continuation has outcome {outcome[k]:g}; use 1 for success, 0 for "
             f"failure and -1 where it came to none"
-        )
+        ),
+    )
     return row, outcome

@@ -20,7 +20,7 @@ from trajscore.core.folds import out_of_fold
 from trajscore.core.ids import are_default_ids, check_same_runs
 from trajscore.core.sample import check_sample
 from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
-from trajscore.core.values import run_label
+from trajscore.core.values import refuse_first, run_label
 from trajscore.core.within_runs import running_sum, step_numbers
 
 
@@ -123,9 +123,10 @@ def cell_features(X: TrajectoryArray, features: Features) -> FloatArray:
             f"features must give {len(X.cells)} rows, one for each step of each run, got "
             f"{table.shape[0]}"
         )
-    bad = ~np.isfinite(table).all(axis=1)
-    if bad.any():
-        raise ValueError(f"{X.place(int(np.argmax(bad)))}: a feature is not a finite number")
+    refuse_first(
+        ~np.isfinite(table).all(axis=1),
+        lambda cell: f"{X.place(cell)}: a feature is not a finite number",
+    )
     return table
 
 

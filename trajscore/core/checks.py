@@ -16,9 +16,10 @@ from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
 from trajscore.core.values import (
     are_probabilities,
     as_array,
-    first_true,
+    check_amounts,
     one_per_run,
     outside_unit,
+    refuse_first,
     run_label,
     to_unit,
     unknown_name,
@@ -68,12 +69,13 @@ def check_trajectories(
     <TrajectoryArray: 2 runs of 1 to 2 steps>
     """
     traces = as_container(X)
-    row = first_true(traces.lengths == 0)
-    if not allow_empty and row is not None:
-        raise ValueError(
+    refuse_first(
+        (traces.lengths == 0) & (not allow_empty),
+        lambda row: (
             f"run {run_label(traces.ids[row])} (row {row}) has no step; leave such runs out: give "
             f"the rows X.lengths > 0, of X and of all that is given of runs"
-        )
+        ),
+    )
     if single_channel and traces.n_channels > 1:
         raise ValueError(
             f"expected one value a step, got {traces.n_channels} channels "
@@ -168,11 +170,13 @@ def check_labels(groups: Any, n_runs: int, name: str = "groups") -> AnyArray:
             f"give X.meta[NAME]"
         )
     missing = pd.isna(labels)
-    if missing.any():
-        raise ValueError(
-            f"row {int(np.argmax(missing))}: {name} is missing ({int(missing.sum())} of {n_runs} "
+    refuse_first(
+        missing,
+        lambda row: (
+            f"row {row}: {name} is missing ({missing.sum()} of {n_runs} "
             f"runs have none); give such runs a label of their own, or leave them out"
-        )
+        ),
+    )
     if pd.api.types.infer_dtype(labels).startswith("mixed"):
         raise ValueError(f"{name} mixes labels of several kinds; convert them with .astype(str)")
     return labels
@@ -212,9 +216,7 @@ def check_sample_weight(sample_weight: Any, n_runs: int) -> FloatArray:
     if sample_weight is None:
         return np.ones(n_runs)
     weights = one_per_run(sample_weight, "sample_weight", n_runs)
-    row = first_true(~((weights >= 0) & (weights < np.inf)))
-    if row is not None:
-        raise ValueError(f"row {row}: sample_weight {weights[row]:g} must be a finite number >= 0")
+    check_amounts(weights, "sample_weight")
     with np.errstate(over="ignore"):
         total = weights.sum()
     if not 0 < total < np.inf:

@@ -25,7 +25,14 @@ from trajscore.core.stops import (
 )
 from trajscore.core.times import as_times, zone_problem
 from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
-from trajscore.core.values import first_true, parse_numbers, refuse_kind, run_label, unknown_name
+from trajscore.core.values import (
+    first_true,
+    parse_numbers,
+    refuse_first,
+    refuse_kind,
+    run_label,
+    unknown_name,
+)
 from trajscore.core.within_runs import offsets_of
 
 
@@ -179,12 +186,14 @@ def _fill_steps(steps: pd.Series, has_step: BoolArray, first_step: int) -> pd.Se
 def _number_runs(column: pd.Series, name: str) -> tuple[IntArray, Any]:
     """Return the number of each row's run, as the table first names them, and the runs' ids."""
     codes, ids = _factorized(column)
-    if codes.min(initial=0) < 0:
-        raise ValueError(
-            f"row {int(np.argmin(codes))}: column {name!r} is empty or NA; every step needs a run "
+    refuse_first(
+        codes < 0,
+        lambda row: (
+            f"row {row}: column {name!r} is empty or NA; every step needs a run "
             f"id. If an empty cell repeats that above it, fill it, in pandas: df[{name!r}] = "
             f"df[{name!r}].ffill()"
-        )
+        ),
+    )
     return codes, ids
 
 

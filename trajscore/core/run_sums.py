@@ -16,7 +16,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
-from trajscore.core.values import first_true, run_label
+from trajscore.core.values import refuse_first, run_label
 from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import last_cells, step_numbers
 
@@ -125,12 +125,13 @@ def weighted_mean(X: TrajectoryArray, w: FloatArray) -> FloatArray:
     """Mean of each trusted run's values, which have the weights w."""
     starts = X.offsets[:-1]
     total = np.add.reduceat(w, starts)
-    row = first_true(total == 0)
-    if row is not None:
-        raise ValueError(
+    refuse_first(
+        total == 0,
+        lambda row: (
             f"run {run_label(X.ids[row])} (row {row}): its steps weigh nothing, so they have no "
             f"weighted mean; give weights above zero at step 1, or another aggregator"
-        )
+        ),
+    )
     mean = np.add.reduceat(w * X.cells, starts) / total
     # rounding must not carry a mean outside the values it averages, nor split ties of constants
     lowest = np.minimum.reduceat(X.cells, starts)

@@ -87,6 +87,29 @@ def first_true(mask: Any) -> int | None:
     return int(places[0]) if len(places) else None
 
 
+def refuse_first(bad: Any, problem: Callable[[int], str]) -> None:
+    """Refuse an input where some of it is bad, by what is to be said of the place of the first.
+
+    >>> refuse_first([False, True], lambda row: f"row {row} is empty; leave it out")
+    Traceback (most recent call last):
+    ...
+    ValueError: row 1 is empty; leave it out
+    """
+    place = first_true(bad)
+    if place is not None:
+        raise ValueError(problem(place))
+
+
+def check_rows(values: AnyArray, valid: AnyArray, name: str, remedy: str) -> None:
+    """Refuse numbers of runs of which some are not valid; name the first."""
+    refuse_first(~valid, lambda row: f"row {row}: {name} is {values[row]:g}; {remedy}")
+
+
+def check_amounts(values: FloatArray, name: str) -> None:
+    """Refuse numbers of runs that are negative, infinite or missing."""
+    check_rows(values, (values >= 0) & (values < np.inf), name, "it must be finite and >= 0")
+
+
 def several(items: Any, name_of: Callable[[Any], str], argument: str) -> list[Any]:
     """Return what is given as a list, of which nothing occurs twice."""
     if isinstance(items, str) or not is_iterable(items) or not (listed := list(items)):
@@ -180,6 +203,20 @@ def as_amount(value: Any, name: str) -> float:
     """Return a finite number of at least 0, or say that `name` is not one."""
     if not is_number(value) or not 0 <= value < np.inf:
         raise ValueError(f"{name} must be a finite number >= 0, got {value!r}")
+    return float(value)
+
+
+def as_within(value: Any, name: str, low: float, high: float, closed: Any = "neither") -> float:
+    """Return a number of an interval, closed as `pandas.Interval` says, or refuse it.
+
+    >>> as_within(0, "k", 0, 1, closed="right")
+    Traceback (most recent call last):
+    ...
+    ValueError: k must be a number in (0, 1], got 0
+    """
+    interval = pd.Interval(low, high, closed)
+    if not is_number(value) or value not in interval:
+        raise ValueError(f"{name} must be a number in {interval}, got {value!r}")
     return float(value)
 
 
@@ -319,9 +356,9 @@ def as_lengths(lengths: ArrayLike, n_cells: int | None = None, least: int = 1) -
         array = array.astype(np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ValueError("lengths must be whole numbers, one for each run")
-    row = first_true(array < least)
-    if row is not None:
-        raise ValueError(f"row {row} has no steps; leave runs without a step out")
+    refuse_first(
+        array < least, lambda row: f"row {row} has no steps; leave runs without a step out"
+    )
     if n_cells is not None and array.sum() != n_cells:
         raise ValueError(f"the lengths add up to {array.sum()}, but there are {n_cells} cells")
     return array.astype(np.int64)
@@ -343,10 +380,11 @@ def as_horizon(horizon: ArrayLike | None, lengths: IntArray) -> IntArray:
     array = np.asarray(horizon)
     if array.shape != lengths.shape or array.dtype.kind not in "iu":
         raise ValueError(f"horizon must be {len(lengths)} whole numbers, one for each run")
-    row = first_true((array < lengths) | (array > LARGEST_HORIZON))
-    if row is not None:
-        raise ValueError(
+    refuse_first(
+        (array < lengths) | (array > LARGEST_HORIZON),
+        lambda row: (
             f"row {row}: horizon {array[row]} is not from the run's {lengths[row]} steps up to "
             f"{LARGEST_HORIZON:,}; give the number of steps over which the run is weighted"
-        )
+        ),
+    )
     return array.astype(np.int64)

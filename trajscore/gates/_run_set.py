@@ -18,7 +18,7 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.core.sample import check_predictors
 from trajscore.core.stops import recorded_stops
 from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
-from trajscore.core.values import as_path, number_of, one_per_run
+from trajscore.core.values import as_path, check_rows, number_of, one_per_run
 from trajscore.evaluation.options import REFERENCES
 from trajscore.evaluation.runs import (
     Exclusion,
@@ -132,11 +132,9 @@ class RunSet:
         self.spent: dict[str, FloatArray] = {}
         for name, values in named.items():
             numbers = one_per_run(values, f"spent[{name!r}]", n_runs)
-            if np.isinf(numbers).any():
-                row = int(np.argmax(np.isinf(numbers)))
-                raise ValueError(
-                    f"row {row}: spent[{name!r}] is infinite; give NaN where it is not known"
-                )
+            check_rows(
+                numbers, ~np.isinf(numbers), f"spent[{name!r}]", "give NaN where it is not known"
+            )
             self.spent[name] = numbers[self.source_rows]
 
     @classmethod

@@ -20,7 +20,7 @@ from trajscore.core.sample import Sample, check_sample
 from trajscore.core.score_families import family_name, get_family
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_fraction, first_true, number_of, one_per_run, to_unit
+from trajscore.core.values import as_fraction, check_rows, number_of, one_per_run, to_unit
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.inference.influence import (
     Spread,
@@ -178,9 +178,7 @@ def check_verdict(judge: Any, n_runs: int) -> FloatArray:
 def _check_shares(shares: FloatArray, name: str, smallest: float, remedy: str) -> FloatArray:
     """Return the number of each run, which lies between `smallest` and 1."""
     values = to_unit(shares)
-    row = first_true(~((values >= smallest) & (values <= 1)))
-    if row is not None:
-        raise ValueError(f"row {row}: {name} is {values[row]:g}; {remedy}")
+    check_rows(values, (values >= smallest) & (values <= 1), name, remedy)
     return values
 
 

@@ -8,8 +8,17 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from trajscore.core.checks import check_sample_weight
-from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, FloatPair, IntArray
-from trajscore.core.values import UNIT_ROUNDING, as_array, as_numbers, is_number, run_label, to_unit
+from trajscore.core.type_aliases import AnyArray, FloatArray, FloatPair, IntArray
+from trajscore.core.values import (
+    UNIT_ROUNDING,
+    as_array,
+    as_numbers,
+    check_amounts,
+    check_rows,
+    refuse_first,
+    run_label,
+    to_unit,
+)
 
 
 def check_answers(
@@ -23,10 +32,10 @@ def check_answers(
     right, c = _pair(correct, confidence, "correct", "confidence")
     if probability:
         c = to_unit(c)
-        check_rows(c, (c >= 0) & (c <= 1), "confidence", "in [0, 1]")
+        check_rows(c, (c >= 0) & (c <= 1), "confidence", "it must be in [0, 1]")
     else:
-        check_rows(c, ~np.isnan(c), "confidence", "a number")
-    check_rows(right, np.isin(right, (0.0, 1.0)), "correct", "0 or 1")
+        check_rows(c, ~np.isnan(c), "confidence", "it must be a number")
+    check_rows(right, np.isin(right, (0.0, 1.0)), "correct", "it must be 0 or 1")
     return right, c, check_sample_weight(sample_weight, len(c))
 
 
@@ -49,24 +58,6 @@ def _pair(first: ArrayLike, second: ArrayLike, first_name: str, second_name: str
             f"same length, with at least one value"
         )
     return a, b
-
-
-def check_amounts(values: FloatArray, name: str) -> None:
-    """Refuse values that are negative, infinite or missing."""
-    check_rows(values, np.isfinite(values) & (values >= 0), name, "finite and >= 0")
-
-
-def check_rows(values: FloatArray, valid: BoolArray, name: str, kind: str) -> None:
-    """Name the first row that is not valid."""
-    if not valid.all():
-        row = int(np.argmin(valid))
-        raise ValueError(f"row {row}: {name} is {values[row]:g}; it must be {kind}")
-
-
-def check_eps(eps: float) -> None:
-    """Refuse a floor that is not a number in [0, 1)."""
-    if not is_number(eps) or not 0 <= eps < 1:
-        raise ValueError(f"eps must be a number in [0, 1), got {eps!r}")
 
 
 # Rows whose probabilities miss 1 by more than this are refused; float32 softmax misses it by 1e-6.
@@ -158,9 +149,7 @@ def encode_labels(
         y = y[:, 0]
     if y.shape != (n_samples,):
         raise ValueError(f"y_true has shape {y.shape}, but there are {n_samples} rows")
-    missing = pd.isna(y)
-    if missing.any():
-        raise ValueError(f"row {int(np.argmax(missing))}: the class is missing; leave the row out")
+    refuse_first(pd.isna(y), lambda row: f"row {row}: the class is missing; leave the row out")
     if labels is None:
         columns = _guess_columns(y, n_classes)
     else:
@@ -169,13 +158,14 @@ def encode_labels(
             raise ValueError(f"labels must be {n_classes} different classes, one per column")
     # an index looks up without comparing text with numbers, which the oldest numpy refuses
     place = pd.Index(columns).get_indexer(pd.Index(y))
-    if (place < 0).any():
-        row = int(np.argmax(place < 0))
-        raise ValueError(
+    refuse_first(
+        place < 0,
+        lambda row: (
             f"row {row}: class {run_label(y[row])} has no column; the columns stand for "
             f"{columns.tolist()}, so pass labels= if that is not so; else, or if its outcome was "
             f"not observed, leave the row out"
-        )
+        ),
+    )
     return np.asarray(place, dtype=np.int64)
 
 

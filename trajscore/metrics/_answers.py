@@ -15,13 +15,8 @@ from scipy.special import expit, log_expit
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
-from trajscore.core.values import as_amount, as_flag, is_number
-from trajscore.metrics._answer_checks import (
-    check_answers,
-    check_classes,
-    check_decisions,
-    check_eps,
-)
+from trajscore.core.values import as_amount, as_flag, as_within, is_number
+from trajscore.metrics._answer_checks import check_answers, check_classes, check_decisions
 from trajscore.metrics._selective import class_table, confidence_table
 from trajscore.metrics.costs import (
     LOWEST,
@@ -202,9 +197,8 @@ class Answers:
             If a confidence is missing or outside [0, 1], an answer is neither right nor wrong,
             `n_classes` is less than 2, or `eps` is not in [0, 1).
         """
-        check_eps(eps)
-        if not is_number(n_classes) or not n_classes >= 2:
-            raise ValueError(f"n_classes must be a number of at least 2, got {n_classes!r}")
+        as_within(eps, "eps", 0, 1, "left")
+        as_within(n_classes, "n_classes", 2, np.inf, "both")
         log = as_flag(log_odds, "log_odds")
         right, c, weight = check_answers(correct, confidence, sample_weight, probability=not log)
         with np.errstate(divide="ignore"):  # an uncertainty of 0
@@ -261,16 +255,15 @@ class Answers:
         >>> round(Answers.from_decisions([1, 10], [1.0, 0.4], u_max=costs).ecuas(), 3)
         6.58
         """
-        check_eps(eps)
+        as_within(eps, "eps", 0, 1, "left")
         largest: Any = u_max
         if np.ndim(u_max) == 2:
             largest = largest_uncertainty(u_max)
-        if not is_number(largest) or not 0 < largest < np.inf:
-            raise ValueError(f"u_max must be a finite number above 0, got {largest!r}")
+        largest = as_within(largest, "u_max", 0, np.inf)
         costs, uncertainty, weight = check_decisions(paid, u, sample_weight)
         with np.errstate(divide="ignore"):  # an uncertainty of 0
             log_u = np.log(uncertainty)
-        return cls(log_u, costs, weight, Scale(float(largest), eps * float(largest)))
+        return cls(log_u, costs, weight, Scale(largest, eps * largest))
 
     def ecuas(self, n: float = 1, *, normalize: bool = False) -> float:
         """Return ECUAS_n, the cost over all costs of rejecting; lower is better.

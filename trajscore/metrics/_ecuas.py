@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 from trajscore.core.checks import check_groups
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
-from trajscore.core.values import as_array, as_numbers
-from trajscore.metrics._answer_checks import check_amounts
+from trajscore.core.values import as_array, as_numbers, check_amounts
 from trajscore.metrics._answers import Answers
 
 

@@ -13,7 +13,7 @@ from trajscore.core import ranking
 from trajscore.core.ranking import TieGroups
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING, uniform_bins
 from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
-from trajscore.core.values import as_count, check_choice, is_number
+from trajscore.core.values import as_count, as_within, check_choice
 from trajscore.metrics._answer_checks import check_answers, row_slices
 from trajscore.metrics.costs import mean_cost
 
@@ -149,8 +149,7 @@ def confidence_table(
     eps: float,
 ) -> dict[str, float]:
     """Metrics of answers with a confidence, ranked by its log-odds where these are known."""
-    if not is_number(recall) or not 0 < recall <= 1:
-        raise ValueError(f"recall must be a number above 0 and at most 1, got {recall!r}")
+    as_within(recall, "recall", 0, 1, "right")
     n_bins = as_count(n_bins, "n_bins")
     check_choice(rule, "rule", RULES)
     a = float(np.average(right, weights=weight))

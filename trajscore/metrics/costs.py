@@ -20,8 +20,8 @@ from scipy.special import logsumexp, xlogy
 
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import AnyArray, FloatArray, FloatPair, IntArray
-from trajscore.core.values import as_numbers
-from trajscore.metrics._answer_checks import check_distributions, check_eps, row_slices
+from trajscore.core.values import as_numbers, as_within, refuse_first
+from trajscore.metrics._answer_checks import check_distributions, row_slices
 
 # Floor of the uncertainty under the logarithm of ECUAS_0, as in `ecuas_score`.
 LEAST_UNCERTAINTY = 1e-7
@@ -113,7 +113,7 @@ class Scale(NamedTuple):
 
 def as_cost(cost: ArrayLike | str | None, n_classes: int, eps: float) -> Cost:
     """Check a cost of decisions, as in `Answers.from_proba`, and the floor of probabilities."""
-    check_eps(eps)
+    as_within(eps, "eps", 0, 1, "left")
     if cost is None:
         return ZeroOneCost(n_classes, eps)
     if isinstance(cost, str):
@@ -125,12 +125,13 @@ def as_cost(cost: ArrayLike | str | None, n_classes: int, eps: float) -> Cost:
         raise ValueError(
             f"cost must have one row for each of the {n_classes} classes, got shape {C.shape}"
         )
-    if not C.max(axis=0).all():
-        column = int(np.argmin(C.max(axis=0)))
-        raise ValueError(
+    refuse_first(
+        C.max(axis=0) == 0,
+        lambda column: (
             f"decision {column} costs nothing for any class, so nothing is uncertain; leave it "
             f"out, or give it a cost"
-        )
+        ),
+    )
     return MatrixCost(C, eps)
 
 

@@ -13,7 +13,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
 from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
-from trajscore.core.values import check_choice, is_number
+from trajscore.core.values import as_within, check_choice
 from trajscore.core.within_runs import last_cells, run_numbers, running_max, step_numbers
 from trajscore.tracer._risk_scorer import (
     ACTORS,
@@ -263,13 +263,10 @@ class TracerScorer(ComponentScorer):
         check_choice(self.actors, "actors", ACTORS)
         if self.tune is not None:
             check_choice(self.tune, "tune", ("pairwise_logistic",))
-        if not is_number(self.tau) or not self.tau > 0:
-            raise ValueError(f"tau must be a positive temperature, got {self.tau!r}")
         check_choice(self.aggregation, "aggregation", AGGREGATIONS)
-        if not is_number(self.k) or not 0 < self.k <= 1:
-            raise ValueError(f"k must be a fraction in (0, 1], got {self.k!r}")
-        if not is_number(self.w) or not 0 <= self.w <= 1:
-            raise ValueError(f"w must be a weight in [0, 1], got {self.w!r}")
+        as_within(self.tau, "tau", 0, np.inf, "right")
+        as_within(self.k, "k", 0, 1, "right")
+        as_within(self.w, "w", 0, 1, "both")
 
     def _check_signals(self, signals: TrajectoryArray) -> None:
         if self.actors != "both":

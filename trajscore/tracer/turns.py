@@ -19,7 +19,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import TraceTransformer
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import BoolArray, FloatArray, FloatPair, IntArray
-from trajscore.core.values import UNIT_ROUNDING, is_iterable, run_label, unknown_name
+from trajscore.core.values import UNIT_ROUNDING, first_true, is_iterable, run_label, unknown_name
 from trajscore.io import Run, Step, ToolCall, outcomes
 from trajscore.io._run import Actor
 from trajscore.io.logprobs import NOT_RECORDED, any_below_zero, any_recorded, are_recorded
@@ -250,10 +250,9 @@ class Tokens:
 
     def refuse_positive(self, logprobs: FloatArray, name: str, turns: Turns) -> None:
         """Say at which token a log-probability, one for each token, is above 0."""
-        positive = logprobs > UNIT_ROUNDING
-        if not positive.any():
+        token = first_true(logprobs > UNIT_ROUNDING)
+        if token is None:
             return
-        token = int(np.argmax(positive))
         owner = int(np.searchsorted(self.starts, token, side="right")) - 1
         raise ValueError(
             f"{turns.place(self.turns[owner])}, token {token - int(self.starts[owner])}: {name} "
