@@ -47,9 +47,12 @@ def assign_folds(
         counted &= np.asarray(is_counted)
     cv = int(cv)
     _check_enough(cv, ids[counted], stratum[counted])
-    if groups is None:
-        return _alternating_folds(cv, ids, stratum, counted)
-    return _folds_of_groups(cv, ids, stratum, counted, groups)
+    if groups is not None:
+        return _folds_of_groups(cv, ids, stratum, counted, groups)
+    code = pd.Series(np.unique(ids, return_inverse=True)[1])
+    # runs of weight zero must not shift the others; a run given twice stays whole
+    place = code.groupby(2 * stratum + counted).rank("dense")
+    return (place.to_numpy(dtype=np.int64) - 1) % cv
 
 
 def check_folds(cv: Any) -> None:
@@ -84,16 +87,6 @@ def _check_enough(cv: int, ids: AnyArray, stratum: IntArray) -> None:
         f"({n_failures}) with different ids (n_samples = {len(ids)}); give more runs, or a "
         f"smaller cv"
     )
-
-
-def _alternating_folds(
-    cv: int, ids: AnyArray, stratum: IntArray, is_counted: BoolArray
-) -> IntArray:
-    """Alternate within each outcome, in the order of the ids (Appendix D)."""
-    code = pd.Series(np.unique(ids, return_inverse=True)[1])
-    # runs of weight zero must not shift the others; a run given twice stays whole
-    place = code.groupby(2 * stratum + is_counted).rank("dense")
-    return (place.to_numpy(dtype=np.int64) - 1) % cv
 
 
 def _folds_of_groups(

@@ -84,8 +84,6 @@ def check_outcomes(
         )
     if ids is not None:
         check_index(y, ids, "y")
-    if values.dtype == np.int64 and len(values) and values.min() >= 0 and values.max() <= 1:
-        return values  # plain labels, the common case, are not copied
     values = values.astype(np.float64)
     values[np.isnan(values)] = CENSORED
     censored = values == CENSORED

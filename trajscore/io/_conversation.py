@@ -159,13 +159,11 @@ class Conversation:
             actor=cast("Actor", kind),
             text=text_of(content),
             tool_calls=[read_call(call, index) for call in calls],
-            tokens=scores.tokens,
-            logprobs=scores.logprobs,
-            top_logprobs=scores.top_logprobs,
             confidence=as_number(value, "confidence", index),
             cost=as_number(fields.get("cost"), "cost", index),
             index=index,
             extra=extra,
+            **scores._asdict(),
         )
         self.steps.append(step)
         self._calls |= {call.id: (step, call) for call in step.tool_calls if call.id is not None}

@@ -115,9 +115,10 @@ def read_runs(
     >>> io.read_runs(log, outcome="grade", outcome_map={"pass": 1, "fail": 0})
     <Runs: 1 run, 1 success, 0 failures, 0 not observed>
     """
-    options |= {"outcome": outcome, "outcome_map": outcome_map, "outcomes": outcomes}
-    options |= {"confidence": confidence, "id": id, "rule": rule, "roles": roles}
-    return read_as(format, path, **options)
+    return read_as(
+        format, path, outcome=outcome, outcome_map=outcome_map, outcomes=outcomes,
+        confidence=confidence, id=id, rule=rule, roles=roles, **options,
+    )  # fmt: skip
 
 
 def iter_runs(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
+from sklearn.utils import gen_batches
 
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.type_aliases import AnyArray, FloatArray, FloatPair, IntArray
@@ -85,10 +88,9 @@ def check_classes(
     return P, y, check_sample_weight(sample_weight, len(P))
 
 
-def row_slices(array: AnyArray) -> list[slice]:
+def row_slices(array: AnyArray) -> Iterator[slice]:
     """Cut the rows into slices of a limited number of cells."""
-    step = max(1, _CHUNK_CELLS // array.shape[1])
-    return [slice(k, min(k + step, len(array))) for k in range(0, len(array), step)]
+    return gen_batches(len(array), max(1, _CHUNK_CELLS // array.shape[1]))
 
 
 @np.errstate(invalid="ignore", over="ignore")  # of values that are refused

@@ -203,7 +203,7 @@ class Answers:
         right, c, weight = check_answers(correct, confidence, sample_weight, probability=not log)
         with np.errstate(divide="ignore"):  # an uncertainty of 0
             log_u = np.asarray(log_expit(-c) if log else np.log(1 - c))
-        return cls(log_u, 1 - right, weight, ZeroOneCost(n_classes, eps), _Source(c, log))
+        return cls(log_u, 1 - right, weight, ZeroOneCost(1 - 1 / n_classes, eps), _Source(c, log))
 
     @classmethod
     def from_decisions(
@@ -471,7 +471,7 @@ class Answers:
         """Cost of always stating the class frequencies; NaN where there is one class."""
         source = self.source
         cost = self.scale
-        if source is None or source.y is None or isinstance(cost, Scale):
+        if source is None or source.y is None or not isinstance(cost, Cost):
             raise ValueError("normalize=True needs class probabilities; use Answers.from_proba")
         counts = np.bincount(source.y, self.weight, source.values.shape[1])
         if np.count_nonzero(counts) < 2:  # counted before dividing, which may round 1 down

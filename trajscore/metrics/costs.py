@@ -27,12 +27,15 @@ from trajscore.metrics._answer_checks import check_distributions, row_slices
 LEAST_UNCERTAINTY = 1e-7
 
 
-class ZeroOneCost:
-    """Choosing a class costs 1 where it is wrong: u = 1 - max p."""
+class Scale(NamedTuple):
+    """Largest uncertainty, and floor of it, of decisions whose costs are known alone."""
 
-    def __init__(self, n_classes: float, eps: float) -> None:
-        self.u_max = 1 - 1 / n_classes
-        self.floor = eps
+    u_max: float
+    floor: float
+
+
+class ZeroOneCost(Scale):
+    """Choosing a class costs 1 where it is wrong: u = 1 - max p."""
 
     def decide(self, P: AnyArray, y: IntArray) -> FloatPair:
         """Return log u and cost of the Bayes decision for each row of probabilities."""
@@ -46,12 +49,8 @@ class ZeroOneCost:
         return log_of_others(log_p, chosen), (chosen != y).astype(np.float64)
 
 
-class LogCost:
+class LogCost(Scale):
     """Stating the distribution itself costs -log p_y: u is its entropy."""
-
-    def __init__(self, n_classes: int, eps: float) -> None:
-        self.u_max = float(np.log(n_classes))
-        self.floor = eps
 
     def decide(self, P: AnyArray, y: IntArray) -> FloatPair:
         """Return log u and cost of the Bayes decision for each row of probabilities."""
@@ -104,22 +103,15 @@ class MatrixCost:
 Cost = ZeroOneCost | LogCost | MatrixCost
 
 
-class Scale(NamedTuple):
-    """Largest uncertainty, and floor of it, of decisions whose costs are known alone."""
-
-    u_max: float
-    floor: float
-
-
 def as_cost(cost: ArrayLike | str | None, n_classes: int, eps: float) -> Cost:
     """Check a cost of decisions, as in `Answers.from_proba`, and the floor of probabilities."""
     as_within(eps, "eps", 0, 1, "left")
     if cost is None:
-        return ZeroOneCost(n_classes, eps)
+        return ZeroOneCost(1 - 1 / n_classes, eps)
     if isinstance(cost, str):
         if cost != "log":
             raise ValueError(f"cost must be a matrix, 'log' or None, got {cost!r}")
-        return LogCost(n_classes, eps)
+        return LogCost(float(np.log(n_classes)), eps)
     C = _cost_matrix(cost)
     if C.shape[0] != n_classes:
         raise ValueError(
@@ -316,52 +308,48 @@ def integral(
     log_max = float(np.log(u_max))
     lowest = max(min(float(curve.log_u[0]), log_max - _DEPTH), LOWEST)
     while True:
-        whole, low = _Panels(weight, curve, _edges(lowest, log_max, breaks, curve.log_u)).integral()
+        whole, low = _over_panels(weight, curve, _edges(lowest, log_max, breaks, curve.log_u))
         if low <= 1e-14 * whole or lowest <= LOWEST:
             return whole
         lowest = max(lowest - _DEPTH, LOWEST)
 
 
-class _Panels:
-    """The integrand over panels in log(gamma), where power laws are exponentials."""
+def _over_panels(
+    weight: Callable[[FloatArray], ArrayLike], curve: RejectionCurve, edges: FloatArray
+) -> tuple[float, float]:
+    """Return the integral over panels, and over those of the lowest e-fold.
 
-    def __init__(
-        self, weight: Callable[[FloatArray], ArrayLike], curve: RejectionCurve, edges: FloatArray
-    ) -> None:
-        self._weight = weight
-        self._start = edges[:-1]
-        self._width = np.diff(edges)
-        self._a, self._b = curve.lines(self._start + self._width / 2)
-        self._n_low = int(np.searchsorted(edges[:-1], edges[0] + 1))
+    They are panels in log(gamma), where power laws are exponentials.
+    """
+    start = edges[:-1]
+    width = np.diff(edges)
+    a, b = curve.lines(start + width / 2)
+    n_low = int(np.searchsorted(start, edges[0] + 1))
 
-    def at(self, s: float) -> FloatArray:
-        """Return w(gamma) C*_gamma d gamma / ds at the same place 0 <= s <= 1 of every panel."""
-        gamma = np.exp(self._start + s * self._width)
-        w = np.broadcast_to(np.asarray(self._weight(gamma), dtype=np.float64), gamma.shape)
+    def integrand(s: float) -> FloatArray:  # at the same place 0 <= s <= 1 of every panel
+        gamma = np.exp(start + s * width)
+        w = np.broadcast_to(np.asarray(weight(gamma), dtype=np.float64), gamma.shape)
         _check_weights(w, gamma)
-        return w * (self._a + self._b * gamma) * gamma * self._width
+        return w * (a + b * gamma) * gamma * width
 
-    def integral(self) -> tuple[float, float]:
-        """Return the integral over all panels, and over those of the lowest e-fold."""
+    def sums(s: float) -> FloatArray:
+        values = integrand(s)
+        return np.array([values.sum(), values[:n_low].sum()])
 
-        def sums(s: float) -> FloatArray:
-            values = self.at(s)
-            return np.array([values.sum(), values[: self._n_low].sum()])
-
-        (whole, low), error, info = quad_vec(
-            sums, 0, 1, epsrel=_AIM, limit=_MAX_PARTS, quadrature="gk15", full_output=True
+    (whole, low), error, info = quad_vec(
+        sums, 0, 1, epsrel=_AIM, limit=_MAX_PARTS, quadrature="gk15", full_output=True
+    )
+    # rounding in a steep weight may keep it from what is aimed at
+    if not error <= _LARGEST_ERROR * whole:
+        first, last = info.intervals[np.argmax(info.errors)]
+        values = [integrand(s) for s in np.linspace(first, last, 9)]
+        roughest = np.argmax(np.ptp(values, axis=0))
+        gamma = np.exp(start[roughest] + first * width[roughest])
+        raise ValueError(
+            f"the integral of the weight does not converge near gamma = {gamma:g}; pass "
+            f"breaks=, the points where the weight jumps"
         )
-        # rounding in a steep weight may keep it from what is aimed at
-        if not error <= _LARGEST_ERROR * whole:
-            start, stop = info.intervals[np.argmax(info.errors)]
-            values = [self.at(s) for s in np.linspace(start, stop, 9)]
-            roughest = np.argmax(np.ptp(values, axis=0))
-            gamma = np.exp(self._start[roughest] + start * self._width[roughest])
-            raise ValueError(
-                f"the integral of the weight does not converge near gamma = {gamma:g}; pass "
-                f"breaks=, the points where the weight jumps"
-            )
-        return float(whole), float(low)
+    return float(whole), float(low)
 
 
 def _edges(

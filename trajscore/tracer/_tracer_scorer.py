@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -331,25 +330,15 @@ def top_means(X: TrajectoryArray, risk: FloatArray, k: float, of_prefixes: bool)
         used = lengths == length
         if of_prefixes:
             used = lengths >= length
-        for batch in _batches(starts[used], length):
-            mean[batch + length - 1] = _mean_of_largest(risk, batch, length, k)
+        size = int(tail_size(length, k))
+        n_runs = max(1, _CHUNK_CELLS // length)
+        for batch in np.split(starts[used], range(n_runs, used.sum(), n_runs)):
+            cells = risk[batch[:, None] + np.arange(length)]
+            largest = np.partition(cells, length - size, axis=1)[:, length - size :]
+            # added up from the largest on: the same digits in whatever company a run is computed
+            sums = np.cumsum(-np.sort(-largest, axis=1), axis=1)[:, -1]
+            mean[batch + length - 1] = sums / size
     return mean, running_max(X, risk)
-
-
-def _mean_of_largest(risk: FloatArray, starts: IntArray, length: int, k: float) -> FloatArray:
-    """Return the mean of the K largest of the `length` cells from each start."""
-    size = int(tail_size(length, k))
-    cells = risk[starts[:, None] + np.arange(length)]
-    largest = np.partition(cells, length - size, axis=1)[:, length - size :]
-    # added up from the largest on: the same digits in whatever company a run is computed
-    return np.cumsum(-np.sort(-largest, axis=1), axis=1)[:, -1] / size
-
-
-def _batches(runs: IntArray, length: int) -> Iterator[IntArray]:
-    """Cut runs into batches of which a bounded number of cells is looked at."""
-    n_runs = max(1, _CHUNK_CELLS // length)
-    for start in range(0, len(runs), n_runs):
-        yield runs[start : start + n_runs]
 
 
 TUNED = ("alpha", "beta", "gamma", "k", "w")
