@@ -163,9 +163,7 @@ def _word(value: Any) -> str:
     return str(value).strip().lower()
 
 
-def map_outcomes(
-    column: pd.Series, meanings: Mapping[str, float], is_turned: bool = False
-) -> pd.Series:
+def map_outcomes(column: pd.Series, meanings: Mapping[str, float], is_turned: bool) -> pd.Series:
     """Return a column of outcomes with its words as numbers; refuse words that are not mapped."""
     if column.dtype.kind in "biuf" and not meanings:
         return column

@@ -248,13 +248,10 @@ class Ragged:
         if isinstance(key, slice):
             start, stop, stride = key.indices(len(self))
             if stride == 1:
-                return self._slice_rows(start, max(start, stop))
+                offsets = self.offsets[start : max(start, stop) + 1]
+                cells = self.cells[offsets[0] : offsets[-1]]
+                return self._with_rows(slice(start, stop), cells, offsets - offsets[0])
         return self._take(np.arange(len(self))[as_row_index(key, len(self))])
-
-    def _slice_rows(self, start: int, stop: int) -> Self:
-        offsets = self.offsets[start : stop + 1]
-        cells = self.cells[offsets[0] : offsets[-1]]
-        return self._with_rows(slice(start, stop), cells, offsets - offsets[0])
 
     def _take(self, rows: IntArray) -> Self:
         if np.array_equal(rows, np.arange(len(self))):

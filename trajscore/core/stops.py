@@ -135,7 +135,7 @@ def as_reason(value: Any, name: str = "") -> str | None:
     return next(words, value.strip())
 
 
-def choose_reason(reasons: Iterable[str | None], rule: Rule | None = None) -> str | None:
+def choose_reason(reasons: Iterable[str | None], rule: Rule | None) -> str | None:
     """Return the reason that decides: that the harness lost the run, or else the first there is."""
     stated = [reason for reason in reasons if reason is not None]
     lost = (reason for reason in stated if mechanism_of(reason, rule) == EXCLUDED)
@@ -275,7 +275,7 @@ def stop_columns(frame: pd.DataFrame) -> list[Any]:
 
 
 def reasons_in_rows(
-    frame: pd.DataFrame, columns: Iterable[Any], starts: IntArray, rule: Rule | None = None
+    frame: pd.DataFrame, columns: Iterable[Any], starts: IntArray, rule: Rule | None
 ) -> AnyArray:
     """Return why each run ended, of rows in the order of runs and steps.
 

@@ -148,9 +148,14 @@ def label_intervals(
         labelled = ordered.y != CENSORED
         warn_few_clusters(any_units(ordered.groups[labelled], labelled.sum()))
     if verdict is not None:
-        missed, passed = wrong_verdicts(verdict)
-        rows["judge wrong on successes"] = labels.estimate(missed, level)
-        rows["judge wrong on failures"] = labels.estimate(passed, level)
+        nothing = np.zeros((2, len(order)))
+        missed, passed = (
+            np.stack([wrong, np.ones(len(order))]) for wrong in (1 - verdict, verdict)
+        )
+        of_successes = OutcomeRatio(missed, nothing, is_rate=True)
+        of_failures = OutcomeRatio(nothing, passed, is_rate=True)
+        rows["judge wrong on successes"] = labels.estimate(of_successes, level)
+        rows["judge wrong on failures"] = labels.estimate(of_failures, level)
     if in_unit_interval(ordered.X):
         name = f"TPS {family_name(family)}"
         tps = score_of_outcomes(ordered.X, family, step_weights)
@@ -224,14 +229,6 @@ def _residual(terms: FloatArray, value: float) -> FloatArray:
 def weighted_rate(weight: FloatArray) -> OutcomeRatio:
     """Return the success rate of runs that have weights."""
     return OutcomeRatio(np.stack([weight, weight]), np.stack([0 * weight, weight]), is_rate=True)
-
-
-def wrong_verdicts(verdict: FloatArray) -> tuple[OutcomeRatio, OutcomeRatio]:
-    """Return how wrong a judge is on the runs that succeed, and on those that fail."""
-    ones = np.ones(len(verdict))
-    nothing = np.zeros((2, len(verdict)))
-    missed = OutcomeRatio(np.stack([1 - verdict, ones]), nothing, is_rate=True)
-    return missed, OutcomeRatio(nothing, np.stack([verdict, ones]), is_rate=True)
 
 
 def score_of_outcomes(X: TrajectoryArray, score: Any, weights: StepWeights) -> OutcomeRatio:

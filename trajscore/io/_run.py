@@ -231,12 +231,8 @@ def check_list(value: Any, subject: str) -> list[Any]:
 
 def as_objects(raw: Any) -> list[Record]:
     """Return the records that a run is made of, which must be objects in a list."""
-    if not isinstance(raw, list) or not raw:
-        kind = "an empty list"
-        if not isinstance(raw, list):
-            kind = type(raw).__name__
-        raise MalformedRunError(f"it is {kind}, not a list of objects")
-    return list(map(as_object, raw))
+    records = raw if isinstance(raw, list) and raw else [raw]
+    return list(map(as_object, records))
 
 
 def leftover(fields: Record, used: Collection[str] = ()) -> dict[str, Any]:

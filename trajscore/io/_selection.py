@@ -86,7 +86,11 @@ class Selection:
         record |= {name: value for name, value in usual.items() if record.get(name) is None}
         tally.n_runs += 1
         if self.fields.id is not None:
-            self._set_id(run, record, tally)
+            name = self.fields.id_of(record)
+            if name is None:
+                raise MalformedRunError(f"it has no value of the id field {self.fields.id!r}")
+            run.id = name
+            tally.used["id", str(self.fields.id)] += 1
         self._set_stop_reason(run, record, tally)
         if run.outcome == CENSORED or self.fields != USUAL_FIELDS:  # else nothing is asked
             tally.note_fields({"reward": run.meta.get("reward"), **run.extra, **run.scores})
@@ -95,13 +99,6 @@ class Selection:
             if step.actor == "agent":
                 self._set_confidence(step, tally)
         self._set_outcome(run, record, tally)
-
-    def _set_id(self, run: Run, record: Record, tally: Tally) -> None:
-        name = self.fields.id_of(record)
-        if name is None:
-            raise MalformedRunError(f"it has no value of the id field {self.fields.id!r}")
-        run.id = name
-        tally.used["id", str(self.fields.id)] += 1
 
     def _set_stop_reason(self, run: Run, record: Record, tally: Tally) -> None:
         """Set the reason that decides, of the named field or of all usual ones."""

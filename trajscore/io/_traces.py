@@ -11,7 +11,7 @@ from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_objects
 from trajscore.io._spans import Span, add_spans
 from trajscore.io.files import LogFile, Place
-from trajscore.io.registry import Format
+from trajscore.io.registry import Format, RawRuns
 from trajscore.io.vocabulary import SESSION, Record, as_fields
 
 _SHARED = ""  # key of what the files of a log share
@@ -57,13 +57,11 @@ class TraceFormat(Format):
         for _, record in super().runs(file, None):
             yield self.trace_of(record), record
 
-    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    def runs(self, file: LogFile, options: Any) -> RawRuns:
         """Yield the records of each trace, once the last file has been read."""
         yield from self.grouped(file, self.records(file))
 
-    def grouped(
-        self, file: LogFile, records: Iterator[tuple[Any, Any]]
-    ) -> Iterator[tuple[Place, Any]]:
+    def grouped(self, file: LogFile, records: Iterator[tuple[Any, Any]]) -> RawRuns:
         """Yield the records of each trace; of each session, where it is the id of a run."""
         shared = file.others.setdefault(_SHARED, {"groups": {}, "n_files": 0})
         groups: Groups = shared["groups"]

@@ -189,9 +189,7 @@ class _Unpacked(gzip.GzipFile):
 
 
 @contextmanager
-def open_text(
-    path: Path, max_size: int | None = None, newline: str | None = None
-) -> Iterator[TextIO]:
+def open_text(path: Path, max_size: int | None, newline: str | None = None) -> Iterator[TextIO]:
     """Open a text file, gzipped or not; `max_size` limits how many bytes it may unpack to."""
     try:
         with ExitStack() as opened:

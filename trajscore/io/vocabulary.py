@@ -47,9 +47,10 @@ MESSAGE_CLASSES = {
     "humanmessage": "user", "aimessage": "assistant", "systemmessage": "system",
     "toolmessage": "tool", "functionmessage": "tool",
     # of AutoGen, whose agents and users are told apart by the source of a message
-    **dict.fromkeys(("textmessage", "multimodalmessage", "structuredmessage"), "assistant"),
-    **dict.fromkeys(("stopmessage", "handoffmessage", "toolcallrequestevent"), "assistant"),
-    **dict.fromkeys(("codegenerationevent", "assistantmessage"), "assistant"),
+    **dict.fromkeys((
+        "textmessage", "multimodalmessage", "structuredmessage", "stopmessage", "handoffmessage",
+        "toolcallrequestevent", "codegenerationevent", "assistantmessage",
+    ), "assistant"),
     **dict.fromkeys(("toolcallexecutionevent", "codeexecutionevent"), "tool"),
     "usermessage": "user", "functionexecutionresultmessage": "tool",
 }
@@ -87,10 +88,11 @@ RESULT = ("output", "result", "response", "content", "outputs", "results", "erro
 Kind = Literal["model", "tool", "other"]
 OWN_SCORES = "trajscore"
 SPAN_KINDS: dict[str, Kind] = {
-    **dict.fromkeys(("chat", "call_llm", "chat_model", "completion", "text_completion"), "model"),
-    **dict.fromkeys(("generate_content", "generation", "llm", "response"), "model"),
-    **dict.fromkeys(("dogenerate", "dostream", "generatetext", "streamtext"), "model"),
-    **dict.fromkeys(("generateobject", "streamobject"), "model"),
+    **dict.fromkeys((
+        "chat", "call_llm", "chat_model", "completion", "text_completion", "generate_content",
+        "generation", "llm", "response", "dogenerate", "dostream", "generatetext", "streamtext",
+        "generateobject", "streamobject",
+    ), "model"),
     **dict.fromkeys(("execute_tool", "function", "tool", "toolcall"), "tool"),
 }
 SESSION = ("session", "sessionId", "session_id", "session.id", "gen_ai.conversation.id")

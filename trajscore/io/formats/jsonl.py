@@ -154,7 +154,9 @@ def _run_of_lines(lines: list[Record], place: Place) -> Run:
     of_run |= {path: dig(lines[-1], path) for path in stop_paths(lines[-1])}  # its last error
     if len(steps) < len(lines):
         of_run |= {"lines_of_run": len(lines) - len(steps)}
-    return _finish(talk, _constants(lines) | of_run, steps)
+    start = {k: v for k, v in lines[0].items() if not isinstance(v, (list, dict, type(None)))}
+    constant = {k: v for k, v in start.items() if all(line.get(k) == v for line in lines)}
+    return _finish(talk, constant | of_run, steps)
 
 
 def _is_step(line: Record, fields: Fields) -> bool:
@@ -165,12 +167,6 @@ def _is_step(line: Record, fields: Fields) -> bool:
         return True
     name = fields.names(line, ("step",)).get("step")
     return name is not None and not words_of(name) & TIME_WORDS
-
-
-def _constants(lines: list[Record]) -> dict[str, Any]:
-    """Return the fields that are the same in every line of a run."""
-    start = {k: v for k, v in lines[0].items() if v is not None and not isinstance(v, (list, dict))}
-    return {k: v for k, v in start.items() if all(line.get(k) == v for line in lines)}
 
 
 def _in_order(lines: list[Record], place: Place) -> list[Record]:
