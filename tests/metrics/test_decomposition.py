@@ -169,7 +169,7 @@ def test_bad_input():
         (y, F, {"by": "run"}, "by must be .* got 'run'"),
         ([1, -1], F, {}, "run 1: the outcome is not observed"),
         (y, [[0.5], [1.5]], {}, r"forecast 1.5 lies outside \[0, 1\]"),
-        (y, F, {"sample_weight": [1, -1]}, "row 1: sample_weight -1"),
+        (y, F, {"sample_weight": [1, -1]}, "row 1: sample_weight is -1"),
         (y, F, {"weights": lambda step: [0, 1]}, "weights for steps 1 to 1"),
         ([], TrajectoryArray([], []), {}, "no runs"),
     ]
