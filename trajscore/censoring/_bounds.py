@@ -279,7 +279,7 @@ def censored_tps_interval(
     True
     """
     sample = check_forecasts(y_true, traces, allow_censored=True, groups=groups)
-    refuse_own_stops({"": sample.X})
+    refuse_own_stops(sample.traces)
     if isinstance(q_z, MonteCarloContinuation):
         raise ValueError("give the shares of continuations themselves: q_z=estimator.predict(X)")
     y = sample.y

@@ -445,7 +445,7 @@ def _hazard_and_sums(
     sample: Sample, hazard: StopHazard | None, q_z: ArrayLike, score: Any, weights: StepWeights
 ) -> tuple[StopHazard | None, RunSums]:
     """Return the fitted hazard, None if no run was stopped, and sums; stopped runs score 0."""
-    refuse_own_stops({"": sample.X})
+    refuse_own_stops(sample.traces)
     y = sample.y
     stopped = y == CENSORED
     if hazard is not None:

@@ -240,9 +240,13 @@ def stacked_parts(several: Sequence[Any], channels: Sequence[str] | None) -> Con
     """Put the channels of the same runs side by side; what is not here is that of the first."""
     cells = np.concatenate([as_table(X.cells) for X in several], axis=1)
     names = [name for X in several for name in (X.channels or ("value",))]
+    distinct = [  # value, value -> value0, value1
+        f"{name}{names[:j].count(name)}" if names.count(name) > 1 else name
+        for j, name in enumerate(names)
+    ]
     return {
         "cells": cells,
-        "channels": as_channels(channels or _distinct(names), cells),
+        "channels": as_channels(channels or distinct, cells),
         "horizon": _common_horizon(several),
         "ended": np.logical_or.reduce([X.ended for X in several]),
     }
@@ -257,11 +261,3 @@ def _common_horizon(several: Sequence[Any]) -> IntArray | None:
             raise ValueError(f"row {row} has horizons {common[row]} and {other[row]}; give one")
         common = other
     return common
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """Number names that occur more than once: value, value -> value0, value1."""
-    return [
-        f"{name}{names[:j].count(name)}" if names.count(name) > 1 else name
-        for j, name in enumerate(names)
-    ]

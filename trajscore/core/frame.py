@@ -203,7 +203,7 @@ def _as_run_ids(uniques: AnyArray | pd.Index, name: str) -> AnyArray:
     if ids.dtype.kind in "fO" and infer_dtype(ids, skipna=False) == "floating":
         remedy = f"make them text, for example with df[{name!r}].astype(str)"
         ids = _whole_numbers(
-            pd.Series(ids), name, "run id", remedy, lambda row: f"run number {row}"
+            pd.Series(ids, name=name), "run id", remedy, lambda row: f"run number {row}"
         )
     try:
         return as_ids(ids, len(ids))
@@ -265,9 +265,7 @@ def step_places(column: pd.Series) -> tuple[IntArray, bool]:
     if column.dtype.kind == "i" and not column.hasnans:
         return column.to_numpy(dtype=np.int64), False
     remedy = "number the steps of each run 1, 2, 3, ..."
-    numbers = _whole_numbers(
-        column, str(column.name), "step", remedy, lambda row: f"row {column.index[row]}"
-    )
+    numbers = _whole_numbers(column, "step", remedy, lambda row: f"row {column.index[row]}")
     return numbers, False
 
 
@@ -352,28 +350,28 @@ def _check_columns(names: Sequence[str], have: Sequence[Any], index: Sequence[An
 def _horizons(column: pd.Series, ids: AnyArray) -> IntArray:
     """Return the horizon of each run; `column` holds one value a run."""
     remedy = "give the number of steps over which the run is weighted"
-    name = str(column.name)
-    return _whole_numbers(column, name, "horizon", remedy, lambda row: f"run {run_label(ids[row])}")
+    return _whole_numbers(column, "horizon", remedy, lambda row: f"run {run_label(ids[row])}")
 
 
 def _whole_numbers(
-    column: pd.Series, name: str, kind: str, remedy: str, place: Callable[[int], str]
+    column: pd.Series, kind: str, remedy: str, place: Callable[[int], str]
 ) -> IntArray:
-    numbers = _to_numbers(column, name)
+    numbers = _to_numbers(column)
     row = first_true(~(np.abs(numbers) <= _LARGEST_WHOLE) | (numbers != np.floor(numbers)))
     if row is not None:
         noun = "whole number"
         if abs(numbers[row]) > _LARGEST_WHOLE:
             noun = "whole number below 2**53"
         raise ValueError(
-            f"{place(row)}: {kind} {run_label(column.iloc[row])} in column {name!r} is not a "
-            f"{noun}; {remedy}"
+            f"{place(row)}: {kind} {run_label(column.iloc[row])} in column "
+            f"{str(column.name)!r} is not a {noun}; {remedy}"
         )
     return numbers.astype(np.int64)
 
 
-def _to_numbers(column: pd.Series, name: str) -> FloatArray:
+def _to_numbers(column: pd.Series) -> FloatArray:
     """Return a column as floats, NaN where it holds no number; refuse dates and the like."""
+    name = str(column.name)
     refuse_kind(column.dtype, name)
     numbers = parse_numbers(column)
     refuse_kind(numbers.dtype, name)  # objects may turn out to be complex numbers
@@ -382,7 +380,7 @@ def _to_numbers(column: pd.Series, name: str) -> FloatArray:
 
 def _values(column: pd.Series, runs: _Runs, first_step: int) -> FloatArray:
     """Return the numbers of a column, NaN where a cell is empty."""
-    numbers = _to_numbers(column, str(column.name))
+    numbers = _to_numbers(column)
     is_text = column.dtype.kind not in "biuf"
     row = first_true(np.isnan(numbers) & column.notna().to_numpy() & is_text)
     if row is not None:

@@ -194,16 +194,12 @@ def as_count(value: Any, name: str, least: int = 1) -> int:
 
 def as_fraction(value: Any, name: str) -> float:
     """Return a number strictly between 0 and 1, or say that `name` is not one."""
-    if not is_number(value) or not 0 < value < 1:
-        raise ValueError(f"{name} must lie strictly between 0 and 1, got {value!r}")
-    return float(value)
+    return as_within(value, name, 0, 1)
 
 
 def as_amount(value: Any, name: str) -> float:
     """Return a finite number of at least 0, or say that `name` is not one."""
-    if not is_number(value) or not 0 <= value < np.inf:
-        raise ValueError(f"{name} must be a finite number >= 0, got {value!r}")
-    return float(value)
+    return as_within(value, name, 0, np.inf, "left")
 
 
 def as_within(value: Any, name: str, low: float, high: float, closed: Any = "neither") -> float:

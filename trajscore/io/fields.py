@@ -66,17 +66,15 @@ Columns of tables with these names are judged; of logs only confidences, and oth
 OUTCOMES_IN_WORDS = ("result",)
 """Names of columns that are outcomes if they hold words such as PASS: numbers are of a tool."""
 
-NAMED_PARTS = (
-    "steps", "actor", "text", "action", "tool_calls", "observation", "logprobs", "cost", "task",
-    "trial",
-)  # fmt: skip
+OF_STEPS = ("action", "tool_calls", "observation", "logprobs")
+"""Parts that only steps have."""
+ANY_OF_STEPS = ("actor", "text", *OF_STEPS, "cost")
+"""The same, and parts that steps have among others."""
+NAMED_PARTS = ("steps", *ANY_OF_STEPS, "task", "trial")
 """Parts of a log of any JSON, which a user names."""
 
 ANY_PARTS = (*NAMED_PARTS, "id", "step", "confidence", "outcome", "stop_reason")
 """The same, and those that have an option of their own."""
-
-OF_STEPS = ("action", "tool_calls", "observation", "logprobs")
-"""Parts that only steps have."""
 
 WITHIN = (
     "metadata", "meta", "info", "scores", "evaluation", "eval", "result", "results", "feedback",

@@ -197,7 +197,7 @@ def stream_runs(
             selection = replace(selection, rule={**log_format.stops, **(selection.rule or {})})
         findings = Findings(selection)
         reading = _Reading(log_format, log_format._check_options(of_format), findings)
-        paths = log_format._files(places)
+        paths = [path for place in places for path in log_format._files(place)]
         files = [
             LogFile(file, info, len(paths), one_by_one, fields=selection.fields, max_size=limit)
             for file in paths

@@ -176,12 +176,9 @@ class Format:
             return files
         return []
 
-    def _files(self, places: list[Path]) -> list[Path]:
-        """List the files that paths, of files or folders, stand for."""
-        files: list[Path] = []
-        for place in places:
-            files += self.folder(place) or find_files(place, (*_ENDINGS, *self.endings))
-        return files
+    def _files(self, place: Path) -> list[Path]:
+        """List the files that the path of a file or a folder stands for."""
+        return self.folder(place) or find_files(place, (*_ENDINGS, *self.endings))
 
     def _check_options(self, values: Record) -> Any:
         """Return the options as `runs` and `run` take them."""

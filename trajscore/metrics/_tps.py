@@ -250,7 +250,7 @@ def check_scored(
     y = runs.y
     X = runs.X
     if (y == CENSORED).any():
-        refuse_own_stops({"": X})  # traces by predictor, of which there is one without a name
+        refuse_own_stops(runs.traces)
     how.of(X).warn_unscored()
     if how.is_own and X.horizon is not None:
         # a soft outcome may be of a run that was cut off

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -24,12 +23,13 @@ from trajscore.plotting._display import (
     AnswerDisplayMixin,
     PredictionDisplayMixin,
     axes_behind,
+    display,
     next_style,
     share_axis,
 )
 
 
-@dataclass(eq=False, repr=False)
+@display
 class RiskCoverageDisplay(AnswerDisplayMixin):
     """Error rate among accepted answers against the share accepted.
 
@@ -104,7 +104,7 @@ def _equal_steps(n: int) -> FloatArray:
     return np.linspace(0, 1, n + 1)[1:]
 
 
-@dataclass(eq=False, repr=False)
+@display
 class CostCurveDisplay(AnswerDisplayMixin):
     """Cost against the cost of rejecting, with the weight that ECUAS_n gives to each.
 
@@ -208,7 +208,7 @@ class CostCurveDisplay(AnswerDisplayMixin):
         return line
 
 
-@dataclass(eq=False, repr=False)
+@display
 class ReliabilityDisplay(PredictionDisplayMixin):
     """Success rate against forecast, in quantile bins that never split a tie.
 

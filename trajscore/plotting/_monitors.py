@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import Any, Self
 
@@ -27,6 +27,7 @@ from trajscore.plotting._display import (
     REFERENCE,
     DisplayMixin,
     by_name,
+    display,
     draw_with_band,
     ink,
     next_style,
@@ -36,7 +37,7 @@ from trajscore.plotting._display import (
 )
 
 
-@dataclass(eq=False, repr=False)
+@display
 class EProcessDisplay(DisplayMixin):
     """Log M of succeeding and failing runs over steps: a sample, medians, and the threshold.
 
@@ -183,7 +184,7 @@ def _drawn_rows(X: TrajectoryArray, y: IntArray, n_runs: int, random_state: Any)
 _ROWS = 3  # of names of changes, which would overlap in one
 
 
-@dataclass(eq=False, repr=False)
+@display
 class FleetDisplay(DisplayMixin):
     """Evidence of each quantity over runs, as far as its alarm, and the changes by name.
 
@@ -293,7 +294,7 @@ class FleetDisplay(DisplayMixin):
         return lines
 
 
-@dataclass(eq=False, repr=False)
+@display
 class PowerDisplay(DisplayMixin):
     """False-alarm rate on the left and power on the right against alpha, with their intervals.
 
@@ -412,7 +413,7 @@ class PowerDisplay(DisplayMixin):
         return tuple(ax.child_axes[:2])
 
 
-@dataclass(eq=False, repr=False)
+@display
 class SavingsDisplay(DisplayMixin):
     """Accuracy kept against cost spent, as stopping rules' thresholds move.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +19,7 @@ from trajscore.plotting._display import (
     DisplayMixin,
     PredictionDisplayMixin,
     by_name,
+    display,
     draw_with_band,
     ink,
     next_style,
@@ -31,7 +31,7 @@ from trajscore.tracer import early_warning
 from trajscore.tracer.detection import EarlyWarning
 
 
-@dataclass(eq=False, repr=False)
+@display
 class EarlyWarningDisplay(PredictionDisplayMixin):
     """Share of failed and of successful runs flagged as runs go on, and AUROC at each step.
 
@@ -149,7 +149,7 @@ _ACTORS = {"agent": "A", "user": "U"}
 _ABSENT = "#d9d9d9"
 
 
-@dataclass(eq=False, repr=False)
+@display
 class TracerStripDisplay(DisplayMixin):
     """One run as a strip of its components, with the critical episode framed.
 

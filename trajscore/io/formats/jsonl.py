@@ -16,6 +16,7 @@ from trajscore.io._conversation import Conversation
 from trajscore.io._messages import chat_messages, is_message
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, check_list, leftover
 from trajscore.io.fields import (
+    ANY_OF_STEPS,
     LAST,
     OF_ONE_RUN,
     USUAL,
@@ -32,7 +33,6 @@ from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import Record, as_fields, as_list, text_of
 
 _OF_RUN = ("outcome", "stop_reason", "task", "trial")
-_OF_STEP = ("actor", "text", "action", "tool_calls", "observation", "logprobs", "cost")
 
 
 @register
@@ -161,7 +161,7 @@ def _run_of_lines(lines: list[Record], place: Place) -> Run:
 
 def _is_step(line: Record, fields: Fields) -> bool:
     """Tell a line with a step from one that only has fields of its run, as at its start or end."""
-    values = fields.values(line, (*_OF_STEP, "confidence")).values()
+    values = fields.values(line, (*ANY_OF_STEPS, "confidence")).values()
     is_bare = line.keys() <= {*fields.ids, *usual_names("id", line)}
     if is_bare or is_message(line) or any(value is not None for value in values):
         return True
@@ -241,10 +241,10 @@ def _finish(talk: Conversation, of_run: dict[str, Any], steps: list[Any]) -> Run
 def _add(talk: Conversation, record: Record, index: int, of_run: tuple[str, ...] = ()) -> None:
     """Add the step of a record as a message; fields without a name of a part go to its extra."""
     fields = talk.place.fields
-    names = fields.names(record, (*of_run, *_OF_STEP))
+    names = fields.names(record, (*of_run, *ANY_OF_STEPS))
     used = set(names.values())
     message = {name: value for name, value in record.items() if name not in used}
-    parts = {part: dig(record, names[part]) if part in names else None for part in _OF_STEP}
+    parts = {part: dig(record, names[part]) if part in names else None for part in ANY_OF_STEPS}
     action = parts.pop("action")
     observation = parts.pop("observation")
     parts["content"] = parts.pop("text")
