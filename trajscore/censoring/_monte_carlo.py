@@ -17,7 +17,14 @@ from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.run_sums import RunSums, contrast_sums, run_sums
 from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
-from trajscore.core.values import as_count, as_fraction, as_numbers, is_iterable, refuse_first
+from trajscore.core.values import (
+    as_count,
+    as_fraction,
+    as_numbers,
+    is_iterable,
+    refuse_first,
+    undefined_is_nan,
+)
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference import paired_bootstrap
 
@@ -113,7 +120,7 @@ class MonteCarloContinuation(BaseEstimator):
                 f"{self.n_valid_.max(initial=0)}); make more of them, or lower min_branches"
             )
         successes = np.bincount(row, outcome, minlength=len(runs)).astype(np.float64)
-        with np.errstate(invalid="ignore"):
+        with undefined_is_nan():
             share = successes / self.n_valid_
         self.q_z_ = np.where(self.audited_, share, np.nan)
         tail = (1 - self.confidence_level) / 2

@@ -23,7 +23,7 @@ from trajscore.core.sample import Sample, check_forecasts, check_sample
 from trajscore.core.score_families import USUAL_SCORES, several_families
 from trajscore.core.stops import recorded_stops, refuse_own_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import as_count, as_horizon, as_lengths, is_iterable
+from trajscore.core.values import as_count, as_horizon, as_lengths, is_iterable, undefined_is_nan
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights, schedules_of
 from trajscore.inference import bootstrap
 from trajscore.inference.intervals import percentile_interval
@@ -221,7 +221,7 @@ def practice_shift(
     totals = np.stack([of_runs.total for of_runs in sums], axis=1)
     divisors = np.stack([of_runs.divisor for of_runs in sums], axis=1)
 
-    @np.errstate(invalid="ignore")  # a draw without runs of one kind is NaN
+    @undefined_is_nan()  # a draw without runs of one kind is NaN
     def figures(counts: FloatArray) -> FloatArray:
         """Return `_FIGURES`, of shape (n_replicates, 6, n_sums); the base rate's sums are last."""
         seen = counts[:, observed]
@@ -232,7 +232,7 @@ def practice_shift(
         shifts = [np.diff(of_kind, axis=1) for of_kind in (means, margins)]
         return np.concatenate([means, shifts[0], margins, shifts[1]], axis=1)
 
-    @np.errstate(invalid="ignore")
+    @undefined_is_nan()
     def gap(counts: FloatArray) -> FloatArray:
         """Return means over complete and over censored runs, and their difference."""
         means = [

@@ -21,7 +21,7 @@ from trajscore.core.errors import RowError
 from trajscore.core.outcomes import CENSORED, SUCCESS
 from trajscore.core.policy import MIN_CONTINUED_STEPS, MIN_STOPPED_RUNS
 from trajscore.core.type_aliases import AnyArray, BoolArray, IntArray
-from trajscore.core.values import first_true, number_of, split_pairs
+from trajscore.core.values import as_pairs, first_true, number_of
 from trajscore.core.within_runs import last_cells
 
 Mechanism = Literal["complete", "administrative", "informative", "excluded", "unknown"]
@@ -387,14 +387,9 @@ def _normalize(reason: Any) -> str:
 _PLAIN_ERRORS = {plain_name(name) for name in ERROR_FIELDS}
 
 
-def read_rule(rule: Rule | None) -> ReadRule | None:
-    """Return the dict of a rule in text, such as "timeout=administrative"; any other as it is."""
-    return dict(split_pairs(rule)) if isinstance(rule, str) else rule
-
-
 def _as_function(rule: Rule | None) -> Callable[[str], Mechanism]:
     """Return the rule as a function of a normalised reason that answers one of MECHANISMS."""
-    rule = read_rule(rule)
+    rule = as_pairs(rule)
     if callable(rule):
         return lambda name: _checked(rule(name), name)
     if not isinstance(rule, (Mapping, type(None))):

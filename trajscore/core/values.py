@@ -87,6 +87,11 @@ def first_true(mask: Any) -> int | None:
     return int(places[0]) if len(places) else None
 
 
+def undefined_is_nan() -> np.errstate:
+    """Compute without warnings what may be undefined: 0 / 0 is NaN."""
+    return np.errstate(divide="ignore", invalid="ignore")
+
+
 def refuse_first(bad: Any, problem: Callable[[int], str]) -> None:
     """Refuse an input where some of it is bad, by what is to be said of the place of the first.
 
@@ -159,6 +164,11 @@ def split_pairs(text: str) -> list[tuple[str, str]]:
     """
     pairs = (pair.rpartition("=") for pair in text.split(","))
     return [(name, value) for name, _, value in pairs]
+
+
+def as_pairs(value: Any) -> Any:
+    """Return the dict of a text such as "pass=1,fail=0"; anything else as it is."""
+    return dict(split_pairs(value)) if isinstance(value, str) else value
 
 
 def is_iterable(value: Any) -> bool:

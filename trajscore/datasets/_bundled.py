@@ -16,6 +16,7 @@ from trajscore.datasets._fetch import as_data
 from trajscore.io import Run, Runs, Step, outcomes, read_runs
 from trajscore.tracer import StepConfidence
 
+_DATA = resources.files("trajscore.datasets") / "data"
 _CHANNELS = ["engine", "shallow", "material"]
 
 
@@ -52,8 +53,7 @@ def load_chess(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     >>> int((y == -1).sum())
     67
     """
-    folder = resources.files("trajscore.datasets") / "data"
-    path = folder / "chess.csv.gz"
+    path = _DATA / "chess.csv.gz"
     with resources.as_file(path) as file:
         frame = pd.read_csv(file, compression="gzip")
     X, y = TrajectoryArray.from_frame(
@@ -71,7 +71,7 @@ def load_chess(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
         return_X_y,
         feature_names=list(_CHANNELS),
         frame=frame if as_frame else None,
-        DESCR=(folder / "README.md").read_text(encoding="utf-8"),
+        DESCR=(_DATA / "README.md").read_text(encoding="utf-8"),
         filename=str(path),
     )
 
@@ -131,8 +131,7 @@ def load_real_runs(
     for value, name, choices in ((model, "model", _MODELS), (task, "task", _TASKS)):
         if value is not None:
             check_choice(value, name, choices)
-    folder = resources.files("trajscore.datasets") / "data"
-    path = folder / "real_runs.jsonl.gz"
+    path = _DATA / "real_runs.jsonl.gz"
     with resources.as_file(path) as file:
         runs = Runs(
             run
@@ -156,7 +155,7 @@ def load_real_runs(
         return_X_y,
         runs=runs,
         feature_names=names,
-        DESCR=(folder / "README.md").read_text(encoding="utf-8"),
+        DESCR=(_DATA / "README.md").read_text(encoding="utf-8"),
         filename=str(path),
     )
 

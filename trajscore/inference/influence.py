@@ -16,7 +16,7 @@ from trajscore.core.checks import check_groups
 from trajscore.core.policy import MIN_EFFECTIVE_CLUSTERS
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
 from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, FloatPair, IntArray
-from trajscore.core.values import as_fraction, is_count
+from trajscore.core.values import as_fraction, is_count, undefined_is_nan
 
 _BLOCK = 4096
 _DRAWS = 4_000
@@ -28,7 +28,7 @@ def left_out_factor(sizes: AnyArray) -> FloatArray:
     The squares of these changes add up to the squared error.
     """
     n = np.count_nonzero(sizes)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with undefined_is_nan():
         return np.sqrt((n - 1) / n) / (1 - sizes / sizes.sum())
 
 
@@ -86,7 +86,7 @@ class Spread:
         """
         total, _, fourth = self._powers
         varies = total > ROUNDING**2 * self.n_runs
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with undefined_is_nan():
             return np.where(varies, total**2 / fourth, np.inf)
 
     def acceleration(self) -> FloatArray:
@@ -114,7 +114,7 @@ def bounds(value: FloatArray, half_width: FloatArray, on_logit: BoolArray) -> Fl
     """Bounds on either side, on the logit scale where asked for and the value allows it."""
     low = value - half_width
     high = value + half_width
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with undefined_is_nan():
         slope = value * (1 - value)
         inside = on_logit & (slope > 0)
         low = np.where(inside, expit(logit(value) - half_width / slope), low)

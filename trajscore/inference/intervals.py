@@ -11,7 +11,7 @@ from scipy.special import betaincinv, gammaincinv, ndtr, ndtri
 
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
 from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
-from trajscore.core.values import as_fraction
+from trajscore.core.values import as_fraction, undefined_is_nan
 from trajscore.inference.influence import Units
 
 
@@ -19,9 +19,6 @@ def percentile_interval(replicates: FloatArray, confidence_level: float) -> Floa
     """Return quantiles of replicates along the first axis; undefined ones (NaN) are ignored."""
     as_fraction(confidence_level, "confidence_level")
     tail = (1 - confidence_level) / 2
-    if not np.isnan(replicates).any():
-        low, high = np.quantile(replicates, [tail, 1 - tail], axis=0)
-        return low, high
     undefined = np.isnan(replicates).all(axis=0)
     filled = np.where(undefined, 0.0, replicates)
     low, high = np.nanquantile(filled, [tail, 1 - tail], axis=0)
@@ -75,7 +72,7 @@ def clopper_pearson_excess(n_events: ArrayLike, n_others: ArrayLike, level: floa
     """Return how far a rate's upper bound (Clopper and Pearson 1934) lies above what was seen."""
     events = np.asarray(n_events, dtype=np.float64)
     others = np.asarray(n_others, dtype=np.float64)
-    with np.errstate(invalid="ignore"):
+    with undefined_is_nan():
         upper = np.where(others > 0, betaincinv(events + 1, np.maximum(others, 1e-300), level), 1.0)
     return upper - events / (events + others)
 

@@ -20,8 +20,8 @@ from trajscore.core.meanings import (
     check_polarity,
 )
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
-from trajscore.core.stops import ReadRule, as_reason, choose_reason, read_rule
-from trajscore.core.values import is_number, parse_number, run_label, split_pairs
+from trajscore.core.stops import ReadRule, as_reason, choose_reason
+from trajscore.core.values import as_pairs, is_number, parse_number, run_label
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade
 from trajscore.io.fields import (
     ANY_PARTS,
@@ -56,9 +56,7 @@ class Selection:
     @classmethod
     def take(cls, options: dict[str, Any]) -> Self:
         """Take the options of every format out of a dict of options."""
-        mapping = options.pop("fields", None) or {}
-        if isinstance(mapping, str):  # "steps=events,text=body"
-            mapping = dict(split_pairs(mapping))
+        mapping = as_pairs(options.pop("fields", None)) or {}  # "steps=events,text=body"
         if not isinstance(mapping, Mapping):
             raise ValueError(f"fields must be a dict of names by part, got {mapping!r}")
         check_known(mapping, ANY_PARTS, "part", "fields")
@@ -73,7 +71,7 @@ class Selection:
         fields = Fields(**names)
         meanings = check_map(options.pop("outcome_map", None))
         check_polarity(fields.outcome, meanings)
-        rule = read_rule(options.pop("rule", None))
+        rule = as_pairs(options.pop("rule", None))
         max_size = options.pop("max_size", None)
         table = read_outcomes(options.pop("outcomes", None), fields, rule, max_size)
         roles = _check_roles(options.pop("roles", None))
@@ -222,8 +220,7 @@ class Selection:
 
 def _check_roles(roles: Any) -> dict[str, Actor]:
     """Return who acts under which role."""
-    if isinstance(roles, str):
-        roles = dict(split_pairs(roles))
+    roles = as_pairs(roles)
     actors = get_args(Actor)
     if not isinstance(roles, (Mapping, type(None))) or not set((roles or {}).values()) <= {*actors}:
         raise ArgumentError(

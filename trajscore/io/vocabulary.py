@@ -227,11 +227,7 @@ def whole_text(text: str) -> str:
     """Put "?" for half of a surrogate pair, which JSON allows and text encodings do not."""
     if text.isascii():
         return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode()
-    return text
+    return text.encode(errors="replace").decode()
 
 
 def text_of(content: Any) -> str:

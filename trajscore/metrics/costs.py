@@ -20,7 +20,7 @@ from scipy.special import logsumexp, xlogy
 
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import AnyArray, FloatArray, FloatPair, IntArray
-from trajscore.core.values import as_numbers, as_within, refuse_first
+from trajscore.core.values import as_numbers, as_within, refuse_first, undefined_is_nan
 from trajscore.metrics._answer_checks import check_distributions, row_slices
 
 # Floor of the uncertainty under the logarithm of ECUAS_0, as in `ecuas_score`.
@@ -158,7 +158,7 @@ def largest_uncertainty(cost: ArrayLike) -> float:
         x = solution.x / classes
         # the solver may miss 0 by its tolerance, and what is below 0 is not a mixture
         mixture = np.maximum(-solution.ineqlin.marginals / each, 0.0)
-        with np.errstate(invalid="ignore"):  # a solution of zeros is not one: the bound is NaN
+        with undefined_is_nan():  # a solution of zeros is not one: the bound is NaN
             u_max = float((x @ C).min() / x.sum())
             # by duality, what the best mixture of decisions costs at most is an upper bound
             bound = float((C @ mixture).max() / mixture.sum())
@@ -190,7 +190,7 @@ def _log_entropy(log_p: FloatArray) -> FloatArray:
     rows = np.arange(len(log_p))
     top = log_p.argmax(axis=1)
     others = log_of_others(log_p, top)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with undefined_is_nan():
         terms = np.where(log_p > -np.inf, log_p + np.log(-log_p), -np.inf)
         # of the largest p = 1 - r: -log p = -log(1 - r), which is r where r is small
         surprise = np.where(others < -36, others, np.log(-np.log1p(-np.exp(others))))
@@ -233,7 +233,7 @@ def ecuas_costs(
     if n == 0:
         if floor > 0:
             log_x = np.maximum(log_x, min(np.log(floor / u_max), 0.0))
-        with np.errstate(invalid="ignore"):  # a certain and right answer: 0 times infinity
+        with undefined_is_nan():  # a certain and right answer: 0 times infinity
             penalty = np.where(paid > 0, -log_x * paid, 0.0)
         return np.asarray(np.exp(log_x) + penalty / u_max)
     weight_above = -np.expm1(n * log_x)  # 1 - x^n, exact also for small n
@@ -271,7 +271,7 @@ class RejectionCurve:
 
     def at(self, gammas: FloatArray) -> UACost:
         """Return cost, selective risk and coverage at each gamma."""
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with undefined_is_nan():
             accepted, spent = self._up_to(np.log(gammas))
             risk = np.where(accepted > 0, spent / accepted, np.nan)
         coverage = accepted / self._accepted[-1]

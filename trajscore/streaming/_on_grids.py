@@ -16,7 +16,7 @@ from trajscore.core.run_sums import AGGREGATORS, PART_STARTS, step_parts
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import binned_error
 from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
-from trajscore.core.values import as_count, check_choice
+from trajscore.core.values import as_count, check_choice, undefined_is_nan
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference.influence import bounds as interval_bounds
 from trajscore.inference.influence import t_quantile
@@ -170,7 +170,7 @@ def _least_auprc(failures: FloatArray, successes: FloatArray) -> float:
     before = np.cumsum(failures) - failures + passed
     # the k-th failure of a cell has precision 1 - passed / (before + k)
     area = failures - passed * (harmonic(before + failures) - harmonic(before))
-    with np.errstate(invalid="ignore"):  # NaN without failures
+    with undefined_is_nan():  # NaN without failures
         return float(area.sum() / failures.sum())
 
 

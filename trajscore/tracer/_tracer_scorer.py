@@ -236,11 +236,10 @@ class TracerScorer(ComponentScorer):
         """
         signals = self._signals(X, reset=False)
         parts = components_of(signals, self.actors)
-        weights = (self.alpha_, self.beta_, self.gamma_)
         if self.aggregation == "separate":
-            risk = mixed(parts.surprisal, parts.penalty(*weights), self.w_)
+            risk = mixed(parts.surprisal, parts.penalty(*self._weights), self.w_)
         else:
-            risk = parts.risk(*weights, self.aggregation)
+            risk = parts.risk(*self._weights, self.aggregation)
         order = np.lexsort((-risk, run_numbers(signals)))  # stable: of equal ones the earlier first
         size = np.repeat(tail_size(signals.lengths, self.k_), signals.lengths)
         critical = np.empty(len(risk))
@@ -279,18 +278,21 @@ class TracerScorer(ComponentScorer):
         risk = self._tail(signals, actors or self.actors, of_prefixes=False)
         return risk[last_cells(signals)]
 
+    @property
+    def _weights(self) -> Any:
+        return self.alpha_, self.beta_, self.gamma_
+
     def _tail(self, signals: TrajectoryArray, actors: str, of_prefixes: bool) -> FloatArray:
         """Return the tail up to each cell, by `top_means`.
 
         NaN before the first component, or for a multiple before the first surprisal.
         """
         parts = components_of(signals, actors)
-        weights = (self.alpha_, self.beta_, self.gamma_)
         if self.aggregation == "separate":
             mean, _ = top_means(signals, parts.surprisal, self.k_, of_prefixes)
-            other, _ = top_means(signals, parts.penalty(*weights), self.k_, of_prefixes)
+            other, _ = top_means(signals, parts.penalty(*self._weights), self.k_, of_prefixes)
         else:
-            risk = parts.risk(*weights, self.aggregation)
+            risk = parts.risk(*self._weights, self.aggregation)
             mean, other = top_means(signals, risk, self.k_, of_prefixes)
         needed = COMPONENTS
         if self.aggregation == "multiplicative":
@@ -364,7 +366,7 @@ def tuned(
 
     def best(**grid: ArrayLike) -> tuple[dict[str, float], float]:
         values = {name: np.atleast_1d(np.asarray(grid[name], dtype=float)) for name in TUNED}
-        scores = grid_scores(sample, **values, aggregation=aggregation, actors=actors)
+        scores = grid_scores(sample, values, aggregation, actors)
         losses = pairwise_logistic_loss(labels, scores, tau)
         # of settings that are equally good, the first: the one with the smallest weights
         place = np.unravel_index(int(np.argmin(losses.round(12))), losses.shape)
@@ -405,22 +407,15 @@ def pairwise_logistic_loss(labels: IntArray, risk: FloatArray, tau: float) -> Fl
 
 
 def grid_scores(
-    X: TrajectoryArray,
-    *,
-    alpha: FloatArray,
-    beta: FloatArray,
-    gamma: FloatArray,
-    k: FloatArray,
-    w: FloatArray,
-    aggregation: str,
-    actors: str,
+    X: TrajectoryArray, grid: dict[str, FloatArray], aggregation: str, actors: str
 ) -> FloatArray:
-    """Return what `TracerScorer.score_samples` gives for every setting of a grid.
+    """Return what `TracerScorer.score_samples` gives for every setting of a grid over `TUNED`.
 
     Of shape (n_alpha, n_beta, n_gamma, n_k, n_w, n_runs): steps are sorted once for all k and w.
     Below, risks are of shape (n_gamma, n_runs, n_steps) and means of (n_gamma, n_k, n_runs).
     """
-    shape = tuple(len(values) for values in (alpha, beta, gamma, k, w))
+    alpha, beta, gamma, k, w = grid.values()
+    shape = tuple(map(len, grid.values()))
     out = np.empty((*shape, len(X)))
     sizes = np.stack([tail_size(X.lengths, float(fraction)) for fraction in k])  # (n_k, n_runs)
     runs = np.arange(len(X))

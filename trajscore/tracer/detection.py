@@ -16,7 +16,7 @@ from trajscore.calibration.fixed_step import has_both, step_table
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import AnyArray, FloatArray
-from trajscore.core.values import is_number
+from trajscore.core.values import is_number, undefined_is_nan
 from trajscore.core.within_runs import first_step_above, last_cells
 
 _ROUNDING = 1e-12
@@ -59,7 +59,7 @@ class EarlyWarning:
     def _share_within(self, times: FloatArray, progress: float) -> float:
         if not len(times):
             return float("nan")
-        with np.errstate(invalid="ignore"):
+        with undefined_is_nan():
             return float((times <= progress + _ROUNDING).mean())
 
 

@@ -19,7 +19,14 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import TraceTransformer
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import BoolArray, FloatArray, FloatPair, IntArray
-from trajscore.core.values import UNIT_ROUNDING, first_true, is_iterable, run_label, unknown_name
+from trajscore.core.values import (
+    UNIT_ROUNDING,
+    first_true,
+    is_iterable,
+    run_label,
+    undefined_is_nan,
+    unknown_name,
+)
 from trajscore.io import Run, Step, ToolCall, outcomes
 from trajscore.io._run import Actor
 from trajscore.io.logprobs import NOT_RECORDED, any_below_zero, any_recorded, are_recorded
@@ -292,7 +299,7 @@ def mean_of_turns(values: FloatArray, counted: BoolArray, tokens: Tokens) -> Flo
     n_turns = len(tokens.turns)
     number: Any = np.bincount(owner[counted], minlength=n_turns)
     total: Any = np.bincount(owner[counted], values[counted], n_turns)
-    with np.errstate(invalid="ignore"):
+    with undefined_is_nan():
         return total / number, number.astype(np.float64)
 
 
