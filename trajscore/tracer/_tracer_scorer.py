@@ -236,10 +236,11 @@ class TracerScorer(ComponentScorer):
         """
         signals = self._signals(X, reset=False)
         parts = components_of(signals, self.actors)
+        weights = (self.alpha_, self.beta_, self.gamma_)
         if self.aggregation == "separate":
-            risk = mixed(parts.surprisal, parts.penalty(*self._weights), self.w_)
+            risk = mixed(parts.surprisal, parts.penalty(*weights), self.w_)
         else:
-            risk = parts.risk(*self._weights, self.aggregation)
+            risk = parts.risk(*weights, self.aggregation)
         order = np.lexsort((-risk, run_numbers(signals)))  # stable: of equal ones the earlier first
         size = np.repeat(tail_size(signals.lengths, self.k_), signals.lengths)
         critical = np.empty(len(risk))
@@ -278,21 +279,18 @@ class TracerScorer(ComponentScorer):
         risk = self._tail(signals, actors or self.actors, of_prefixes=False)
         return risk[last_cells(signals)]
 
-    @property
-    def _weights(self) -> Any:
-        return self.alpha_, self.beta_, self.gamma_
-
     def _tail(self, signals: TrajectoryArray, actors: str, of_prefixes: bool) -> FloatArray:
         """Return the tail up to each cell, by `top_means`.
 
         NaN before the first component, or for a multiple before the first surprisal.
         """
         parts = components_of(signals, actors)
+        weights = (self.alpha_, self.beta_, self.gamma_)
         if self.aggregation == "separate":
             mean, _ = top_means(signals, parts.surprisal, self.k_, of_prefixes)
-            other, _ = top_means(signals, parts.penalty(*self._weights), self.k_, of_prefixes)
+            other, _ = top_means(signals, parts.penalty(*weights), self.k_, of_prefixes)
         else:
-            risk = parts.risk(*self._weights, self.aggregation)
+            risk = parts.risk(*weights, self.aggregation)
             mean, other = top_means(signals, risk, self.k_, of_prefixes)
         needed = COMPONENTS
         if self.aggregation == "multiplicative":
