@@ -166,7 +166,7 @@ def _check_number(number: int, units: str) -> None:
 
 
 def _instruments(estimate: FloatArray, features: ArrayLike | None) -> dict[str, FloatArray]:
-    columns = {"mean": np.ones(len(estimate)), "q_z": _standardized(estimate)}
+    columns = {"mean": np.ones_like(estimate), "q_z": _standardized(estimate)}
     if features is None:
         return columns
     table = features
@@ -225,7 +225,7 @@ class _ScoreTest:
         mean = residual @ self.instruments / n
         error = std_error[0] / n
         varies = error > 0
-        z = np.divide(mean, error, out=np.full(len(mean), np.nan), where=varies)
+        z = np.divide(mean, error, out=np.full_like(mean, np.nan), where=varies)
         tested = np.append(varies, varies[self.joint].any())
         pvalue = np.where(tested, (1 + n_larger) / (1 + n_resamples), np.nan)
         columns = {"mean": mean, "std_error": error, "z": z, "pvalue": pvalue[:-1]}

@@ -199,7 +199,7 @@ class MonteCarloContinuation(BaseEstimator):
         if traces is not None:
             forecasts = forecasts_of(self.ids_, traces)[rows]
             how = as_step_weights(weights, horizon)
-            simple = run_sums(np.zeros(len(q)), forecasts, score, how)
+            simple = run_sums(np.zeros_like(q), forecasts, score, how)
             contrast = contrast_sums(forecasts, score, how).total
 
         def figures(q: FloatArray) -> pd.DataFrame:

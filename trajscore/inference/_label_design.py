@@ -177,7 +177,7 @@ class LabelDesign(BaseEstimator):
             before = check_label_probability(label_probability, sample.y)
         order = sample.id_order()
         ordered = sample.take(order)
-        verdict = None if judge is None else check_verdict(judge, len(sample))[order]
+        verdict = check_verdict(judge, order)
         forecast = _forecast(ordered.X, verdict)
         if labelled.sum() >= MIN_LABELS:
             forecast = FewLabels.of(ordered, before[order], verdict).forecast

@@ -140,7 +140,7 @@ def label_intervals(
     sample = check_sample(X, y, groups=groups, allow_soft=False, single_channel=True)
     order = sample.id_order()
     probability = check_label_probability(label_probability, sample.y)[order]
-    verdict = None if judge is None else check_verdict(judge, len(sample))[order]
+    verdict = check_verdict(judge, order)
     ordered = sample.take(order)
     labels = FewLabels.of(ordered, probability, verdict)
     rows = {"success rate": labels.estimate(weighted_rate(np.ones(len(order))), level)}
@@ -174,10 +174,12 @@ def check_label_probability(label_probability: Any, y: IntArray) -> FloatArray:
     return _check_shares(of_labelled, "label_probability", np.nextafter(0, 1), remedy)
 
 
-def check_verdict(judge: Any, n_runs: int) -> FloatArray:
-    """Return a verdict on each run, in [0, 1]."""
+def check_verdict(judge: Any, order: IntArray) -> FloatArray | None:
+    """Return a verdict on each run, in [0, 1] and this order; None stays None."""
+    if judge is None:
+        return None
     remedy = "give 0, 1 or a grade between them for every run"
-    return _check_shares(one_per_run(judge, "judge", n_runs), "judge", 0.0, remedy)
+    return _check_shares(one_per_run(judge, "judge", len(order)), "judge", 0.0, remedy)[order]
 
 
 def _check_shares(shares: FloatArray, name: str, smallest: float, remedy: str) -> FloatArray:

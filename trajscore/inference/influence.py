@@ -110,7 +110,7 @@ def warn_few_clusters(units: Units) -> None:
     )
 
 
-def bounds(value: FloatArray, half_width: FloatArray, on_logit: BoolArray) -> FloatPair:
+def bounds(value: FloatArray, half_width: FloatArray, on_logit: BoolArray | bool) -> FloatPair:
     """Bounds on either side, on the logit scale where asked for and the value allows it."""
     low = value - half_width
     high = value + half_width

@@ -61,7 +61,7 @@ def by_influence(
     quantile = units.t_quantile(confidence_level)
     spread = Spread(influence, units)
     half_width = spread.half_width(quantile)
-    low, high = bounds(estimate, half_width, np.broadcast_to(on_logit, estimate.shape))
+    low, high = bounds(estimate, half_width, np.asarray(on_logit))
     enough = min(ENOUGH, _SHARE * units.n_units**2 / units.n_effective)
     return InfluenceIntervals(low, high, spread.n_carrying() >= enough, spread.acceleration())
 

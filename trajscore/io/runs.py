@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -84,9 +84,6 @@ class RunStream(Iterator[Run]):
         self.findings = findings
         self._runs = runs
         self._warns = warns
-
-    def __iter__(self) -> Self:
-        return self
 
     def __next__(self) -> Run:
         for run in self._runs:

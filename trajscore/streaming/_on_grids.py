@@ -151,7 +151,7 @@ class RankingAccumulator(_GridAccumulator):
             error = binned_error(total, successes - np.add(*moments), 10)
             rows["T-ECE"] = error, np.nan, np.nan, np.nan
         value, half_width, least, most = np.array(list(rows.values())).T
-        low, high = interval_bounds(value, half_width, np.full(len(rows), True))
+        low, high = interval_bounds(value, half_width, True)
         columns = {"value": value, "low": low, "high": high, "least": least, "most": most}
         return pd.DataFrame(columns, index=list(rows))
 

@@ -189,7 +189,7 @@ class StepConfidence(RunTransformer):
 def entropies(turns: Turns, tokens: Tokens, top: int) -> FloatArray:
     """Return the entropy in nats of each token's `top` likeliest candidates; NaN if fewer."""
     places, logs = _likeliest(turns, tokens, top)
-    out = np.full(len(tokens.logprobs), np.nan)
+    out = np.full_like(tokens.logprobs, np.nan)
     out[places] = logs[:, 0]  # for the check alone
     tokens.refuse_positive(out, "a top_logprob of", turns)
     with undefined_is_nan():  # candidates of no chance only

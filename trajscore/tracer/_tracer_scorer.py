@@ -243,7 +243,7 @@ class TracerScorer(ComponentScorer):
             risk = parts.risk(*weights, self.aggregation)
         order = np.lexsort((-risk, run_numbers(signals)))  # stable: of equal ones the earlier first
         size = np.repeat(tail_size(signals.lengths, self.k_), signals.lengths)
-        critical = np.empty(len(risk))
+        critical = np.empty_like(risk)
         critical[order] = step_numbers(signals) <= size
         columns = (
             parts.surprisal,
@@ -320,7 +320,7 @@ def top_means(X: TrajectoryArray, risk: FloatArray, k: float, of_prefixes: bool)
 
     Without `of_prefixes` the mean is that of whole runs, at their last cells, and NaN elsewhere.
     """
-    mean = np.full(len(risk), np.nan)
+    mean = np.full_like(risk, np.nan)
     lengths = np.sort(X.lengths)
     starts = X.offsets[np.argsort(X.lengths)]
     wanted = np.unique(lengths)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import check_known
 from trajscore.core.estimator import TraceTransformer
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import BoolArray, FloatArray, FloatPair, IntArray
@@ -25,7 +26,6 @@ from trajscore.core.values import (
     is_iterable,
     run_label,
     undefined_is_nan,
-    unknown_name,
 )
 from trajscore.io import Run, Step, ToolCall, outcomes
 from trajscore.io._run import Actor
@@ -90,9 +90,7 @@ def chosen(
         return list(have)
     if isinstance(names, str) or not len(names):
         raise ValueError(f"{parameter} must be a list of names of {', '.join(have)}, got {names!r}")
-    for name in names:
-        if name not in have:
-            raise ValueError(unknown_name(kind, name, have))
+    check_known(names, have, kind, parameter)
     return list(names)
 
 
