@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from os import PathLike
 from typing import Any
 
@@ -21,6 +22,7 @@ from trajscore.core.values import (
     as_horizon,
     as_lengths,
     as_numbers,
+    first_true,
     is_iterable,
     number_of,
     stated_lengths,
@@ -254,10 +256,9 @@ def stacked_parts(several: Sequence[Any], channels: Sequence[str] | None) -> Con
 
 def _common_horizon(several: Sequence[Any]) -> IntArray | None:
     """Return the horizons on which all containers agree that have any."""
-    common = None
-    for other in (X.horizon for X in several if X.horizon is not None):
-        if common is not None and (common != other).any():
-            row = int(np.argmax(common != other))
-            raise ValueError(f"row {row} has horizons {common[row]} and {other[row]}; give one")
-        common = other
-    return common
+    horizons = [X.horizon for X in several if X.horizon is not None]
+    for one, other in pairwise(horizons):
+        row = first_true(one != other)
+        if row is not None:
+            raise ValueError(f"row {row} has horizons {one[row]} and {other[row]}; give one")
+    return next(iter(horizons), None)

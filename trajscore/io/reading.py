@@ -315,10 +315,9 @@ class _Reading:
         return mechanism_of(reason, self.findings.selection.rule)
 
     def _no_runs(self, file: LogFile) -> ValueError:
-        field = self.format.holds
         why = ""
         if file.info:
-            why = f": nothing under {field!r} is one"
+            why = f": nothing under {self.format.holds!r} is one"
         return ValueError(
             f"there are no runs in {file.path}{why}; leave the file out, or get it again"
         )

@@ -125,7 +125,13 @@ def load_table(path: Path, request: LoadRequest) -> Inputs:
 def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> Inputs:
     meanings = check_map(request.outcome_map)
     check_polarity(fields.outcome, meanings)
-    frame, fields, in_table, notes = _as_steps(frame, request, fields)
+    in_table = list(frame.columns)
+    frame, fields, wide_notes = as_long(frame, fields)
+    frame, fields, join_notes = join_outcomes(
+        frame, fields, request.outcomes, request.rule, request.max_size
+    )
+    in_table += [name for name in ("stop_reason",) if name in frame and name not in in_table]
+    notes: list[Note] = [*wide_notes, *join_notes]
     ids = fields.ids or usual_names("id", frame.columns)[:1]
     has_ids = True
     has_steps = fields.step is not None or usual_names("step", frame.columns)
@@ -199,19 +205,6 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
         has_ids=has_ids,
         group=group,
     )
-
-
-def _as_steps(
-    frame: pd.DataFrame, request: LoadRequest, fields: Fields
-) -> tuple[pd.DataFrame, Fields, list[Any], list[Note]]:
-    """Return a table with one row a step, its names, the columns of the files, and notes."""
-    columns = list(frame.columns)
-    frame, fields, wide_notes = as_long(frame, fields)
-    frame, fields, join_notes = join_outcomes(
-        frame, fields, request.outcomes, request.rule, request.max_size
-    )
-    of_outcomes = [name for name in ("stop_reason",) if name in frame and name not in columns]
-    return frame, fields, [*columns, *of_outcomes], [*wide_notes, *join_notes]
 
 
 def task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
