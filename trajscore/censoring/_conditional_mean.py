@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from trajscore.core.checks import check_groups, check_trajectories
+from trajscore.core.checks import check_groups, check_traces
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.policy import MIN_UNITS_FOR_CRITERION
 from trajscore.core.run_sums import contrast_sums
@@ -133,9 +133,7 @@ def conditional_mean_test(
         _check_number(len(np.unique(clusters)), "clusters (groups) of held-out runs are known")
     instruments = _instruments(estimate, features)
     if traces is not None:
-        X = check_trajectories(traces, probabilities=True, single_channel=True)
-        if len(X) != len(observed):
-            raise ValueError(f"there are {len(X)} traces for {len(observed)} runs")
+        X = check_traces(traces, len(observed))
         slope = contrast_sums(X, score, as_step_weights(weights, horizon))
         instruments["score"] = slope.total / slope.divisor[tested_runs].mean()
     moments = np.column_stack([column[tested_runs] for column in instruments.values()])

@@ -16,7 +16,7 @@ from trajscore.calibration.cross_fit import CrossFitCalibrator
 from trajscore.censoring._hazard import as_mask
 from trajscore.censoring.audit import termination_audit
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_trajectories
+from trajscore.core.checks import check_traces
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels
 from trajscore.core.run_sums import run_sums, weighted_mean
 from trajscore.core.sample import Sample, check_forecasts, check_sample
@@ -300,7 +300,7 @@ def _calibrated(
 
     traces = [forecasts(how) for how in (schedules if by_name else schedules[:1])]
     try:
-        checked = [check_trajectories(X, probabilities=True, single_channel=True) for X in traces]
+        checked = list(map(check_traces, traces))
     except ValueError as error:
         raise ValueError(f"predictor {name!r}: {error}") from error
     return checked if len(checked) > 1 else checked * len(schedules)

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_trajectories
+from trajscore.core.checks import check_traces
 from trajscore.core.convert import as_table
 from trajscore.core.folds import out_of_fold
 from trajscore.core.ids import are_default_ids, check_same_runs
@@ -136,7 +136,7 @@ _SAME_RANKS = 0.999
 
 def forecasts_of(ids: AnyArray, traces: Any, of: str = "fit") -> TrajectoryArray:
     """Return forecasts in the order of `ids`; default ids are paired with others by position."""
-    X = check_trajectories(traces, probabilities=True, single_channel=True)
+    X = check_traces(traces)
     index = pd.Index(X.ids)
     if index.is_unique:
         rows = index.get_indexer(pd.Index(ids))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from trajscore.censoring._shares import forecasts_of
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_trajectories
+from trajscore.core.checks import check_traces, check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
 from trajscore.core.run_sums import run_sums
 from trajscore.core.stops import (
@@ -87,10 +87,7 @@ class TerminationAudit:
     def _forecasts(self, traces: Any) -> TrajectoryArray:
         if self.ids is not None:
             return forecasts_of(self.ids, traces, "the audit")
-        X = check_trajectories(traces, probabilities=True, single_channel=True)
-        if len(X) != len(self.y):
-            raise ValueError(f"there are {len(X)} traces for the {len(self.y)} runs of the audit")
-        return X
+        return check_traces(traces, len(self.y))
 
 
 def termination_audit(

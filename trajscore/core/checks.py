@@ -86,6 +86,14 @@ def check_trajectories(
     return check_values(traces, probabilities, allow_missing)
 
 
+def check_traces(traces: Any, n_runs: int | None = None) -> TrajectoryArray:
+    """Return forecasts, one probability a step; of so many runs, if that is said."""
+    X = check_trajectories(traces, probabilities=True, single_channel=True)
+    if n_runs not in (None, len(X)):
+        raise ValueError(f"there are {len(X)} traces for {n_runs} runs")
+    return X
+
+
 def check_values(
     traces: TrajectoryArray,
     probabilities: bool | None,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trajscore.core.checks import check_trajectories
+from trajscore.core.checks import check_traces
 from trajscore.core.ids import check_same_runs
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.run_sums import run_sums, score_cells
@@ -308,9 +308,7 @@ def regret(
     >>> regret([[0.5, 0.7]], [[0.5, 0.7]]), regret([[0.5]], [[0.6]], score="brier")
     (array([0.]), array([0.01]))
     """
-    q, F = (
-        check_trajectories(X, probabilities=True, single_channel=True) for X in (q_true, traces)
-    )
+    q, F = map(check_traces, (q_true, traces))
     check_same_runs(q, F, "q_true", "traces")
     how = as_step_weights(weights, horizon)
     family = get_family(score)

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trajscore.core.checks import check_trajectories
+from trajscore.core.checks import check_traces
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.run_sums import AGGREGATORS, collapse
 from trajscore.core.ties import bins_of
@@ -266,7 +266,7 @@ class ReliabilityDisplay(PredictionDisplayMixin):
         ReliabilityDisplay
             The display, drawn.
         """
-        X = check_trajectories(traces, probabilities=True, single_channel=True)
+        X = check_traces(traces)
         y = check_outcomes(y_true, X)
         complete = np.flatnonzero(y != CENSORED)
         check_choice(phi, "phi", AGGREGATORS)
