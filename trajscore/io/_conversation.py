@@ -78,9 +78,9 @@ def read_arguments(arguments: Any) -> Any:
 
 
 class Conversation:
-    """Collects the messages of one run into steps; its place is for errors."""
+    """Collects the messages of one run, in the form of any library; its place is for errors."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, messages: Any = None) -> None:
         self.place = place
         self.steps: list[Step] = []
         self.system: list[str] = []
@@ -89,10 +89,9 @@ class Conversation:
         # the turn before each instruction, and a turn with the one before a result of its calls
         self._before_instructions: list[Step | None] = []
         self._before_results: list[tuple[Step, Step]] = []
-
-    def add_all(self, messages: Any) -> None:
-        """Add all messages of a run, in the form of any library."""
-        for index, message in as_chat(check_list(messages, "its messages are")):
+        if messages is not None:
+            check_list(messages, "its messages are")
+        for index, message in as_chat(messages or ()):
             self.add(message, index)
 
     def call_of_id(self, key: str | None) -> Called | None:

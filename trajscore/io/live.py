@@ -55,8 +55,8 @@ def as_run(messages: Iterable[Any], id: str = "run") -> Run:  # noqa: A002
     if isinstance(messages, (Mapping, str)) or not is_iterable(messages):
         kind = type(messages).__name__
         raise MalformedRunError(f"messages must be the list of messages, not {kind}")
-    conversation = Conversation(Place(Path(str(id)), 0, run=str(id)))
-    conversation.add_all([_plain(message) for message in messages])
+    place = Place(Path(str(id)), 0, run=str(id))
+    conversation = Conversation(place, [_plain(message) for message in messages])
     for step in conversation.steps:
         texts = {name: step.extra.get(name) for name in (*USUAL["text"], *OF_USER)}
         named = next((name for name, text in texts.items() if text and isinstance(text, str)), None)

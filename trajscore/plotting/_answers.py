@@ -89,8 +89,8 @@ class RiskCoverageDisplay(AnswerDisplayMixin):
     def _draw(self, ax: Any, name: str | None, **style: Any) -> Any:
         label = f"{name or 'AURC'}{' AURC' if name else ''} = {self.aurc:.3f}"
         # a threshold accepts whole groups of ties, so the curve moves in steps
-        look = {**next_style(ax), "linewidth": 1.6, "drawstyle": "steps-pre", "label": label}
-        (line,) = ax.plot(self.coverage, self.risk, **{**look, **style})
+        look = next_style(ax, style, linewidth=1.6, drawstyle="steps-pre", label=label)
+        (line,) = ax.plot(self.coverage, self.risk, **look)
         grey = {"color": GREY, "linewidth": 1, "zorder": 0}
         ax.axhline(self.risk[-1], linestyle="--", label="no ranking", **grey)
         share = _equal_steps(len(self.best))
@@ -193,7 +193,7 @@ class CostCurveDisplay(AnswerDisplayMixin):
             # below n = 1 the weight has no bound at 0
             behind.set_ylim(0, 1.1 * self.weight[len(self.weight) // 20 :].max())
         label = f"{name or 'system'}, ECUAS = {self.ecuas:.3f}"
-        style = {**next_style(ax), "linewidth": 1.8, "label": label, **style}
+        style = next_style(ax, style, linewidth=1.8, label=label)
         (line,) = ax.plot(self.gamma, self.cost, **style)
         # an endless line leaves the height of the axes to the curves
         ax.axline((0, 0), slope=1, linewidth=1, linestyle=":", color=GREY, label="always reject")
@@ -287,10 +287,9 @@ class ReliabilityDisplay(PredictionDisplayMixin):
         ax.set(xlabel="forecast of success", ylabel="share of successes")
         share_axis(ax, "x", "y")
         ax.set_aspect("equal")
-        style = {
-            **next_style(ax), "marker": "o", "markersize": 4, "linewidth": 1.2, "label": name,
-            "elinewidth": 0.8, **style,
-        }  # fmt: skip
+        style = next_style(
+            ax, style, marker="o", markersize=4, linewidth=1.2, label=name, elinewidth=0.8
+        )
         low, high = wilson_interval(self.success_rate, self.n_runs)
         spread = np.maximum([self.success_rate - low, high - self.success_rate], 0)
         return ax.errorbar(self.forecast, self.success_rate, yerr=spread, **style)

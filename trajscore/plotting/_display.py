@@ -207,15 +207,18 @@ def plain(text: Any) -> str:
     return shown
 
 
-def next_style(ax: Any) -> dict[str, Any]:
-    """Return the colour that the axes' curves use least; once all are used, with another dash."""
+def next_style(ax: Any, chosen: dict[str, Any], **usual: Any) -> dict[str, Any]:
+    """Return a curve's style: what is chosen, else what is usual, in the colour used least.
+
+    Once all colours are used, with another dash.
+    """
     from matplotlib.colors import same_color
 
     used = Counter(
         color for line in ax.lines for color in SERIES if same_color(line.get_color(), color)
     )
     color = min(SERIES, key=used.__getitem__)
-    return {"color": color, "linestyle": "-." if used[color] else "-"}
+    return {"color": color, "linestyle": "-." if used[color] else "-", **usual, **chosen}
 
 
 def ink() -> str:

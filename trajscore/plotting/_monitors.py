@@ -275,7 +275,7 @@ class FleetDisplay(DisplayMixin):
             label = quantity
             if predictor:
                 label = f"{quantity} of {predictor}"
-            look = {"linewidth": 1.4, "label": plain(label), **next_style(ax), **style}
+            look = next_style(ax, style, linewidth=1.4, label=plain(label))
             lines += ax.plot(self.evidence.index, self.evidence[column], **look)
         ax.axhline(1, **REFERENCE)
         for k, change in enumerate(self.changes):
@@ -386,7 +386,7 @@ class PowerDisplay(DisplayMixin):
         lines = []
         for panel, rate in ((left, "false_alarm_rate"), (right, "power")):
             for key, table in self.reports.items():
-                look = {**next_style(panel), "label": plain(key), "linewidth": 1.6, **style}
+                look = next_style(panel, style, label=plain(key), linewidth=1.6)
                 low = table[f"{rate}_low"]
                 high = table[f"{rate}_high"]
                 line = draw_with_band(panel, table.index, table[rate], low, high, look)
@@ -482,7 +482,7 @@ class SavingsDisplay(DisplayMixin):
         crossed = []
         for key, saving in self.savings.items():
             label = f"{plain(key)}, area {saving.area:.2f}"
-            look = {**next_style(ax), "linewidth": 1.6, "label": label, **style}
+            look = next_style(ax, style, linewidth=1.6, label=label)
             lines += ax.plot(saving.curve["cost_share"], saving.curve["accuracy_share"], **look)
             at = saving.at_alpha
             crossed.append(_exceeds_alpha(at))

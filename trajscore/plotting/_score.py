@@ -325,7 +325,7 @@ class StepProfileDisplay(PredictionDisplayMixin):
         self, ax: Any, name: str | None, *, min_runs: int = 10, shade: bool = True, **style: Any
     ) -> Any:
         shown = reached_steps(ax, self.profile, min_runs)
-        style = {**next_style(ax), **style}
+        style = next_style(ax, style)
         line = _curve(ax, shown["score"], shown["std_error"], name, style)
         if (shown["n_observed"] < shown["n_runs"]).any():
             observed = shown[shown["n_observed"] >= min_runs]

@@ -114,10 +114,9 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
         left.axvspan(0, early, **BEHIND)
         lines = []
         for label, warning in self.warnings.items():
-            look = {**next_style(left), "linewidth": 1.8, **style}
             progress, detected, alarms = warning.curve()
             share = f"{warning.detected_within(early):.0%} of failures by {early:.0%}"
-            look = {"label": f"{plain(label)}: {share}", **look}
+            look = next_style(left, style, linewidth=1.8, label=f"{plain(label)}: {share}")
             steps: dict[str, Any] = {"drawstyle": "steps-post"}
             lines += left.plot(progress, detected, **look, **steps)
             left.plot(progress, alarms, color=look["color"], **steps, **_DOTTED)

@@ -81,8 +81,7 @@ class ClaudeCode(Format):
                 run.meta |= {"cost": line.get("total_cost_usd"), "num_turns": line.get("num_turns")}
             elif line.get("type") in _TURNS:
                 session.add(line)
-        talk = Conversation(place)
-        talk.add_all(session.messages)
+        talk = Conversation(place, session.messages)
         if n := left_out.pop("repeated", 0):
             run.extra |= {"repeated": n}
         if left_out:

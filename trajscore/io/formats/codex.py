@@ -70,8 +70,7 @@ class Codex(Format):
         if n_back := sum(len(line.messages) for line in lines) - len(items):
             run.extra["n_left_out"] = {"taken back": n_back}
         run.id = place.name(run.meta.pop("id", None), stem(place.file))
-        talk = Conversation(place)
-        talk.add_all(items)
+        talk = Conversation(place, items)
         for index, tokens in usage:
             before = [
                 step for step in talk.steps if step.actor == "agent" and step.index in range(index)

@@ -71,12 +71,10 @@ class Inspect(Format):
             meta={} if score is None else {"reward": score},
             extra=leftover(raw, _BULK) | ({"scores": scores} if scores else {}),
         )
-        talk = Conversation(place)
         spans = _spans(raw.get("events", []))
         if any(span.kind == "model" for span in spans):
-            return add_spans(talk, spans, run)
-        talk.add_all(raw.get("messages", []))
-        return talk.finish(run)
+            return add_spans(Conversation(place), spans, run)
+        return Conversation(place, raw.get("messages", [])).finish(run)
 
 
 def _samples(library: Any, file: str, head: Any) -> Iterable[Any]:

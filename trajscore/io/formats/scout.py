@@ -62,9 +62,8 @@ class Scout(Format):
             scores=leftover({"success": transcript.success, "score": transcript.score}),
             extra={"metadata": dict(transcript.metadata)},
         )
-        talk = Conversation(place)
-        talk.add_all([message.model_dump(exclude_none=True) for message in transcript.messages])
-        return talk.finish(run)
+        messages = [message.model_dump(exclude_none=True) for message in transcript.messages]
+        return Conversation(place, messages).finish(run)
 
 
 async def _listed(database: Any) -> list[Any]:

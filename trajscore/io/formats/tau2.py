@@ -114,9 +114,8 @@ class Tau2(Format):
             {name: raw.get(name) for name in _META}
             | {"max_steps": dig(place.info, "info.max_steps")},
         )
-        talk = Conversation(place)
         messages = check_list(raw.get("messages"), "its messages are")
-        talk.add_all(list(map(_with_confidence, messages)))
+        talk = Conversation(place, list(map(_with_confidence, messages)))
         run = Run(
             id=name,
             outcome=as_outcome(reward),

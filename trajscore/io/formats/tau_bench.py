@@ -52,8 +52,7 @@ class TauBench(Format):
             raise MalformedRunError("it has no 'traj'")
         reward = raw.get("reward")
         score = as_outcome(reward)
-        talk = Conversation(place)
-        talk.add_all(messages)
+        talk = Conversation(place, messages)
         cut = score != SUCCESS and _at_cap(talk.steps, options.max_turns)
         run = Run(
             id=name,
