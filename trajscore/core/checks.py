@@ -87,7 +87,7 @@ def check_trajectories(
 
 
 def check_traces(traces: Any, n_runs: int | None = None) -> TrajectoryArray:
-    """Return forecasts, one probability a step; of so many runs, if that is said."""
+    """Return forecasts, one probability a step, of `n_runs` runs unless it is None."""
     X = check_trajectories(traces, probabilities=True, single_channel=True)
     if n_runs not in (None, len(X)):
         raise ValueError(f"there are {len(X)} traces for {n_runs} runs")

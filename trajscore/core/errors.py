@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
-
-from trajscore.core.values import unknown_name
 
 _ARGUMENT = re.compile(r"\{argument(?::(\w+)(?:=([^{}]*))?)?\}")
 
@@ -68,20 +66,6 @@ class CannotMeasureError(ArgumentError):
 
 class MissingStepError(ArgumentError):
     """A run of a table starts late or has a gap: the row of a missing step may stand elsewhere."""
-
-
-def check_known(names: Iterable[Any], have: Iterable[Any], kind: str, argument: str) -> None:
-    """Refuse names that an argument gives and that are not there; show the nearest that is.
-
-    >>> check_known(["tex"], ["text", "cost"], "part", "fields")
-    Traceback (most recent call last):
-    ...
-    trajscore.core.errors.ArgumentError: fields: no part named 'tex'; did you mean 'text'?
-    """
-    known = list(have)
-    for name in names:
-        if name not in known:
-            raise ArgumentError(f"{{argument}}: {unknown_name(kind, name, known)}", argument)
 
 
 class RowError(ValueError):

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from trajscore.core.errors import ArgumentError
 from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
 
 UNIT_ROUNDING = 1e-6
@@ -61,6 +62,20 @@ def known_names(name: str, have: Sequence[Any]) -> str:
     if near:
         return f"did you mean {near[0]!r}?"
     return f"there are: {', '.join(names[:20]) or 'none'}"
+
+
+def check_known(names: Iterable[Any], have: Iterable[Any], kind: str, argument: str) -> None:
+    """Refuse names that an argument gives and that are not there; show the nearest that is.
+
+    >>> check_known(["tex"], ["text", "cost"], "part", "fields")
+    Traceback (most recent call last):
+    ...
+    trajscore.core.errors.ArgumentError: fields: no part named 'tex'; did you mean 'text'?
+    """
+    known = list(have)
+    for name in names:
+        if name not in known:
+            raise ArgumentError(f"{{argument}}: {unknown_name(kind, name, known)}", argument)
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:

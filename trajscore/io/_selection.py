@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self, get_args
 
-from trajscore.core.errors import ArgumentError, check_known
+from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import (
     as_mapped,
     bare_name,
@@ -21,7 +21,7 @@ from trajscore.core.meanings import (
 )
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.stops import ReadRule, as_reason, choose_reason
-from trajscore.core.values import as_pairs, is_number, parse_number, run_label
+from trajscore.core.values import as_pairs, check_known, is_number, parse_number, run_label
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade
 from trajscore.io.fields import (
     ANY_PARTS,

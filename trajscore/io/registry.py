@@ -11,9 +11,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from trajscore.core.errors import ArgumentError, check_known
+from trajscore.core.errors import ArgumentError
 from trajscore.core.stops import Mechanism
-from trajscore.core.values import unknown_name
+from trajscore.core.values import check_known, unknown_name
 from trajscore.io._run import MalformedRunError, Run
 from trajscore.io.fields import OF_STEPS, steps_field, usual_names
 from trajscore.io.files import (

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.errors import ArgumentError, check_known, visible
+from trajscore.core.errors import ArgumentError, visible
 from trajscore.core.frame import joined_ids, runs_of_table
 from trajscore.core.meanings import (
     bare_name,
@@ -29,7 +29,7 @@ from trajscore.core.stops import (
     stop_columns,
 )
 from trajscore.core.type_aliases import AnyArray
-from trajscore.core.values import number_of, parse_numbers
+from trajscore.core.values import check_known, number_of, parse_numbers
 from trajscore.evaluation.doubts import without_leaky_columns
 from trajscore.io import Run
 from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names

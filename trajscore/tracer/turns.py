@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.errors import check_known
 from trajscore.core.estimator import TraceTransformer
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import BoolArray, FloatArray, FloatPair, IntArray
 from trajscore.core.values import (
     UNIT_ROUNDING,
+    check_known,
     first_true,
     is_iterable,
     run_label,
