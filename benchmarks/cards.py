@@ -5,7 +5,9 @@
 Each design has forecasts of which the truth is known. "Use as it is" is wrong where the forecasts
 are worth nothing or less, "do not use" where the signal gains what matters; that forecasts can be
 taken at their word, where recalibration gains what matters, and that they cannot, where they are
-true; each at most 5%. The other designs count how often a card says what is true.
+true; each at most 5%. So is "combine" where nothing is known, and a signal with its history that is
+ahead where there is neither history nor a gain by recalibration. The other designs count how often
+a card says what is true.
 """
 
 from __future__ import annotations
@@ -79,6 +81,13 @@ def shifted(n_runs: int, seed: int, worth: float, per_task: int = 1) -> Made:
     return of_one_step(expit(logits + shift), expit(logits), rng)
 
 
+def noises(n_runs: int, seed: int, n_signals: int) -> Made:
+    """Signals that tell nothing."""
+    X, y = trajectories(n_runs, seed)
+    cells = np.random.default_rng(seed).random((len(X.cells), n_signals))
+    return X.with_cells(cells, channels=[f"noise {k}" for k in range(n_signals)]), y
+
+
 def noise(rng: np.random.Generator, size: int) -> np.ndarray:
     """Forecasts of nothing."""
     return rng.random(size)
@@ -88,6 +97,7 @@ def noise(rng: np.random.Generator, size: int) -> np.ndarray:
 # would be wrong to say that what is said is what happens, or that it is not
 DESIGNS: dict[str, tuple[Callable[..., Made], dict, tuple[int, ...], str, str, str]] = {
     "noise": (trajectories, {"cells": noise}, (30, 150, 500), Action.USE, Action.AVOID, Shown.YES),
+    "noise, 7 signals": (noises, {"n_signals": 7}, (60, 300), Action.USE, Action.AVOID, Shown.YES),
     "true": (trajectories, {}, (60, 150, 500), Action.AVOID, Action.USE, Shown.NO),
     "sure, .985 right": (sure, {}, (100, 400), Action.USE, "", Shown.YES),
     "signal, 1.06 x matters": (signal, {"worth": 1.06}, (120, 600), Action.AVOID, "", Shown.YES),
@@ -98,14 +108,19 @@ DESIGNS: dict[str, tuple[Callable[..., Made], dict, tuple[int, ...], str, str, s
 }  # fmt: skip
 
 
-def decided(make: Callable[..., Made], how: dict, n_runs: int, seed: int) -> tuple[str, str]:
-    """Return the card that a report gives, and whether forecasts are what happens."""
+def decided(
+    make: Callable[..., Made], how: dict, n_runs: int, seed: int
+) -> tuple[str, str, str, bool]:
+    """Return the cards of a forecast and of all together, of its word, and whether all are ahead."""
     X, y = make(n_runs, seed, **how)
     if len(set(y)) < 2:
-        return Action.TOO_FEW, Shown.OPEN
+        return Action.TOO_FEW, Shown.OPEN, Action.TOO_FEW, False
     options = EvaluationOptions(families="log")
-    card = evaluate(X, y, calibrator="platt", options=options).cards.iloc[0]
-    return str(card["card"]), str(card["at_its_word"])
+    report = evaluate(X, y, calibrator="platt", options=options)
+    card = report.cards.iloc[0]
+    last = report.recommendations[report.cards.index[-1]]
+    is_ahead = last.is_useful and last.is_ahead
+    return str(card["card"]), str(card["at_its_word"]), str(last.action), is_ahead
 
 
 def main() -> None:
@@ -116,10 +131,21 @@ def main() -> None:
         for n_runs in sizes:
             seeds = range(args.seed, args.seed + args.simulations)
             decisions = over(decided, [(make, how, n_runs, seed) for seed in seeds], args.jobs)
-            cards, words = zip(*decisions, strict=True)
+            cards, words, together, ahead = zip(*decisions, strict=True)
+            if not name.startswith(("exact", "signal")):
+                ahead = [False] * len(ahead)
+            of_all = Action.COMBINE if name.startswith("noise") else Action.AVOID
+            if of_all not in (wrong, Action.COMBINE):
+                of_all = ""
             share = {card: cards.count(card) / len(cards) for card in Action}
             said = {f"word: {shown}": words.count(shown) / len(words) for shown in Shown}
-            of_kind = {"wrong": share[wrong]} | ({"right": share[right]} if right else {})
+            is_wrong = [
+                card == wrong or other == of_all or is_ahead
+                for card, other, is_ahead in zip(cards, together, ahead, strict=True)
+            ]
+            of_kind = {"wrong": np.mean(is_wrong), "wrongly ahead": np.mean(ahead)} | (
+                {"right": share[right]} if right else {}
+            )
             of_kind["word wrong"] = said[f"word: {not_said}"]
             rows[f"{name}, {n_runs} runs"] = share | of_kind | said
     show(f"{args.simulations} simulations of each", rows)

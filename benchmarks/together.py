@@ -1,6 +1,7 @@
 """All signals together against the best single one: what is gained on runs held out.
 
     python benchmarks/together.py [--draws 20] [--data FOLDER] [--sets chess ...] [--out-of-fold]
+    python benchmarks/together.py --adds [--draws 200]
 
 Of random runs (whole tasks): the best signal out of fold, recalibrated, and `CombinedForecaster`;
 margins in nats over the success rate on other runs, unobserved ones as failures; gain of the mean
@@ -18,12 +19,13 @@ import pandas as pd
 from public_sets import SMALL_MODELS, SOURCES, intercode_run
 from reproduction.items import RUNS, TABLE
 from shared import JUDGED, Table, options, over, show
-from trajscore import ActionSignals, TrajectoryArray
+from trajscore import ActionSignals, TrajectoryArray, evaluate
 from trajscore.calibration import CombinedForecaster, EnsembleCrossFitCalibrator, cross_fit_traces
 from trajscore.core.values import are_probabilities
 from trajscore.core.weights import as_step_weights
 from trajscore.datasets import fetch_evaluator, load_chess, load_real_runs
 from trajscore.metrics import tps_score
+from trajscore.report import EvaluationOptions
 
 GAME24 = {"id": "run_id", "step": "step", "value": ["value"], "outcome": "solved", "meta": ["task"]}
 MILLINATS = {"chess": 115, "Gemma 3 270M, ring": 107, "SmolLM2 135M, ring": 125, "both, ring": 190}
@@ -120,9 +122,49 @@ def drawn(table: Table, size: int, *seed: int) -> tuple[float, float, float]:
     return alone, margin(y, together.transform(X)) - alone, together.share_
 
 
+def made(n: int, *seed: int) -> Table:
+    """Runs with two signals, of which each knows something, a copy of one, and two of noise."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    lengths = rng.integers(1, 7, n)
+    known = np.repeat(2.0 * y - 1, lengths)[:, None] * [0.5, 0.3, 0.0, 0.0]
+    cells = known + rng.normal(size=known.shape)
+    cells = np.column_stack([cells, cells[:, 0] + rng.normal(0, 0.3, len(cells))])
+    return Table(TrajectoryArray(cells, lengths, channels=list("ABCDE")), y, np.arange(n))
+
+
+def adds(n: int, *seed: int) -> dict[str, bool]:
+    """Hold what a report says that signals add against what their forecasts do on other runs."""
+    train, (X, y, _) = made(n, *seed), made(20_000, *seed, 1)
+    report = evaluate(train.X, train.y, options=EvaluationOptions(families="log"))
+    table, matters = report.signals, report.cards["matters"].iloc[0]
+
+    def truth(signals: list[str]) -> float:
+        pick = signals if len(signals) > 1 else signals[0]
+        return margin(y, CombinedForecaster().fit(train.X[pick], train.y).transform(X[pick]))
+
+    names = list(table.index)
+    whole, few = truth(names), list(table.index[table["order"] > 0])
+    loss = np.array([whole - truth([other for other in names if other != name]) for name in names])
+    alone = np.array([truth([name]) for name in names])
+    return {
+        "all losses covered": bool(((table["loss_low"] <= loss) & (loss <= table["loss_high"])).all()),
+        "all alone covered": bool(((table["with_history_low"] <= alone)
+                                   & (alone <= table["with_history_high"])).all()),
+        "no false loss": bool((loss[table["loss_low"] > 0] > 0).all()),
+        "few suffice": not few or whole - truth(few) < matters,
+        "few are named": bool(few),
+    }  # fmt: skip
+
+
 def main() -> None:
     """Print margins of the single signal, and what all together gain."""
-    args = options(__doc__, draws=20, seed=0, jobs=2, sets=[""], out_of_fold=False)
+    args = options(__doc__, draws=20, seed=0, jobs=2, sets=[""], out_of_fold=False, adds=False)
+    if args.adds:
+        told = {n: over(adds, [(n, args.seed, k) for k in range(args.draws)], args.jobs)
+                for n in (100, 300, 1000)}  # fmt: skip
+        show("What signals add", {n: pd.DataFrame(each).mean() for n, each in told.items()}, 3)
+        return
     rows = {}
     for name in [name for name in SETS if name.startswith(tuple(args.sets))]:
         try:

@@ -139,7 +139,7 @@ def test_traces_are_paired_with_the_audited_runs_by_identifier(rng):
         (X, {"informative": "all"}, "informative .* got 'all'"),
     ]
     assert not not_refused(audit.score, rows)
-    assert not not_refused(nameless.score, [(X[:3], {}, "3 traces for the 4 runs of the audit")])
+    assert not not_refused(nameless.score, [(X[:3], {}, "3 traces for 4 runs")])
     nothing = termination_audit(None, [-1], ["parse_error"])
     assert not not_refused(nothing.score, [([[0.5]], {}, "none of the 1 runs")])
 

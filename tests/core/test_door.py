@@ -151,7 +151,7 @@ NAMED = TrajectoryArray.from_list([[0.9], [0.2]], ids=["b", "a"])
 
 def test_what_is_given_of_runs_is_checked():
     for how, words in (
-        ({"sample_weight": [1, -1]}, "row 1: sample_weight -1"),
+        ({"sample_weight": [1, -1]}, "row 1: sample_weight is -1"),
         ({"sample_weight": [1]}, r"sample_weight .* 2, .*\(1,\)"),
         ({"sample_weight": [0, 0]}, "sample weights"),
         ({"sample_weight": [1e308, 1e308]}, "sample weights .*inf"),

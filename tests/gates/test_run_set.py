@@ -58,7 +58,7 @@ def test_outcomes_alone():
     [
         ({"spent": [1]}, r"spent must be a dict of numbers by name, got \[1\]"),
         ({"spent": {"cost": [1, 2]}}, r"spent\['cost'\] must be one number or 6"),
-        ({"spent": {"cost": [1, NAN, 1, -np.inf, 1, 1]}}, r"row 3: spent\['cost'\] is infinite"),
+        ({"spent": {"cost": [1, NAN, 1, -np.inf, 1, 1]}}, r"row 3: spent\['cost'\] is -inf"),
         ({"tasks": ["a"]}, "tasks must be 6 labels"),
         ({"tasks": pd.Series([1] * 6, index=list("abcdef"))}, "row 0: tasks is of run 'a'"),
         ({"censored": "q_z"}, "censored"),

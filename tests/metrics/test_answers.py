@@ -293,7 +293,7 @@ def test_bad_parameters():
         *((y, P, {"eps": eps}, "eps") for eps in (NAN, -1, 1, "0")),
         *((y, P, {"n": n}, "n must be") for n in (-1, INF, NAN, "1")),
         (y, P, {"normalize": 2}, "normalize"),
-        (y, P, {"sample_weight": [1, -1]}, "row 1: sample_weight -1"),
+        (y, P, {"sample_weight": [1, -1]}, "row 1: sample_weight is -1"),
         (y, P, {"cost": "brier"}, "cost .* got 'brier'"),
         (y, P, {"cost": [1, 2]}, r"cost must be a matrix .*\(2,\)"),
         (y, P, {"cost": [[0, 1], [INF, -1]]}, r"cost\[1, 0\] is inf"),

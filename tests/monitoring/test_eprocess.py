@@ -311,7 +311,7 @@ def test_a_score_on_another_scale_is_named():
         *(({"alpha": alpha}, {}, "alpha must lie") for alpha in (1.0, 0, [], [[0.1]], np.nan)),
         ({"alpha": "a"}, {}, "alpha must be .*'a'"),
         ({"alpha": [0.1, 0.2, 0.1]}, {}, "alpha names a level more than once"),
-        ({"calibration_fraction": 1}, {}, "calibration_fraction must lie"),
+        ({"calibration_fraction": 1}, {}, "calibration_fraction must be"),
         ({"log_offset": -1}, {}, "log_offset must be .*-1"),
         ({"threshold": Pac}, {}, "threshold must be"),
         ({"forecaster": PrefixForecaster(), "threshold": "randomized_ville"}, {}, "end="),

@@ -110,7 +110,7 @@ def test_a_rule_that_takes_no_groups_says_so():
 def test_bad_input():
     X, y = runs()
     for rule, outcomes, options, message in [
-        (RULE, y, {"known_share": 1}, "known_share must lie"),
+        (RULE, y, {"known_share": 1}, "known_share must be"),
         (RULE, y, {"n_splits": 0}, "n_splits must be"),
         (RULE, np.full(240, -1), {}, "none of the 240 runs"),
         ([], y, {}, r"rule must be a stopping rule, got \[\]"),

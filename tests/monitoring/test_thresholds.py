@@ -107,7 +107,7 @@ def test_p_values_are_shares_of_held_out_successes_that_are_at_least_as_bad():
 def test_parameters_of_thresholds():
     for kind, options, message in [
         (Conformal, {"ties": "maybe"}, "ties must be"),
-        *((Pac, {"delta": delta}, "delta must lie") for delta in (0, "a")),
+        *((Pac, {"delta": delta}, "delta must be") for delta in (0, "a")),
         *((Conformal, {"end_worth": worth}, "end_worth must be") for worth in (-1, np.inf)),
     ]:
         with pytest.raises(ValueError, match=message):

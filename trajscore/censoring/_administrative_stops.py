@@ -253,7 +253,7 @@ def _score_and_variance(
 
 def _table(score: FloatArray, variance: FloatArray, names: list[str]) -> pd.DataFrame:
     spread = np.sqrt(np.diag(variance))
-    z = np.full(len(score), np.nan)
+    z = np.full_like(score, np.nan)
     np.divide(score, spread, out=z, where=spread > ROUNDING)
     return pd.DataFrame({"z": z, "pvalue": 2 * norm.sf(np.abs(z))}, index=names)
 

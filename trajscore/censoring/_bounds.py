@@ -18,6 +18,7 @@ from trajscore.core.run_sums import RunSums, contrast_sums, run_sums
 from trajscore.core.sample import Sample, check_forecasts
 from trajscore.core.stops import refuse_own_stops
 from trajscore.core.type_aliases import FloatArray
+from trajscore.core.values import refuse_first
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.inference import bootstrap
 from trajscore.inference.intervals import percentile_interval
@@ -106,13 +107,13 @@ def tps_bounds(
     sample = _predictors(y_true, traces, reference, sample_weight)
     base, slope = _linear_form(sample, score, how)
     lower, upper = (as_labels(sample.y, censored="q_z", q_z=end).value for end in (low, high))
-    crossed = lower > upper
-    if crossed.any():
-        row = int(np.argmax(crossed))
-        raise ValueError(
+    refuse_first(
+        lower > upper,
+        lambda row: (
             f"row {row}: q_z cannot be at least {lower[row]:g} and at most {upper[row]:g}; give "
             f"low <= high"
-        )
+        ),
+    )
     worst = np.where(slope > 0, lower, upper)
     best = np.where(slope > 0, upper, lower)
     least, most = (
@@ -278,7 +279,7 @@ def censored_tps_interval(
     True
     """
     sample = check_forecasts(y_true, traces, allow_censored=True, groups=groups)
-    refuse_own_stops({"": sample.X})
+    refuse_own_stops(sample.traces)
     if isinstance(q_z, MonteCarloContinuation):
         raise ValueError("give the shares of continuations themselves: q_z=estimator.predict(X)")
     y = sample.y

@@ -11,13 +11,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from trajscore.core.checks import check_groups, check_trajectories
+from trajscore.core.checks import check_groups, check_traces
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.policy import MIN_UNITS_FOR_CRITERION
 from trajscore.core.run_sums import contrast_sums
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_count, as_numbers, outside_unit
+from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
+from trajscore.core.values import as_count, as_numbers, check_rows, outside_unit, refuse_first
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 
 _MOST_NUMBERS = 1 << 22  # simulated outcomes held at a time
@@ -123,8 +123,9 @@ def conditional_mean_test(
         )
     observed = np.where(observed == CENSORED, np.nan, observed)
     tested_runs = ~np.isnan(observed) & ~np.isnan(estimate)
-    _check_shares(observed, tested_runs, "outcome")
-    _check_shares(estimate, tested_runs, "q_z")
+    for values, name in ((observed, "outcome"), (estimate, "q_z")):
+        remedy = "give a number in [0, 1], or -1 where no outcome was observed"
+        check_rows(values, ~(tested_runs & outside_unit(values)), name, remedy)
     _check_number(int(tested_runs.sum()), "held-out runs have both an outcome and an estimate")
     clusters = np.zeros(int(tested_runs.sum()), dtype=np.int64)
     if groups is not None:
@@ -132,18 +133,18 @@ def conditional_mean_test(
         _check_number(len(np.unique(clusters)), "clusters (groups) of held-out runs are known")
     instruments = _instruments(estimate, features)
     if traces is not None:
-        X = check_trajectories(traces, probabilities=True, single_channel=True)
-        if len(X) != len(observed):
-            raise ValueError(f"there are {len(X)} traces for {len(observed)} runs")
+        X = check_traces(traces, len(observed))
         slope = contrast_sums(X, score, as_step_weights(weights, horizon))
         instruments["score"] = slope.total / slope.divisor[tested_runs].mean()
     moments = np.column_stack([column[tested_runs] for column in instruments.values()])
-    if np.isnan(moments).any():
-        name = list(instruments)[int(np.argmax(np.isnan(moments).any(axis=0)))]
-        raise ValueError(f"{name!r} is missing for a run with an outcome; drop the run or feature")
+    names = list(instruments)
+    refuse_first(
+        np.isnan(moments).any(axis=0),
+        lambda k: f"{names[k]!r} is missing for a run with an outcome; drop the run or feature",
+    )
     # beside features, cross-fitted estimates add nothing but the noise between their folds, which
     # goes against the held-out residuals: the joint test would then reject what is right
-    joint = [k for k, name in enumerate(instruments) if features is None or name != "q_z"]
+    joint = [k for k, name in enumerate(names) if features is None or name != "q_z"]
     # in an order of their own, so that the order of rows does not matter
     order = np.lexsort((*moments.T[::-1], estimate[tested_runs], clusters))
     starts = np.arange(len(order))
@@ -151,17 +152,7 @@ def conditional_mean_test(
         starts = np.flatnonzero(np.diff(clusters[order], prepend=-1))
     test = _ScoreTest(estimate[tested_runs][order], moments[order], joint, starts)
     rng = check_random_state(random_state)
-    return test.table(observed[tested_runs][order], list(instruments), n_resamples, rng)
-
-
-def _check_shares(values: FloatArray, tested_runs: BoolArray, name: str) -> None:
-    bad = tested_runs & outside_unit(values)
-    if bad.any():
-        row = int(np.argmax(bad))
-        hint = ""
-        if name == "outcome":
-            hint = ", or -1 where it was not observed"
-        raise ValueError(f"run {row}: {name} is {values[row]:g}; give a number in [0, 1]{hint}")
+    return test.table(observed[tested_runs][order], names, n_resamples, rng)
 
 
 def _check_number(number: int, units: str) -> None:
@@ -173,7 +164,7 @@ def _check_number(number: int, units: str) -> None:
 
 
 def _instruments(estimate: FloatArray, features: ArrayLike | None) -> dict[str, FloatArray]:
-    columns = {"mean": np.ones(len(estimate)), "q_z": _standardized(estimate)}
+    columns = {"mean": np.ones_like(estimate), "q_z": _standardized(estimate)}
     if features is None:
         return columns
     table = features
@@ -232,7 +223,7 @@ class _ScoreTest:
         mean = residual @ self.instruments / n
         error = std_error[0] / n
         varies = error > 0
-        z = np.divide(mean, error, out=np.full(len(mean), np.nan), where=varies)
+        z = np.divide(mean, error, out=np.full_like(mean, np.nan), where=varies)
         tested = np.append(varies, varies[self.joint].any())
         pvalue = np.where(tested, (1 + n_larger) / (1 + n_resamples), np.nan)
         columns = {"mean": mean, "std_error": error, "z": z, "pvalue": pvalue[:-1]}
@@ -257,7 +248,7 @@ class _ScoreTest:
                 residual += (uniform < self.q_z) / n_branches
             yield residual
 
-    def _statistics(self, residual: FloatArray, n_branches: int) -> tuple[FloatArray, FloatArray]:
+    def _statistics(self, residual: FloatArray, n_branches: int) -> FloatPair:
         """Return standard errors of the sums, and abs(z) of each with the joint statistic.
 
         Of residuals of shape (n_draws, n_runs). They tell how much less than single outcomes shares

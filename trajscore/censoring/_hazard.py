@@ -26,7 +26,7 @@ from trajscore.core.sample import Sample, check_forecasts
 from trajscore.core.score_families import get_family
 from trajscore.core.stops import refuse_own_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import as_array, as_flag, as_numbers, is_number, number_of
+from trajscore.core.values import as_array, as_flag, as_numbers, as_within, number_of, refuse_first
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.core.within_runs import end_mask, last_cells, run_numbers, running_sum, step_numbers
 from trajscore.inference.influence import any_units, warn_few_clusters
@@ -131,8 +131,7 @@ class StopHazard(BaseEstimator):
         UserWarning
             If a run that was not stopped had a smaller chance than `min_probability`.
         """
-        if not (is_number(self.min_probability) and 0 < self.min_probability <= 1):
-            raise ValueError(f"min_probability must lie in (0, 1], got {self.min_probability!r}")
+        as_within(self.min_probability, "min_probability", 0, 1, "right")
         runs = check_estimator_input(self, X, reset=True, single_channel=False)
         self._history = runs._replace(meta=None)._parts()
         self.stopped_ = as_mask(stopped, len(runs))
@@ -274,10 +273,10 @@ def as_mask(which: ArrayLike, n_runs: int, name: str = "stopped") -> BoolArray:
 
 def refuse_observed(stopped: BoolArray, unobserved: BoolArray) -> None:
     """Refuse stopped runs whose outcome was observed."""
-    wrong = stopped & ~unobserved
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(f"row {row}: its outcome was observed, so it cannot have been stopped")
+    refuse_first(
+        stopped & ~unobserved,
+        lambda row: f"row {row}: its outcome was observed, so it cannot have been stopped",
+    )
 
 
 def ipcw_tps_score(
@@ -448,7 +447,7 @@ def _hazard_and_sums(
     sample: Sample, hazard: StopHazard | None, q_z: ArrayLike, score: Any, weights: StepWeights
 ) -> tuple[StopHazard | None, RunSums]:
     """Return the fitted hazard, None if no run was stopped, and sums; stopped runs score 0."""
-    refuse_own_stops({"": sample.X})
+    refuse_own_stops(sample.traces)
     y = sample.y
     stopped = y == CENSORED
     if hazard is not None:

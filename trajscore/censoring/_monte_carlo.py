@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import beta
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -16,17 +16,19 @@ from trajscore.censoring._shares import forecasts_of
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.run_sums import RunSums, contrast_sums, run_sums
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
 from trajscore.core.values import (
     as_count,
     as_fraction,
     as_numbers,
     is_iterable,
+    refuse_first,
+    undefined_is_nan,
 )
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference import paired_bootstrap
 
-Branches = Sequence[ArrayLike | None] | NDArray[Any]
+Branches = Sequence[ArrayLike | None] | AnyArray
 
 
 class MonteCarloContinuation(BaseEstimator):
@@ -118,7 +120,7 @@ class MonteCarloContinuation(BaseEstimator):
                 f"{self.n_valid_.max(initial=0)}); make more of them, or lower min_branches"
             )
         successes = np.bincount(row, outcome, minlength=len(runs)).astype(np.float64)
-        with np.errstate(invalid="ignore"):
+        with undefined_is_nan():
             share = successes / self.n_valid_
         self.q_z_ = np.where(self.audited_, share, np.nan)
         tail = (1 - self.confidence_level) / 2
@@ -197,7 +199,7 @@ class MonteCarloContinuation(BaseEstimator):
         if traces is not None:
             forecasts = forecasts_of(self.ids_, traces)[rows]
             how = as_step_weights(weights, horizon)
-            simple = run_sums(np.zeros(len(q)), forecasts, score, how)
+            simple = run_sums(np.zeros_like(q), forecasts, score, how)
             contrast = contrast_sums(forecasts, score, how).total
 
         def figures(q: FloatArray) -> pd.DataFrame:
@@ -249,11 +251,11 @@ def _flatten_branches(branches: Any, n_runs: int) -> tuple[IntArray, FloatArray]
         row = row[there]
         outcome = outcome[there]
     outcome = np.where(np.isnan(outcome), CENSORED, outcome)
-    bad = ~np.isin(outcome, (CENSORED, 0, 1))
-    if bad.any():
-        k = int(np.argmax(bad))
-        raise ValueError(
+    refuse_first(
+        ~np.isin(outcome, (CENSORED, 0, 1)),
+        lambda k: (
             f"run {row[k]}: a continuation has outcome {outcome[k]:g}; use 1 for success, 0 for "
             f"failure and -1 where it came to none"
-        )
+        ),
+    )
     return row, outcome

@@ -16,14 +16,14 @@ from trajscore.calibration.cross_fit import CrossFitCalibrator
 from trajscore.censoring._hazard import as_mask
 from trajscore.censoring.audit import termination_audit
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_trajectories
+from trajscore.core.checks import check_traces
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels
 from trajscore.core.run_sums import run_sums, weighted_mean
 from trajscore.core.sample import Sample, check_forecasts, check_sample
 from trajscore.core.score_families import USUAL_SCORES, several_families
 from trajscore.core.stops import recorded_stops, refuse_own_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import as_count, as_horizon, as_lengths, is_iterable
+from trajscore.core.values import as_count, as_horizon, as_lengths, is_iterable, undefined_is_nan
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights, schedules_of
 from trajscore.inference import bootstrap
 from trajscore.inference.intervals import percentile_interval
@@ -221,8 +221,25 @@ def practice_shift(
     totals = np.stack([of_runs.total for of_runs in sums], axis=1)
     divisors = np.stack([of_runs.divisor for of_runs in sums], axis=1)
 
+    @undefined_is_nan()  # a draw without runs of one kind is NaN
     def figures(counts: FloatArray) -> FloatArray:
-        return _figures(counts, totals, divisors, observed, len(forecasts))
+        """Return `_FIGURES`, of shape (n_replicates, 6, n_sums); the base rate's sums are last."""
+        seen = counts[:, observed]
+        of_complete = seen @ totals[observed] / (seen @ divisors[observed])
+        means = np.stack([of_complete, counts @ totals / (counts @ divisors)], axis=1)
+        by_predictor = means.reshape(len(means), 2, len(forecasts), -1)
+        margins = (by_predictor - by_predictor[:, :, -1:]).reshape(means.shape)
+        shifts = [np.diff(of_kind, axis=1) for of_kind in (means, margins)]
+        return np.concatenate([means, shifts[0], margins, shifts[1]], axis=1)
+
+    @undefined_is_nan()
+    def gap(counts: FloatArray) -> FloatArray:
+        """Return means over complete and over censored runs, and their difference."""
+        means = [
+            counts[:, rows] @ covariate_values[rows] / counts[:, rows].sum(axis=1, keepdims=True)
+            for rows in (observed, ~observed)
+        ]
+        return np.stack([*means, means[1] - means[0]], axis=1)
 
     options = {"random_state": 0} | bootstrap_options
     replicates = bootstrap(figures, len(sample), groups=sample.groups, **options)
@@ -233,13 +250,8 @@ def practice_shift(
     for name, traces in forecasts.items():
         covariates[name] = weighted_mean(traces[0], w)
     covariate_values = covariates.to_numpy(dtype=np.float64)
-    gaps = bootstrap(
-        lambda counts: _gap(covariate_values, observed, counts)[:, 2],
-        len(sample),
-        groups=sample.groups,
-        **options,
-    )
-    means = _gap(covariate_values, observed, everyone)[0]
+    gaps = bootstrap(gap, len(sample), groups=sample.groups, **options)[:, 2]
+    means = gap(everyone)[0]
     selection = pd.DataFrame(means.T, covariates.columns, ["complete", "censored", "difference"])
     selection["low"], selection["high"] = percentile_interval(gaps, confidence_level)
     cut = (~observed).astype(np.float64)
@@ -288,46 +300,13 @@ def _calibrated(
 
     traces = [forecasts(how) for how in (schedules if by_name else schedules[:1])]
     try:
-        checked = [check_trajectories(X, probabilities=True, single_channel=True) for X in traces]
+        checked = list(map(check_traces, traces))
     except ValueError as error:
         raise ValueError(f"predictor {name!r}: {error}") from error
     return checked if len(checked) > 1 else checked * len(schedules)
 
 
 _FIGURES = ("complete", "extended", "shift", "margin_complete", "margin_extended", "margin_shift")
-
-
-def _figures(
-    counts: FloatArray,
-    totals: FloatArray,
-    divisors: FloatArray,
-    complete: BoolArray,
-    n_predictors: int,
-) -> FloatArray:
-    """Return `_FIGURES` from counts of runs, of shape (n_replicates, 6, n_sums).
-
-    There is one of each for every column of sums: predictor by predictor, the base rate last. A
-    draw without complete runs is NaN.
-    """
-    seen = counts[:, complete]
-    with np.errstate(invalid="ignore"):
-        of_complete = seen @ totals[complete] / (seen @ divisors[complete])
-    means = np.stack([of_complete, counts @ totals / (counts @ divisors)], axis=1)
-    by_predictor = means.reshape(len(means), 2, n_predictors, -1)
-    margins = (by_predictor - by_predictor[:, :, -1:]).reshape(means.shape)
-    return np.concatenate(
-        [means, np.diff(means, axis=1), margins, np.diff(margins, axis=1)], axis=1
-    )
-
-
-def _gap(covariates: FloatArray, complete: BoolArray, counts: FloatArray) -> FloatArray:
-    """Means over complete and over censored runs, and their difference; NaN without such runs."""
-    with np.errstate(invalid="ignore"):
-        means = [
-            counts[:, rows] @ covariates[rows] / counts[:, rows].sum(axis=1, keepdims=True)
-            for rows in (complete, ~complete)
-        ]
-    return np.stack([*means, means[1] - means[0]], axis=1)
 
 
 def _table(

@@ -8,21 +8,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_trajectories
+from trajscore.core.checks import check_traces
 from trajscore.core.convert import as_table
 from trajscore.core.folds import out_of_fold
 from trajscore.core.ids import are_default_ids, check_same_runs
 from trajscore.core.parallel import one_blas_thread
 from trajscore.core.sample import check_sample
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import run_label
+from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
+from trajscore.core.values import refuse_first, run_label
 from trajscore.core.within_runs import running_sum, step_numbers
 
 
@@ -126,9 +125,10 @@ def cell_features(X: TrajectoryArray, features: Features) -> FloatArray:
             f"features must give {len(X.cells)} rows, one for each step of each run, got "
             f"{table.shape[0]}"
         )
-    bad = ~np.isfinite(table).all(axis=1)
-    if bad.any():
-        raise ValueError(f"{X.place(int(np.argmax(bad)))}: a feature is not a finite number")
+    refuse_first(
+        ~np.isfinite(table).all(axis=1),
+        lambda cell: f"{X.place(cell)}: a feature is not a finite number",
+    )
     return table
 
 
@@ -136,9 +136,9 @@ def cell_features(X: TrajectoryArray, features: Features) -> FloatArray:
 _SAME_RANKS = 0.999
 
 
-def forecasts_of(ids: NDArray[Any], traces: Any, of: str = "fit") -> TrajectoryArray:
+def forecasts_of(ids: AnyArray, traces: Any, of: str = "fit") -> TrajectoryArray:
     """Return forecasts in the order of `ids`; default ids are paired with others by position."""
-    X = check_trajectories(traces, probabilities=True, single_channel=True)
+    X = check_traces(traces)
     index = pd.Index(X.ids)
     if index.is_unique:
         rows = index.get_indexer(pd.Index(ids))

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trajscore.censoring._shares import forecasts_of
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_trajectories
+from trajscore.core.checks import check_traces, check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
 from trajscore.core.run_sums import run_sums
 from trajscore.core.stops import (
@@ -28,7 +28,7 @@ from trajscore.core.stops import (
     refuse_own_stops,
     settle_stops,
 )
-from trajscore.core.type_aliases import BoolArray, IntArray
+from trajscore.core.type_aliases import AnyArray, BoolArray, IntArray
 from trajscore.core.values import check_choice, number_of
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 
@@ -39,9 +39,9 @@ class TerminationAudit:
 
     table: pd.DataFrame
     reasons: pd.DataFrame
-    mechanism: NDArray[Any]
-    y: NDArray[Any]
-    ids: NDArray[Any] | None = None
+    mechanism: AnyArray
+    y: AnyArray
+    ids: AnyArray | None = None
 
     def scored(self, informative: str = "exclude") -> BoolArray:
         """Tell which runs enter a censored score.
@@ -87,10 +87,7 @@ class TerminationAudit:
     def _forecasts(self, traces: Any) -> TrajectoryArray:
         if self.ids is not None:
             return forecasts_of(self.ids, traces, "the audit")
-        X = check_trajectories(traces, probabilities=True, single_channel=True)
-        if len(X) != len(self.y):
-            raise ValueError(f"there are {len(X)} traces for the {len(self.y)} runs of the audit")
-        return X
+        return check_traces(traces, len(self.y))
 
 
 def termination_audit(
@@ -174,7 +171,7 @@ def termination_audit(
     )
 
 
-def _meta(X: Any, n_runs: int) -> tuple[pd.DataFrame, IntArray | None, NDArray[Any] | None]:
+def _meta(X: Any, n_runs: int) -> tuple[pd.DataFrame, IntArray | None, AnyArray | None]:
     """Return what is known of the runs, their lengths and their identifiers."""
     meta = pd.DataFrame(index=range(n_runs))
     lengths = None
@@ -193,7 +190,7 @@ def _meta(X: Any, n_runs: int) -> tuple[pd.DataFrame, IntArray | None, NDArray[A
     return meta, lengths, ids
 
 
-def _warn_unknown(mechanism: NDArray[Any], names: NDArray[Any]) -> None:
+def _warn_unknown(mechanism: AnyArray, names: AnyArray) -> None:
     unknown = mechanism == UNKNOWN
     if not unknown.any():
         return
@@ -207,10 +204,10 @@ def _warn_unknown(mechanism: NDArray[Any], names: NDArray[Any]) -> None:
         )
     n_runs = number_of(int(unknown.sum()), "run")
     message = f"not scored: {n_runs} without an outcome {problem}"
-    warnings.warn(message, UserWarning, stacklevel=3)
+    warnings.warn(message, stacklevel=3)
 
 
-def _table(mechanism: NDArray[Any]) -> pd.DataFrame:
+def _table(mechanism: AnyArray) -> pd.DataFrame:
     counts = pd.DataFrame({name: [int((mechanism == name).sum())] for name in MECHANISMS})
     counts.insert(0, "n_runs", len(mechanism))
     counts["n_scored"] = counts[COMPLETE] + counts[ADMINISTRATIVE]
@@ -219,7 +216,7 @@ def _table(mechanism: NDArray[Any]) -> pd.DataFrame:
 
 
 def _reason_table(
-    mechanism: NDArray[Any], names: NDArray[Any], y: NDArray[Any], lengths: IntArray | None
+    mechanism: AnyArray, names: AnyArray, y: AnyArray, lengths: IntArray | None
 ) -> pd.DataFrame:
     observed = y != CENSORED
     frame = pd.DataFrame(

@@ -18,7 +18,7 @@ from trajscore.core.frame import runs_of_table
 from trajscore.core.ragged import Ragged
 from trajscore.core.stops import Rule, notes_on_stops
 from trajscore.core.type_aliases import FloatArray, Missing
-from trajscore.core.values import as_count, first_true, number_of, run_label
+from trajscore.core.values import as_count, number_of, refuse_first, run_label
 from trajscore.core.within_runs import offsets_of, step_numbers
 
 
@@ -251,7 +251,7 @@ class TrajectoryArray(Ragged):
             stop_reason=stop_reason, rule=rule,
         )  # fmt: skip
         if stops is not None and (notes := list(notes_on_stops(stops.stop_counts, len(stops.y)))):
-            warnings.warn(str(ArgumentError("; ".join(notes))), UserWarning, stacklevel=2)
+            warnings.warn(str(ArgumentError("; ".join(notes))), stacklevel=2)
         return X if y is None else (X, y)
 
     @classmethod
@@ -354,12 +354,13 @@ class TrajectoryArray(Ragged):
         old = self.lengths
         if new.shape != old.shape or new.dtype.kind not in "iu":
             raise ValueError(f"truncate needs {len(old)} whole numbers, one for each run")
-        row = first_true((new < np.minimum(old, 1)) | (new > old))
-        if row is not None:
-            raise ValueError(
+        refuse_first(
+            (new < np.minimum(old, 1)) | (new > old),
+            lambda row: (
                 f"run {run_label(self.ids[row])} (row {row}) has {number_of(old[row], 'step')} and "
                 f"cannot be cut to {new[row]}; give a number from 1 to {old[row]}"
-            )
+            ),
+        )
         remains = step_numbers(self) <= np.repeat(new, old)
         return self._replace(
             cells=self.cells[remains],

@@ -7,19 +7,19 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray, as_container
 from trajscore.core.errors import ArgumentError
 from trajscore.core.ids import check_index
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
 from trajscore.core.values import (
     are_probabilities,
     as_array,
-    first_true,
+    check_amounts,
     one_per_run,
     outside_unit,
+    refuse_first,
     run_label,
     to_unit,
     unknown_name,
@@ -69,12 +69,13 @@ def check_trajectories(
     <TrajectoryArray: 2 runs of 1 to 2 steps>
     """
     traces = as_container(X)
-    row = first_true(traces.lengths == 0)
-    if not allow_empty and row is not None:
-        raise ValueError(
+    refuse_first(
+        (traces.lengths == 0) & (not allow_empty),
+        lambda row: (
             f"run {run_label(traces.ids[row])} (row {row}) has no step; leave such runs out: give "
             f"the rows X.lengths > 0, of X and of all that is given of runs"
-        )
+        ),
+    )
     if single_channel and traces.n_channels > 1:
         raise ValueError(
             f"expected one value a step, got {traces.n_channels} channels "
@@ -83,6 +84,14 @@ def check_trajectories(
     if traces.n_channels == 1 and traces.cells.ndim == 2:  # one channel has one form
         traces = traces.with_cells(traces.cells[:, 0])
     return check_values(traces, probabilities, allow_missing)
+
+
+def check_traces(traces: Any, n_runs: int | None = None) -> TrajectoryArray:
+    """Return forecasts, one probability a step, of `n_runs` runs unless it is None."""
+    X = check_trajectories(traces, probabilities=True, single_channel=True)
+    if n_runs not in (None, len(X)):
+        raise ValueError(f"there are {len(X)} traces for {n_runs} runs")
+    return X
 
 
 def check_values(
@@ -138,7 +147,7 @@ def _refuse_missing(traces: TrajectoryArray, remedy: str) -> NoReturn:
     raise ValueError(f"{problem}; {advice}")
 
 
-def _first(traces: TrajectoryArray, bad: NDArray[Any]) -> str:
+def _first(traces: TrajectoryArray, bad: AnyArray) -> str:
     flat = bad.reshape(len(bad), -1)
     cell = int(np.argmax(flat.any(axis=1)))
     place = traces.place(cell)
@@ -157,7 +166,7 @@ def check_groups(groups: Any, n_runs: int, name: str = "groups") -> IntArray:
     return pd.factorize(labels, sort=True)[0]
 
 
-def check_labels(groups: Any, n_runs: int, name: str = "groups") -> NDArray[Any]:
+def check_labels(groups: Any, n_runs: int, name: str = "groups") -> AnyArray:
     """Return the label of the group of each run; none is missing, and all are of one kind."""
     labels = as_array(groups, name)
     if labels.dtype.kind in "US":  # a list of text and None must not become all text
@@ -169,17 +178,19 @@ def check_labels(groups: Any, n_runs: int, name: str = "groups") -> NDArray[Any]
             f"give X.meta[NAME]"
         )
     missing = pd.isna(labels)
-    if missing.any():
-        raise ValueError(
-            f"row {int(np.argmax(missing))}: {name} is missing ({int(missing.sum())} of {n_runs} "
+    refuse_first(
+        missing,
+        lambda row: (
+            f"row {row}: {name} is missing ({missing.sum()} of {n_runs} "
             f"runs have none); give such runs a label of their own, or leave them out"
-        )
+        ),
+    )
     if pd.api.types.infer_dtype(labels).startswith("mixed"):
         raise ValueError(f"{name} mixes labels of several kinds; convert them with .astype(str)")
     return labels
 
 
-def group_labels(by: Any, X: TrajectoryArray) -> dict[str, NDArray[Any]]:
+def group_labels(by: Any, X: TrajectoryArray) -> dict[str, AnyArray]:
     """Return each run's label for each grouping in `by`: a column of meta, or labels."""
     if isinstance(by, str):
         by = {by: by}
@@ -213,9 +224,7 @@ def check_sample_weight(sample_weight: Any, n_runs: int) -> FloatArray:
     if sample_weight is None:
         return np.ones(n_runs)
     weights = one_per_run(sample_weight, "sample_weight", n_runs)
-    row = first_true(~((weights >= 0) & (weights < np.inf)))
-    if row is not None:
-        raise ValueError(f"row {row}: sample_weight {weights[row]:g} must be a finite number >= 0")
+    check_amounts(weights, "sample_weight")
     with np.errstate(over="ignore"):
         total = weights.sum()
     if not 0 < total < np.inf:

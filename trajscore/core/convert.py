@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from os import PathLike
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trajscore.core.ids import as_ids
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
 from trajscore.core.values import (
     as_float,
     as_horizon,
     as_lengths,
     as_numbers,
+    first_true,
     is_iterable,
     number_of,
     stated_lengths,
@@ -152,7 +154,7 @@ def width(cells: FloatArray) -> int:
     return 1 if cells.ndim == 1 else cells.shape[1]
 
 
-def as_table(cells: NDArray[Any]) -> NDArray[Any]:
+def as_table(cells: AnyArray) -> AnyArray:
     """Return cells as a table of one column a channel; "-1" would not do without a cell."""
     return cells.reshape(len(cells), width(cells))
 
@@ -240,9 +242,13 @@ def stacked_parts(several: Sequence[Any], channels: Sequence[str] | None) -> Con
     """Put the channels of the same runs side by side; what is not here is that of the first."""
     cells = np.concatenate([as_table(X.cells) for X in several], axis=1)
     names = [name for X in several for name in (X.channels or ("value",))]
+    distinct = [  # value, value -> value0, value1
+        f"{name}{names[:j].count(name)}" if names.count(name) > 1 else name
+        for j, name in enumerate(names)
+    ]
     return {
         "cells": cells,
-        "channels": as_channels(channels or _distinct(names), cells),
+        "channels": as_channels(channels or distinct, cells),
         "horizon": _common_horizon(several),
         "ended": np.logical_or.reduce([X.ended for X in several]),
     }
@@ -250,18 +256,9 @@ def stacked_parts(several: Sequence[Any], channels: Sequence[str] | None) -> Con
 
 def _common_horizon(several: Sequence[Any]) -> IntArray | None:
     """Return the horizons on which all containers agree that have any."""
-    common = None
-    for other in (X.horizon for X in several if X.horizon is not None):
-        if common is not None and (common != other).any():
-            row = int(np.argmax(common != other))
-            raise ValueError(f"row {row} has horizons {common[row]} and {other[row]}; give one")
-        common = other
-    return common
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """Number names that occur more than once: value, value -> value0, value1."""
-    return [
-        f"{name}{names[:j].count(name)}" if names.count(name) > 1 else name
-        for j, name in enumerate(names)
-    ]
+    horizons = [X.horizon for X in several if X.horizon is not None]
+    for one, other in pairwise(horizons):
+        row = first_true(one != other)
+        if row is not None:
+            raise ValueError(f"row {row} has horizons {one[row]} and {other[row]}; give one")
+    return next(iter(horizons), None)

@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -15,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.convert import check_columns, is_padded, refuse_log, row_ids
+from trajscore.core.type_aliases import AnyArray
 from trajscore.core.values import as_numbers, number_of, refuse_kind, refuse_kinds
 
 
@@ -29,7 +29,7 @@ class TraceTransformer(TransformerMixin, auto_wrap_output_keys=None):  # type: i
         # scikit-learn would wrap `transform` to turn its output into a DataFrame
         super().__init_subclass__(auto_wrap_output_keys=None, **kwargs)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the names of the channels of the output; no parameter is read."""
         return np.array(self._output_channels, dtype=object)
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.model_selection import (
     PredefinedSplit,
     StratifiedGroupKFold,
@@ -16,7 +16,7 @@ from sklearn.model_selection import (
 )
 
 from trajscore.core.ids import id_order
-from trajscore.core.type_aliases import BoolArray, IntArray
+from trajscore.core.type_aliases import AnyArray, BoolArray, IntArray
 from trajscore.core.values import as_array, first_true, is_iterable
 
 Fitted = TypeVar("Fitted")
@@ -24,7 +24,7 @@ Fitted = TypeVar("Fitted")
 
 def assign_folds(
     cv: Any,
-    ids: NDArray[Any],
+    ids: AnyArray,
     strata: ArrayLike,
     *,
     is_counted: ArrayLike | None = None,
@@ -47,9 +47,12 @@ def assign_folds(
         counted &= np.asarray(is_counted)
     cv = int(cv)
     _check_enough(cv, ids[counted], stratum[counted])
-    if groups is None:
-        return _alternating_folds(cv, ids, stratum, counted)
-    return _folds_of_groups(cv, ids, stratum, counted, groups)
+    if groups is not None:
+        return _folds_of_groups(cv, ids, stratum, counted, groups)
+    code = pd.Series(np.unique(ids, return_inverse=True)[1])
+    # runs of weight zero must not shift the others; a run given twice stays whole
+    place = code.groupby(2 * stratum + counted).rank("dense")
+    return (place.to_numpy(dtype=np.int64) - 1) % cv
 
 
 def check_folds(cv: Any) -> None:
@@ -74,7 +77,7 @@ def out_of_fold(
         yield np.flatnonzero(fold == k), fit(fold != k)
 
 
-def _check_enough(cv: int, ids: NDArray[Any], stratum: IntArray) -> None:
+def _check_enough(cv: int, ids: AnyArray, stratum: IntArray) -> None:
     """Refuse to make more folds than there are different runs to fill them."""
     n_failures, n_successes = (len(pd.unique(ids[stratum == label])) for label in (0, 1))
     if max(n_failures, n_successes) >= cv:
@@ -86,18 +89,8 @@ def _check_enough(cv: int, ids: NDArray[Any], stratum: IntArray) -> None:
     )
 
 
-def _alternating_folds(
-    cv: int, ids: NDArray[Any], stratum: IntArray, is_counted: BoolArray
-) -> IntArray:
-    """Alternate within each outcome, in the order of the ids (Appendix D)."""
-    code = pd.Series(np.unique(ids, return_inverse=True)[1])
-    # runs of weight zero must not shift the others; a run given twice stays whole
-    place = code.groupby(2 * stratum + is_counted).rank("dense")
-    return (place.to_numpy(dtype=np.int64) - 1) % cv
-
-
 def _folds_of_groups(
-    cv: int, ids: NDArray[Any], stratum: IntArray, is_counted: BoolArray, groups: IntArray
+    cv: int, ids: AnyArray, stratum: IntArray, is_counted: BoolArray, groups: IntArray
 ) -> IntArray:
     """Balance the outcomes over folds that are made of whole groups."""
     # a run given twice counts once here, a run of weight zero not at all
@@ -122,7 +115,7 @@ def _folds_of_groups(
 
 
 def _folds_of_splitter(
-    cv: Any, ids: NDArray[Any], stratum: IntArray, groups: IntArray | None
+    cv: Any, ids: AnyArray, stratum: IntArray, groups: IntArray | None
 ) -> IntArray:
     order = id_order(ids)
     if isinstance(cv, PredefinedSplit) or not hasattr(cv, "split"):
@@ -183,7 +176,7 @@ def held_out_rows(
     calibration: ArrayLike | None,
     fraction: float,
     random_state: Any,
-    stratify: NDArray[Any] | None = None,
+    stratify: AnyArray | None = None,
 ) -> IntArray:
     """Return the rows that a threshold is set on: those given, or a `fraction` drawn at random.
 

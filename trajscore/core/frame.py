@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from pandas.api.types import infer_dtype, is_list_like
 
 from trajscore.core.errors import ArgumentError, MissingStepError, optional
@@ -25,8 +24,15 @@ from trajscore.core.stops import (
     stop_names,
 )
 from trajscore.core.times import as_times, zone_problem
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import first_true, parse_numbers, refuse_kind, run_label, unknown_name
+from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
+from trajscore.core.values import (
+    first_true,
+    parse_numbers,
+    refuse_first,
+    refuse_kind,
+    run_label,
+    unknown_name,
+)
 from trajscore.core.within_runs import offsets_of
 
 
@@ -158,7 +164,7 @@ def _listed(names: Any) -> list[Any]:
 class _Runs:
     """The runs of a table, as their rows are put in the order of runs and steps."""
 
-    def __init__(self, ids: NDArray[Any], lengths: IntArray) -> None:
+    def __init__(self, ids: AnyArray, lengths: IntArray) -> None:
         self.ids = ids
         self.lengths = lengths
         self.starts = offsets_of(lengths)[:-1]
@@ -180,22 +186,24 @@ def _fill_steps(steps: pd.Series, has_step: BoolArray, first_step: int) -> pd.Se
 def _number_runs(column: pd.Series, name: str) -> tuple[IntArray, Any]:
     """Return the number of each row's run, as the table first names them, and the runs' ids."""
     codes, ids = _factorized(column)
-    if codes.min(initial=0) < 0:
-        raise ValueError(
-            f"row {int(np.argmin(codes))}: column {name!r} is empty or NA; every step needs a run "
+    refuse_first(
+        codes < 0,
+        lambda row: (
+            f"row {row}: column {name!r} is empty or NA; every step needs a run "
             f"id. If an empty cell repeats that above it, fill it, in pandas: df[{name!r}] = "
             f"df[{name!r}].ffill()"
-        )
+        ),
+    )
     return codes, ids
 
 
-def _as_run_ids(uniques: NDArray[Any] | pd.Index, name: str) -> NDArray[Any]:
+def _as_run_ids(uniques: AnyArray | pd.Index, name: str) -> AnyArray:
     """Return the ids of the runs: whole numbers or text."""
     ids = np.asarray(uniques)
     if ids.dtype.kind in "fO" and infer_dtype(ids, skipna=False) == "floating":
         remedy = f"make them text, for example with df[{name!r}].astype(str)"
         ids = _whole_numbers(
-            pd.Series(ids), name, "run id", remedy, lambda row: f"run number {row}"
+            pd.Series(ids, name=name), "run id", remedy, lambda row: f"run number {row}"
         )
     try:
         return as_ids(ids, len(ids))
@@ -257,9 +265,7 @@ def step_places(column: pd.Series) -> tuple[IntArray, bool]:
     if column.dtype.kind == "i" and not column.hasnans:
         return column.to_numpy(dtype=np.int64), False
     remedy = "number the steps of each run 1, 2, 3, ..."
-    numbers = _whole_numbers(
-        column, str(column.name), "step", remedy, lambda row: f"row {column.index[row]}"
-    )
+    numbers = _whole_numbers(column, "step", remedy, lambda row: f"row {column.index[row]}")
     return numbers, False
 
 
@@ -341,31 +347,31 @@ def _check_columns(names: Sequence[str], have: Sequence[Any], index: Sequence[An
             )
 
 
-def _horizons(column: pd.Series, ids: NDArray[Any]) -> IntArray:
+def _horizons(column: pd.Series, ids: AnyArray) -> IntArray:
     """Return the horizon of each run; `column` holds one value a run."""
     remedy = "give the number of steps over which the run is weighted"
-    name = str(column.name)
-    return _whole_numbers(column, name, "horizon", remedy, lambda row: f"run {run_label(ids[row])}")
+    return _whole_numbers(column, "horizon", remedy, lambda row: f"run {run_label(ids[row])}")
 
 
 def _whole_numbers(
-    column: pd.Series, name: str, kind: str, remedy: str, place: Callable[[int], str]
+    column: pd.Series, kind: str, remedy: str, place: Callable[[int], str]
 ) -> IntArray:
-    numbers = _to_numbers(column, name)
+    numbers = _to_numbers(column)
     row = first_true(~(np.abs(numbers) <= _LARGEST_WHOLE) | (numbers != np.floor(numbers)))
     if row is not None:
         noun = "whole number"
         if abs(numbers[row]) > _LARGEST_WHOLE:
             noun = "whole number below 2**53"
         raise ValueError(
-            f"{place(row)}: {kind} {run_label(column.iloc[row])} in column {name!r} is not a "
-            f"{noun}; {remedy}"
+            f"{place(row)}: {kind} {run_label(column.iloc[row])} in column "
+            f"{str(column.name)!r} is not a {noun}; {remedy}"
         )
     return numbers.astype(np.int64)
 
 
-def _to_numbers(column: pd.Series, name: str) -> FloatArray:
+def _to_numbers(column: pd.Series) -> FloatArray:
     """Return a column as floats, NaN where it holds no number; refuse dates and the like."""
+    name = str(column.name)
     refuse_kind(column.dtype, name)
     numbers = parse_numbers(column)
     refuse_kind(numbers.dtype, name)  # objects may turn out to be complex numbers
@@ -374,7 +380,7 @@ def _to_numbers(column: pd.Series, name: str) -> FloatArray:
 
 def _values(column: pd.Series, runs: _Runs, first_step: int) -> FloatArray:
     """Return the numbers of a column, NaN where a cell is empty."""
-    numbers = _to_numbers(column, str(column.name))
+    numbers = _to_numbers(column)
     is_text = column.dtype.kind not in "biuf"
     row = first_true(np.isnan(numbers) & column.notna().to_numpy() & is_text)
     if row is not None:

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from pandas.api.types import infer_dtype
 
-from trajscore.core.type_aliases import IntArray, RunsLike
+from trajscore.core.type_aliases import AnyArray, IntArray, RunsLike
 from trajscore.core.values import first_true, run_label
 
 
-def as_ids(ids: ArrayLike | None, n_runs: int) -> NDArray[Any]:
+def as_ids(ids: ArrayLike | None, n_runs: int) -> AnyArray:
     """Return one identifier a run, all int64 or all text; by default 0, 1, 2, ..."""
     if ids is None:
         return np.arange(n_runs, dtype=np.int64)
@@ -40,7 +40,7 @@ def as_ids(ids: ArrayLike | None, n_runs: int) -> NDArray[Any]:
     )
 
 
-def id_order(ids: NDArray[Any]) -> IntArray:
+def id_order(ids: AnyArray) -> IntArray:
     """Positions in the order of the ids: what follows it does not depend on the order of rows."""
     return np.argsort(ids, kind="stable")
 
@@ -54,12 +54,12 @@ def pair_codes(first: IntArray, second: IntArray) -> IntArray:
     return pd.factorize(first * (second.max(initial=0) + 1) + second, sort=True)[0]
 
 
-def are_default_ids(ids: NDArray[Any]) -> bool:
+def are_default_ids(ids: AnyArray) -> bool:
     """Tell whether ids are the default 0, 1, 2, ..., which do not identify runs."""
     return ids.dtype.kind == "i" and np.array_equal(ids, np.arange(len(ids)))
 
 
-def check_index(labelled: Any, ids: NDArray[Any], name: str) -> None:
+def check_index(labelled: Any, ids: AnyArray, name: str) -> None:
     """Refuse a Series whose index names the same runs as a container has, in another order.
 
     >>> check_index(pd.Series([1, 0], index=["b", "a"]), np.array(["a", "b"]), "y")
@@ -109,7 +109,7 @@ def check_same_runs(first: RunsLike, other: RunsLike, first_name: str, other_nam
         )
 
 
-def _first_other_id(ids: NDArray[Any], others: NDArray[Any]) -> int | None:
+def _first_other_id(ids: AnyArray, others: AnyArray) -> int | None:
     """First row in which two containers name different runs, None where they agree."""
     alike = ids.dtype.kind == others.dtype.kind  # the oldest numpy does not compare text to numbers
     differ = ids != others if alike else np.ones(len(ids), dtype=bool)

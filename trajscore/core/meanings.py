@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
+from trajscore.core.type_aliases import AnyArray
 from trajscore.core.values import is_number, number_of, parse_number, split_pairs
 
 # fmt: off
@@ -93,7 +93,7 @@ def check_polarity(name: str | None, meanings: Mapping[str, float]) -> None:
         )
 
 
-def turn(outcomes: NDArray[Any]) -> NDArray[Any]:
+def turn(outcomes: AnyArray) -> AnyArray:
     """Return outcomes of which high values were failures; those not observed stay so.
 
     >>> turn(np.array([1, 0, -1]))
@@ -163,9 +163,7 @@ def _word(value: Any) -> str:
     return str(value).strip().lower()
 
 
-def map_outcomes(
-    column: pd.Series, meanings: Mapping[str, float], is_turned: bool = False
-) -> pd.Series:
+def map_outcomes(column: pd.Series, meanings: Mapping[str, float], is_turned: bool) -> pd.Series:
     """Return a column of outcomes with its words as numbers; refuse words that are not mapped."""
     if column.dtype.kind in "biuf" and not meanings:
         return column

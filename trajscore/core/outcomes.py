@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trajscore.core.errors import RowError
 from trajscore.core.ids import check_index
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray, RunsLike
+from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray, RunsLike
 from trajscore.core.values import (
     as_array,
     check_choice,
@@ -36,7 +36,7 @@ def check_outcomes(
     *,
     allow_censored: bool = True,
     allow_soft: bool = True,
-) -> NDArray[Any]:
+) -> AnyArray:
     """Return outcomes as codes: 1 success, 0 failure, -1 not observed, or grades in [0, 1].
 
     Parameters
@@ -84,8 +84,6 @@ def check_outcomes(
         )
     if ids is not None:
         check_index(y, ids, "y")
-    if values.dtype == np.int64 and len(values) and values.min() >= 0 and values.max() <= 1:
-        return values  # plain labels, the common case, are not copied
     values = values.astype(np.float64)
     values[np.isnan(values)] = CENSORED
     censored = values == CENSORED
@@ -107,7 +105,7 @@ def check_outcomes(
     return values
 
 
-def outcomes_vary(y: NDArray[Any]) -> bool:
+def outcomes_vary(y: AnyArray) -> bool:
     """Tell whether two of the observed outcomes differ."""
     observed = y[y != CENSORED]
     return bool((observed != observed[:1]).any())
@@ -150,7 +148,7 @@ def as_labels(y: ArrayLike, *, censored: str = "failure", q_z: ArrayLike | None 
     return Labels(value, observed | (censored != "drop"), observed)
 
 
-def _filled(codes: NDArray[Any], observed: BoolArray, q_z: ArrayLike) -> FloatArray:
+def _filled(codes: AnyArray, observed: BoolArray, q_z: ArrayLike) -> FloatArray:
     q = one_per_run(q_z, "q_z", len(codes))
     row = first_true(~observed & (np.isnan(q) | outside_unit(q)))
     if row is not None:
@@ -162,14 +160,14 @@ def _filled(codes: NDArray[Any], observed: BoolArray, q_z: ArrayLike) -> FloatAr
     return np.where(observed, codes, to_unit(q))
 
 
-def _place(row: int, ids: NDArray[Any] | None) -> str:
+def _place(row: int, ids: AnyArray | None) -> str:
     """Name the run of an outcome: by its id, or where there are no ids by its number from 0."""
     if ids is None or row >= len(ids):
         return f"run {row}"
     return f"run {run_label(ids[row])}"
 
 
-def _as_numbers(y: ArrayLike, ids: NDArray[Any] | None) -> NDArray[Any]:
+def _as_numbers(y: ArrayLike, ids: AnyArray | None) -> AnyArray:
     if y is None:
         raise ValueError("there are no outcomes: y is None; give one for each run")
     if isinstance(y, np.ma.MaskedArray):
@@ -186,7 +184,7 @@ def _as_numbers(y: ArrayLike, ids: NDArray[Any] | None) -> NDArray[Any]:
     return np.array([_as_number(value, row, ids) for row, value in enumerate(array)], np.float64)
 
 
-def _as_number(value: Any, row: int, ids: NDArray[Any] | None) -> float:
+def _as_number(value: Any, row: int, ids: AnyArray | None) -> float:
     if value is None or value is pd.NA or value is pd.NaT:
         return np.nan
     if isinstance(value, (bool, np.bool_)) or is_number(value):
@@ -198,7 +196,7 @@ def _as_number(value: Any, row: int, ids: NDArray[Any] | None) -> float:
     )
 
 
-def _check_range(values: FloatArray, observed: BoolArray, ids: NDArray[Any] | None) -> None:
+def _check_range(values: FloatArray, observed: BoolArray, ids: AnyArray | None) -> None:
     row = first_true(observed & outside_unit(values))
     if row is None:
         return

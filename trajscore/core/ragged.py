@@ -8,7 +8,7 @@ from typing import Any, NoReturn, Self, get_args
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trajscore.core.convert import (
     as_channels,
@@ -20,7 +20,7 @@ from trajscore.core.convert import (
     width,
 )
 from trajscore.core.ids import as_ids, check_same_runs
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray, Missing
+from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray, Missing
 from trajscore.core.values import (
     as_float,
     as_horizon,
@@ -59,7 +59,7 @@ class Ragged:
     channels: tuple[str, ...] | None
     ended: BoolArray
     horizon: IntArray | None
-    ids: NDArray[Any]
+    ids: AnyArray
     offsets: IntArray
 
     def __init__(
@@ -248,13 +248,10 @@ class Ragged:
         if isinstance(key, slice):
             start, stop, stride = key.indices(len(self))
             if stride == 1:
-                return self._slice_rows(start, max(start, stop))
+                offsets = self.offsets[start : max(start, stop) + 1]
+                cells = self.cells[offsets[0] : offsets[-1]]
+                return self._with_rows(slice(start, stop), cells, offsets - offsets[0])
         return self._take(np.arange(len(self))[as_row_index(key, len(self))])
-
-    def _slice_rows(self, start: int, stop: int) -> Self:
-        offsets = self.offsets[start : stop + 1]
-        cells = self.cells[offsets[0] : offsets[-1]]
-        return self._with_rows(slice(start, stop), cells, offsets - offsets[0])
 
     def _take(self, rows: IntArray) -> Self:
         if np.array_equal(rows, np.arange(len(self))):
@@ -451,6 +448,6 @@ def _rebuild(cls: type[Ragged], parts: dict[str, Any]) -> Ragged:
     return cls._trusted(**parts)
 
 
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+def _read_only(array: AnyArray) -> AnyArray:
     array.flags.writeable = False  # writing to a copy would be lost without a word
     return array

@@ -16,7 +16,8 @@ from scipy.sparse import csr_array
 from scipy.special import digamma, polygamma
 
 from trajscore.core.ties import group_ties
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
+from trajscore.core.values import undefined_is_nan
 
 
 class TieGroups:
@@ -32,7 +33,7 @@ class TieGroups:
         self._groups = csr_array((share, (rows, columns)), shape=(len(group), 2 * n_groups))
         self._groups.eliminate_zeros()
 
-    def sums(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def sums(self, weights: FloatArray) -> FloatPair:
         """Return the failures and the successes of each group, for weights (..., n_runs)."""
         flat = weights.reshape(-1, weights.shape[-1])
         both = np.ascontiguousarray(flat @ self._groups)
@@ -48,7 +49,7 @@ def auroc(failures: FloatArray, successes: FloatArray) -> FloatArray:
     """Probability that a failure has the lower confidence of a pair; ties count half."""
     above = _sum_from(successes) - successes / 2
     n_above = successes.sum(axis=-1, keepdims=True)
-    with np.errstate(invalid="ignore", divide="ignore"):  # NaN where only one outcome occurs
+    with undefined_is_nan():  # NaN where only one outcome occurs
         # a share of the successes first: products of large weights would overflow
         return (failures * (above / n_above)).sum(axis=-1) / failures.sum(axis=-1)
 
@@ -57,12 +58,12 @@ def auprc(failures: FloatArray, successes: FloatArray) -> FloatArray:
     """Average precision of finding failures by low confidence, a tie group at a time."""
     hits = np.cumsum(failures, axis=-1)
     flagged = hits + np.cumsum(successes, axis=-1)
-    with np.errstate(invalid="ignore", divide="ignore"):  # NaN where no failure occurs
+    with undefined_is_nan():  # NaN where no failure occurs
         precision = np.where(flagged > 0, hits / flagged, 0.0)
         return (failures * precision).sum(axis=-1) / failures.sum(axis=-1)
 
 
-@np.errstate(invalid="ignore", divide="ignore")  # NaN where no run counts
+@undefined_is_nan()  # NaN where no run counts
 def aurc(failures: FloatArray, successes: FloatArray) -> FloatArray:
     """Mean failure rate among the k most confident, over k = 1, ..., n and all orders of ties."""
     errors = failures[..., ::-1]
@@ -82,19 +83,19 @@ def harmonic(n: FloatArray) -> FloatArray:
     return digamma(n + 1) + np.euler_gamma
 
 
-def auroc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
+def auroc_gradient(failures: FloatArray, successes: FloatArray) -> FloatPair:
     """A failure counts by the share of successes above it, a success by that of failures below."""
     F = failures.sum()
     S = successes.sum()
     A = auroc(failures, successes)
     above = _sum_from(successes) - successes / 2
     below = np.cumsum(failures) - failures / 2
-    with np.errstate(invalid="ignore", divide="ignore"):  # NaN where only one outcome occurs
+    with undefined_is_nan():  # NaN where only one outcome occurs
         return (above / S - A) / F, (below / F - A) / S
 
 
-@np.errstate(invalid="ignore", divide="ignore")  # NaN where no failure occurs
-def auprc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
+@undefined_is_nan()  # NaN where no failure occurs
+def auprc_gradient(failures: FloatArray, successes: FloatArray) -> FloatPair:
     """A failure adds its precision; it and every success change the precision of later ones."""
     F = failures.sum()
     P = auprc(failures, successes)
@@ -107,7 +108,7 @@ def auprc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatAr
     return (precision + missed - P) / F, -wrong / F
 
 
-def aurc_gradient(failures: FloatArray, successes: FloatArray) -> tuple[FloatArray, FloatArray]:
+def aurc_gradient(failures: FloatArray, successes: FloatArray) -> FloatPair:
     """Differentiate the area of each group in its errors, size, and what is accepted before it."""
     e = failures[::-1]
     m = (failures + successes)[::-1]
@@ -134,7 +135,7 @@ def _sum_from(values: FloatArray) -> FloatArray:
     return np.cumsum(values[..., ::-1], axis=-1)[..., ::-1]
 
 
-GRADIENTS: dict[Any, Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]] = {
+GRADIENTS: dict[Any, Callable[[FloatArray, FloatArray], FloatPair]] = {
     auroc: auroc_gradient,
     auprc: auprc_gradient,
     aurc: aurc_gradient,
@@ -167,7 +168,7 @@ def auroc_within(
     n_failures = of_stratum(failures)[of_group]
     n_successes = of_stratum(successes)[of_group]
     n_pairs = (successes * n_failures).sum()
-    with np.errstate(invalid="ignore"):
+    with undefined_is_nan():
         share = (successes * below(failures)).sum() / n_pairs
         of_failure = (n_successes - below(successes) - share * n_successes) / n_pairs
         of_success = (below(failures) - share * n_failures) / n_pairs

@@ -10,13 +10,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import group_ties
-from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import first_true, run_label
+from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
+from trajscore.core.values import refuse_first, run_label
 from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import last_cells, step_numbers
 
@@ -91,9 +91,7 @@ def row_chunks(offsets: IntArray, n_cells: int = _CHUNK_CELLS) -> list[slice]:
     return [slice(int(a), int(b)) for a, b in pairwise(edges)]
 
 
-def score_cells(
-    family: Any, p: FloatArray, y: NDArray[Any], lengths: IntArray | int = 1
-) -> FloatArray:
+def score_cells(family: Any, p: FloatArray, y: AnyArray, lengths: IntArray | int = 1) -> FloatArray:
     """Score cells against outcomes in [0, 1], each of `lengths` cells; may be written to."""
     if ((y == 0) | (y == 1)).all():
         return family.observed(p, np.repeat(1.0 - y, lengths))
@@ -127,12 +125,13 @@ def weighted_mean(X: TrajectoryArray, w: FloatArray) -> FloatArray:
     """Mean of each trusted run's values, which have the weights w."""
     starts = X.offsets[:-1]
     total = np.add.reduceat(w, starts)
-    row = first_true(total == 0)
-    if row is not None:
-        raise ValueError(
+    refuse_first(
+        total == 0,
+        lambda row: (
             f"run {run_label(X.ids[row])} (row {row}): its steps weigh nothing, so they have no "
             f"weighted mean; give weights above zero at step 1, or another aggregator"
-        )
+        ),
+    )
     mean = np.add.reduceat(w * X.cells, starts) / total
     # rounding must not carry a mean outside the values it averages, nor split ties of constants
     lowest = np.minimum.reduceat(X.cells, starts)
@@ -158,8 +157,8 @@ class WeightedSteps:
     success: FloatArray  # of the runs
     weights: StepWeights
     weight: FloatArray
-    part: NDArray[Any]  # 0 early, 1 middle, 2 late: see `step_parts`
-    tie: NDArray[Any]  # place among the distinct forecasts
+    part: AnyArray  # 0 early, 1 middle, 2 late: see `step_parts`
+    tie: AnyArray  # place among the distinct forecasts
     n_ties: int
 
     def by_tie(self, values: FloatArray) -> FloatArray:
@@ -180,7 +179,7 @@ def weighted_steps(
     return WeightedSteps(X, success, weights, w, step_parts(X), *_ties(X.cells))
 
 
-def _ties(forecasts: FloatArray) -> tuple[NDArray[Any], int]:
+def _ties(forecasts: FloatArray) -> tuple[AnyArray, int]:
     """Return the place of each forecast among the distinct ones, and their number."""
     if len(forecasts) > MANY:
         # on this scale chances are as easily told apart near 0 and 1 as elsewhere
@@ -193,7 +192,7 @@ def _ties(forecasts: FloatArray) -> tuple[NDArray[Any], int]:
     return tie, len(distinct)
 
 
-def step_parts(X: TrajectoryArray) -> NDArray[Any]:
+def step_parts(X: TrajectoryArray) -> AnyArray:
     """Return the place in `PART_STARTS` of each step, which depends on its number alone."""
     place = np.searchsorted(list(PART_STARTS.values()), step_numbers(X), side="right")
     return place.astype(np.int8) - np.int8(1)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups, check_sample_weight, check_trajectories
 from trajscore.core.ids import check_index, check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
 from trajscore.core.values import one_per_run
 
 _UNGIVEN = object()  # None is no outcomes, and refused
@@ -133,7 +133,7 @@ def _predictors(
     return checked
 
 
-def ended_where_known(X: Any, y: NDArray[Any]) -> Any:
+def ended_where_known(X: Any, y: AnyArray) -> Any:
     """Say of runs with an observed outcome that they have ended; only a container can hold it."""
     if isinstance(X, TrajectoryArray):
         return X.with_ended(X.ended | (y != CENSORED))

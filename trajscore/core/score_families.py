@@ -17,7 +17,7 @@ from scipy.special import beta as beta_function
 from scipy.special import betainc, comb
 
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import as_numbers, either, is_iterable, is_number, several
+from trajscore.core.values import as_numbers, as_within, either, is_iterable, is_number, several
 
 CLIP = 1e-6
 """Default clip: forecasts are held in [CLIP, 1 - CLIP] under a logarithm."""
@@ -80,8 +80,7 @@ class LogScore(ScoreFamily):
     clip: float = CLIP  # type: ignore[misc]
 
     def __post_init__(self) -> None:
-        if not is_number(self.clip) or not 0 < self.clip < 0.5:
-            raise ValueError(f"clip must lie strictly between 0 and 1/2, got {self.clip!r}")
+        as_within(self.clip, "clip", 0, 0.5)
 
     @property
     def name(self) -> str:

@@ -20,7 +20,8 @@ import numpy as np
 
 from trajscore.core.ranking import GRADIENTS, TieGroups
 from trajscore.core.run_sums import RunSums
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
+from trajscore.core.values import undefined_is_nan
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class MeanOfRuns:
     def means(self, run_weight: FloatArray, samples: FloatArray) -> FloatArray:
         """Return the means of columns of numbers of these runs, with this divisor."""
         sums = _of_rows(run_weight, self.rows) @ np.column_stack([samples, self._sizes])
-        with np.errstate(invalid="ignore"):
+        with undefined_is_nan():
             return sums[..., :-1] / sums[..., -1:]
 
     @property
@@ -111,14 +112,14 @@ class CalibrationError:
     def __call__(self, run_weight: FloatArray) -> FloatArray:
         """Return the value for each weighting, NaN where nothing has a weight; bins stay."""
         used = _of_rows(run_weight, self.rows)
-        with np.errstate(invalid="ignore"):
+        with undefined_is_nan():
             return np.abs(used @ self.gaps).sum(axis=-1) / (used @ self.weight)
 
-    def parts(self, n_runs: int, weight: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+    def parts(self, n_runs: int, weight: FloatArray | None = None) -> FloatPair:
         """Return the mean gap of each bin, and influences on them of shape (n_runs, n_bins)."""
         used = _weight_used(n_runs, weight, self.rows)
         total = used @ self.weight
-        with np.errstate(invalid="ignore", divide="ignore"):  # NaN where nothing has a weight
+        with undefined_is_nan():  # NaN where nothing has a weight
             mean = used @ self.gaps / total
             deviations = self.weight[:, None] * mean
             np.subtract(self.gaps, deviations, out=deviations)

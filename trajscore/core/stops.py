@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from trajscore.core.errors import RowError
 from trajscore.core.outcomes import CENSORED, SUCCESS
 from trajscore.core.policy import MIN_CONTINUED_STEPS, MIN_STOPPED_RUNS
-from trajscore.core.type_aliases import BoolArray, IntArray
-from trajscore.core.values import first_true, number_of, split_pairs
+from trajscore.core.type_aliases import AnyArray, BoolArray, IntArray
+from trajscore.core.values import as_pairs, first_true, number_of
 from trajscore.core.within_runs import last_cells
 
 Mechanism = Literal["complete", "administrative", "informative", "excluded", "unknown"]
@@ -135,7 +135,7 @@ def as_reason(value: Any, name: str = "") -> str | None:
     return next(words, value.strip())
 
 
-def choose_reason(reasons: Iterable[str | None], rule: Rule | None = None) -> str | None:
+def choose_reason(reasons: Iterable[str | None], rule: Rule | None) -> str | None:
     """Return the reason that decides: that the harness lost the run, or else the first there is."""
     stated = [reason for reason in reasons if reason is not None]
     lost = (reason for reason in stated if mechanism_of(reason, rule) == EXCLUDED)
@@ -159,9 +159,9 @@ def settled(outcome: Any, mechanism: Any) -> Any:
 class Stops(NamedTuple):
     """How runs ended, after the rule."""
 
-    y: NDArray[Any]  # -1 where not observed
-    mechanism: NDArray[Any]  # of each run; of an observed one "complete", unless it was lost
-    unknown: NDArray[Any]  # whether an outcome counts although its stop reason is not known
+    y: AnyArray  # -1 where not observed
+    mechanism: AnyArray  # of each run; of an observed one "complete", unless it was lost
+    unknown: AnyArray  # whether an outcome counts although its stop reason is not known
     stop_counts: Counter[tuple[str, str]]  # runs by what a reason made of them, and the reason
 
 
@@ -275,8 +275,8 @@ def stop_columns(frame: pd.DataFrame) -> list[Any]:
 
 
 def reasons_in_rows(
-    frame: pd.DataFrame, columns: Iterable[Any], starts: IntArray, rule: Rule | None = None
-) -> NDArray[Any]:
+    frame: pd.DataFrame, columns: Iterable[Any], starts: IntArray, rule: Rule | None
+) -> AnyArray:
     """Return why each run ended, of rows in the order of runs and steps.
 
     A reason is the last one in the rows of a run, and an error counts if it is in the last row.
@@ -304,14 +304,14 @@ def plain_name(name: Any) -> str:
     return re.sub(r"[\W_]", "", str(name).lower())
 
 
-def is_scored(mechanism: NDArray[Any]) -> NDArray[np.bool_]:
+def is_scored(mechanism: AnyArray) -> NDArray[np.bool_]:
     """Tell which runs a score may count: those that are complete, or that a budget cut off."""
     return (mechanism == COMPLETE) | (mechanism == ADMINISTRATIVE)
 
 
 def recorded_stops(
     meta: pd.DataFrame, stop_reason: ArrayLike | None = None, rule: Rule | None = None
-) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
+) -> tuple[AnyArray | None, AnyArray | None]:
     """Return the stop reasons of runs, and what the reader of their log took them to mean.
 
     The columns "stop_reason" and "stop_kind" of `meta`, None where there is none, or no run
@@ -374,7 +374,7 @@ def stopping_threshold(X: Any, stopped: BoolArray) -> float | None:
     return None
 
 
-def normalize_reasons(reasons: ArrayLike) -> NDArray[Any]:
+def normalize_reasons(reasons: ArrayLike) -> AnyArray:
     """Return stop reasons in lower case, with "_" between words, "" where missing."""
     codes, names = pd.factorize(np.asarray(reasons, dtype=object))
     return np.array([*map(_normalize, names), ""], dtype=object)[codes]
@@ -387,14 +387,9 @@ def _normalize(reason: Any) -> str:
 _PLAIN_ERRORS = {plain_name(name) for name in ERROR_FIELDS}
 
 
-def read_rule(rule: Rule | None) -> ReadRule | None:
-    """Return the dict of a rule in text, such as "timeout=administrative"; any other as it is."""
-    return dict(split_pairs(rule)) if isinstance(rule, str) else rule
-
-
 def _as_function(rule: Rule | None) -> Callable[[str], Mechanism]:
     """Return the rule as a function of a normalised reason that answers one of MECHANISMS."""
-    rule = read_rule(rule)
+    rule = as_pairs(rule)
     if callable(rule):
         return lambda name: _checked(rule(name), name)
     if not isinstance(rule, (Mapping, type(None))):

@@ -18,7 +18,6 @@ from dataclasses import is_dataclass
 from importlib import import_module
 from inspect import isabstract
 from pathlib import Path
-from types import ModuleType
 from typing import Any, BinaryIO, TypeVar
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
@@ -213,19 +212,16 @@ def trusted_types() -> list[str]:
     public = [getattr(room, name) for room in rooms for name in room.__all__]
     homes = {thing.__module__ for thing in public if _is(thing, BaseEstimator)}
     files = map(import_module, homes.union(f"trajscore.{part}" for part in _FILES_OF_RECORDS))
-    kinds = [*FAMILIES, *(kind for file in files for kind in _record_types(file))]
-    return sorted([*(f"{kind.__module__}.{kind.__qualname__}" for kind in kinds), *_OTHERS])
-
-
-def _record_types(file: ModuleType) -> list[type]:
-    """Return the estimators and records that a file defines, without bases of others."""
-    return [
+    records = [  # and estimators that a file defines, without bases of others
         kind
+        for file in files
         for kind in vars(file).values()
         if _is(kind, object) and kind.__module__ == file.__name__
         if issubclass(kind, BaseEstimator) or is_dataclass(kind) or hasattr(kind, "_fields")
         if not isabstract(kind)
     ]
+    names = (f"{kind.__module__}.{kind.__qualname__}" for kind in (*FAMILIES, *records))
+    return sorted([*names, *_OTHERS])
 
 
 def _is(thing: Any, kind: type) -> bool:

@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
 from trajscore.core.values import outside_unit
 
 ROUNDING = 1e-12
@@ -22,7 +21,7 @@ SUM_ROUNDING = 1e-9
 """The same of sums over runs and steps, of replicates, and of numbers that should be whole."""
 
 
-def rises(ascending: NDArray[Any]) -> BoolArray:
+def rises(ascending: AnyArray) -> BoolArray:
     """Whether each of ascending values is more than rounding above the one before; the first is.
 
     >>> rises(np.array([0.3, 0.1 + 0.2, 0.4]))
@@ -37,7 +36,7 @@ def rises(ascending: NDArray[Any]) -> BoolArray:
     return new
 
 
-def only_value(values: NDArray[Any]) -> float:
+def only_value(values: AnyArray) -> float:
     """Return the value that all have; NaN where they vary, or where there is none.
 
     >>> only_value(np.array([0.3, 0.1 + 0.2])), only_value(np.array([0.3, 0.4]))
@@ -48,9 +47,7 @@ def only_value(values: NDArray[Any]) -> float:
     return float(values[0])
 
 
-def group_ties(
-    values: NDArray[Any], stratum: IntArray | None = None
-) -> tuple[FloatArray, IntArray]:
+def group_ties(values: AnyArray, stratum: IntArray | None = None) -> tuple[FloatArray, IntArray]:
     """Return the smallest value of each group of ties, ascending, and the group of each value.
 
     With strata, numbered from 0, there are groups of each of them, one stratum after the other.

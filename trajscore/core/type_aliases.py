@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+AnyArray = NDArray[Any]
+FloatPair = tuple[FloatArray, FloatArray]
+"""Two arrays, such as the ends of intervals, or the weights of failures and of successes."""
 
 Missing = Literal["raise", "allow", "ffill"]
 """Missing values are an error, were not recorded, or repeat the last one recorded in their run."""
@@ -24,4 +27,4 @@ class RunsLike(Protocol):
 
     cells: FloatArray
     offsets: IntArray
-    ids: NDArray[Any]
+    ids: AnyArray

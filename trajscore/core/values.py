@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.errors import ArgumentError
+from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
 
 UNIT_ROUNDING = 1e-6
 """By how much a probability may miss [0, 1], and its logarithm 0: a few roundings of float32.
@@ -63,6 +64,20 @@ def known_names(name: str, have: Sequence[Any]) -> str:
     return f"there are: {', '.join(names[:20]) or 'none'}"
 
 
+def check_known(names: Iterable[Any], have: Iterable[Any], kind: str, argument: str) -> None:
+    """Refuse names that an argument gives and that are not there; show the nearest that is.
+
+    >>> check_known(["tex"], ["text", "cost"], "part", "fields")
+    Traceback (most recent call last):
+    ...
+    trajscore.core.errors.ArgumentError: fields: no part named 'tex'; did you mean 'text'?
+    """
+    known = list(have)
+    for name in names:
+        if name not in known:
+            raise ArgumentError(f"{{argument}}: {unknown_name(kind, name, known)}", argument)
+
+
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
     """Refuse a value that is not one of the words of an argument."""
     if not isinstance(value, str) or value not in choices:
@@ -87,6 +102,34 @@ def first_true(mask: Any) -> int | None:
     return int(places[0]) if len(places) else None
 
 
+def undefined_is_nan() -> np.errstate:
+    """Compute without warnings what may be undefined: 0 / 0 is NaN."""
+    return np.errstate(divide="ignore", invalid="ignore")
+
+
+def refuse_first(bad: Any, problem: Callable[[int], str]) -> None:
+    """Refuse an input where some of it is bad, by what is to be said of the place of the first.
+
+    >>> refuse_first([False, True], lambda row: f"row {row} is empty; leave it out")
+    Traceback (most recent call last):
+    ...
+    ValueError: row 1 is empty; leave it out
+    """
+    place = first_true(bad)
+    if place is not None:
+        raise ValueError(problem(place))
+
+
+def check_rows(values: AnyArray, valid: AnyArray, name: str, remedy: str) -> None:
+    """Refuse numbers of runs of which some are not valid; name the first."""
+    refuse_first(~valid, lambda row: f"row {row}: {name} is {values[row]:g}; {remedy}")
+
+
+def check_amounts(values: FloatArray, name: str) -> None:
+    """Refuse numbers of runs that are negative, infinite or missing."""
+    check_rows(values, (values >= 0) & (values < np.inf), name, "it must be finite and >= 0")
+
+
 def several(items: Any, name_of: Callable[[Any], str], argument: str) -> list[Any]:
     """Return what is given as a list, of which nothing occurs twice."""
     if isinstance(items, str) or not is_iterable(items) or not (listed := list(items)):
@@ -98,7 +141,7 @@ def several(items: Any, name_of: Callable[[Any], str], argument: str) -> list[An
     return listed
 
 
-def as_array(values: Any, name: str) -> NDArray[Any]:
+def as_array(values: Any, name: str) -> AnyArray:
     """Return an array, or say that what `name` holds, such as lists of several lengths, is none."""
     try:
         return np.asarray(values)
@@ -138,6 +181,11 @@ def split_pairs(text: str) -> list[tuple[str, str]]:
     return [(name, value) for name, _, value in pairs]
 
 
+def as_pairs(value: Any) -> Any:
+    """Return the dict of a text such as "pass=1,fail=0"; anything else as it is."""
+    return dict(split_pairs(value)) if isinstance(value, str) else value
+
+
 def is_iterable(value: Any) -> bool:
     """Whether one can go through it; arrays without a dimension only look as if."""
     return isinstance(value, Iterable) and getattr(value, "ndim", 1) > 0
@@ -171,15 +219,25 @@ def as_count(value: Any, name: str, least: int = 1) -> int:
 
 def as_fraction(value: Any, name: str) -> float:
     """Return a number strictly between 0 and 1, or say that `name` is not one."""
-    if not is_number(value) or not 0 < value < 1:
-        raise ValueError(f"{name} must lie strictly between 0 and 1, got {value!r}")
-    return float(value)
+    return as_within(value, name, 0, 1)
 
 
 def as_amount(value: Any, name: str) -> float:
     """Return a finite number of at least 0, or say that `name` is not one."""
-    if not is_number(value) or not 0 <= value < np.inf:
-        raise ValueError(f"{name} must be a finite number >= 0, got {value!r}")
+    return as_within(value, name, 0, np.inf, "left")
+
+
+def as_within(value: Any, name: str, low: float, high: float, closed: Any = "neither") -> float:
+    """Return a number of an interval, closed as `pandas.Interval` says, or refuse it.
+
+    >>> as_within(0, "k", 0, 1, closed="right")
+    Traceback (most recent call last):
+    ...
+    ValueError: k must be a number in (0, 1], got 0
+    """
+    interval = pd.Interval(low, high, closed)
+    if not is_number(value) or value not in interval:
+        raise ValueError(f"{name} must be a number in {interval}, got {value!r}")
     return float(value)
 
 
@@ -319,9 +377,9 @@ def as_lengths(lengths: ArrayLike, n_cells: int | None = None, least: int = 1) -
         array = array.astype(np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ValueError("lengths must be whole numbers, one for each run")
-    row = first_true(array < least)
-    if row is not None:
-        raise ValueError(f"row {row} has no steps; leave runs without a step out")
+    refuse_first(
+        array < least, lambda row: f"row {row} has no steps; leave runs without a step out"
+    )
     if n_cells is not None and array.sum() != n_cells:
         raise ValueError(f"the lengths add up to {array.sum()}, but there are {n_cells} cells")
     return array.astype(np.int64)
@@ -343,10 +401,11 @@ def as_horizon(horizon: ArrayLike | None, lengths: IntArray) -> IntArray:
     array = np.asarray(horizon)
     if array.shape != lengths.shape or array.dtype.kind not in "iu":
         raise ValueError(f"horizon must be {len(lengths)} whole numbers, one for each run")
-    row = first_true((array < lengths) | (array > LARGEST_HORIZON))
-    if row is not None:
-        raise ValueError(
+    refuse_first(
+        (array < lengths) | (array > LARGEST_HORIZON),
+        lambda row: (
             f"row {row}: horizon {array[row]} is not from the run's {lengths[row]} steps up to "
             f"{LARGEST_HORIZON:,}; give the number of steps over which the run is weighted"
-        )
+        ),
+    )
     return array.astype(np.int64)

@@ -24,9 +24,9 @@ from trajscore.core.values import (
     LARGEST_HORIZON,
     as_horizon,
     as_lengths,
-    first_true,
     is_count,
     number_of,
+    refuse_first,
     several,
 )
 from trajscore.core.within_runs import offsets_of
@@ -190,7 +190,6 @@ class RunWeights:
                 f"horizon={horizon} leaves {number_of(n, 'step')} of "
                 f"{number_of(n_runs, 'run')} unscored; give a horizon "
                 f"of {int(self.lengths.max())} to score them all",
-                UserWarning,
                 stacklevel=stacklevel + 1,
             )
 
@@ -250,12 +249,13 @@ def _called(function: Callable[[Any], Any], n: int) -> FloatArray:
     weights = _as_weights(function, n)
     half = (n + 1) // 2
     again = _as_weights(function, half)
-    step = first_true(~np.isclose(weights[:half], again, rtol=1e-9, atol=0))
-    if step is not None:
-        raise ValueError(
+    refuse_first(
+        ~np.isclose(weights[:half], again, rtol=1e-9, atol=0),
+        lambda step: (
             f"weights must depend on the step alone, but the function gives step {step + 1} "
             f"{weights[step]:g} among {n} steps and {again[step]:g} among {half}"
-        )
+        ),
+    )
     if not weights.any():
         raise ValueError(f"weights for steps 1 to {n} are all zero; at least one step must count")
     if not weights.all():
@@ -263,7 +263,6 @@ def _called(function: Callable[[Any], Any], n: int) -> FloatArray:
             f"weights for steps 1 to {n} are zero at step {int(np.argmin(weights)) + 1}: forecasts "
             f"there do not count, so the truth is not the only best trace (Theorem 4.1 needs "
             f"weights above zero)",
-            UserWarning,
             stacklevel=2,
         )
     return weights

@@ -9,8 +9,6 @@ import pandas as pd
 
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray, RunsLike
 
-_CHUNK_CELLS = 1 << 20
-
 
 def offsets_of(lengths: IntArray) -> IntArray:
     """Where each run starts among the cells, and after the last one the number of cells."""
@@ -43,18 +41,9 @@ def end_mask(X: RunsLike, ended: BoolArray) -> BoolArray:
 
 def running_sum(X: RunsLike, values: FloatArray) -> FloatArray:
     """Sum of each run's values (or rows of them) up to each step, wherever the run stands."""
-    # added up run by run: a difference of overall sums would lose digits, and depend on row order
-    sums = np.empty(values.shape)
-    longest = int(X.lengths.max(initial=1))
-    n_rows = max(1, _CHUNK_CELLS // (longest * max(1, values[:1].size)))
-    for start in range(0, len(X), n_rows):
-        offsets = X.offsets[start : start + n_rows + 1]
-        here = slice(offsets[0], offsets[-1])
-        real = np.arange(longest) < np.diff(offsets)[:, None]
-        padded = np.zeros(real.shape + values.shape[1:])
-        padded[real] = values[here]
-        sums[here] = np.cumsum(padded, axis=1)[real]
-    return sums
+    # run by run: a difference of overall sums would lose digits, and depend on row order
+    sums = pd.DataFrame(values).groupby(run_numbers(X)).cumsum(skipna=False)
+    return sums.to_numpy().reshape(values.shape)
 
 
 def running_max(X: RunsLike, values: FloatArray) -> FloatArray:

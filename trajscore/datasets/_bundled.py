@@ -16,6 +16,7 @@ from trajscore.datasets._fetch import as_data
 from trajscore.io import Run, Runs, Step, outcomes, read_runs
 from trajscore.tracer import StepConfidence
 
+_DATA = resources.files("trajscore.datasets") / "data"
 _CHANNELS = ["engine", "shallow", "material"]
 
 
@@ -74,11 +75,10 @@ def load_chess(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
 
 def _read_table(name: str) -> tuple[pd.DataFrame, dict[str, str]]:
     """Return a bundled table, and what a Bunch says of its file."""
-    folder = resources.files("trajscore.datasets") / "data"
-    with resources.as_file(folder / name) as file:
+    with resources.as_file(_DATA / name) as file:
         frame = pd.read_csv(file, compression="gzip")
-    descr = (folder / "README.md").read_text(encoding="utf-8")
-    return frame, {"DESCR": descr, "filename": str(folder / name)}
+    descr = (_DATA / "README.md").read_text(encoding="utf-8")
+    return frame, {"DESCR": descr, "filename": str(_DATA / name)}
 
 
 _MODELS = ("gemma3_270m", "smollm2_135m")
@@ -140,8 +140,7 @@ def load_real_runs(
     for value, name, choices in ((model, "model", _MODELS), (task, "task", _TASKS)):
         if value is not None:
             check_choice(value, name, choices)
-    folder = resources.files("trajscore.datasets") / "data"
-    path = folder / "real_runs.jsonl.gz"
+    path = _DATA / "real_runs.jsonl.gz"
     with resources.as_file(path) as file:
         runs = Runs(
             run
@@ -150,7 +149,7 @@ def load_real_runs(
         )
     q = None
     if task == "parcel":
-        with resources.as_file(folder / "parcel_truth.npz") as file:
+        with resources.as_file(_DATA / "parcel_truth.npz") as file:
             q = TrajectoryArray.load(file)
         q = q[np.isin(q.ids, [run.id for run in runs])]
     names = [*_OF_THE_LOG, *_ASKED]
@@ -171,7 +170,7 @@ def load_real_runs(
         q=q,
         runs=runs,
         feature_names=names,
-        DESCR=(folder / "README.md").read_text(encoding="utf-8"),
+        DESCR=(_DATA / "README.md").read_text(encoding="utf-8"),
         filename=str(path),
     )
 

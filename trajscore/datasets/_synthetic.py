@@ -11,10 +11,11 @@ from sklearn.utils import check_random_state
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.values import (
+    as_amount,
     as_count,
     as_fraction,
     as_lengths,
-    as_numbers,
+    as_within,
     is_iterable,
 )
 from trajscore.core.within_runs import last_cells, running_sum, step_numbers
@@ -87,11 +88,9 @@ def make_trajectories(
     n_runs = as_count(n_runs, "n_runs")
     base_rate = as_fraction(base_rate, "base_rate")
     information = as_fraction(information, "information")
-    sharpness = _finite(sharpness, "sharpness")
-    bias = _finite(bias, "bias")
-    noise = _finite(noise, "noise")
-    if noise < 0:
-        raise ValueError(f"noise must be a standard deviation of at least 0, got {noise:g}")
+    sharpness = as_within(sharpness, "sharpness", -np.inf, np.inf)
+    bias = as_within(bias, "bias", -np.inf, np.inf)
+    noise = as_amount(noise, "noise")
     if budget is not None:
         budget = as_count(budget, "budget")
     rng = check_random_state(random_state)
@@ -137,10 +136,3 @@ def _draw_lengths(lengths: Any, n_runs: int, rng: Any) -> NDArray[np.int64]:
     if T.shape != (n_runs,):
         raise ValueError(f"lengths must be a number, a pair, or {n_runs} numbers, got {len(T)}")
     return T
-
-
-def _finite(value: Any, name: str) -> float:
-    number = as_numbers(value, name)
-    if number.ndim or not np.isfinite(number):
-        raise ValueError(f"{name} must be one finite number, got {value!r}")
-    return float(number)

@@ -12,6 +12,7 @@ from typing import Any
 from trajscore.core.values import (
     as_count,
     as_path,
+    as_within,
     check_choice,
     is_number,
     parse_number,
@@ -144,8 +145,7 @@ class Rules:
 
     def __post_init__(self) -> None:
         check_choice(self.undecided, "undecided", COUNTS_AS)
-        if not _is_finite(self.level) or not 0 < self.level < 0.5:
-            raise ValueError(f"level must lie in (0, 0.5), got {self.level!r}")
+        as_within(self.level, "level", 0, 0.5)
         as_count(self.least_runs, "least_runs")
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups
@@ -17,8 +17,8 @@ from trajscore.core.ids import are_default_ids, check_index
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.sample import check_predictors
 from trajscore.core.stops import recorded_stops
-from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_path, number_of, one_per_run
+from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
+from trajscore.core.values import as_path, check_rows, number_of, one_per_run
 from trajscore.evaluation.options import REFERENCES
 from trajscore.evaluation.runs import (
     Exclusion,
@@ -120,11 +120,11 @@ class RunSet:
         # of the runs that count, in order; outcomes are -1 where they were not observed
         self.source_rows = counted.source_rows
         self.traces = counted.traces
-        self.ids: NDArray[Any] = sample.X.ids[self.source_rows]
+        self.ids: AnyArray = sample.X.ids[self.source_rows]
         self.y = counted.y
         self.lengths: FloatArray = sample.X.lengths[self.source_rows].astype(np.float64)
         self.labels = counted.labels
-        self.tasks: NDArray[Any] | None = None
+        self.tasks: AnyArray | None = None
         if tasks is not None:
             self.tasks = np.asarray(tasks)[self.source_rows].astype(str)
         self.n_runs = len(counted)
@@ -132,11 +132,9 @@ class RunSet:
         self.spent: dict[str, FloatArray] = {}
         for name, values in named.items():
             numbers = one_per_run(values, f"spent[{name!r}]", n_runs)
-            if np.isinf(numbers).any():
-                row = int(np.argmax(np.isinf(numbers)))
-                raise ValueError(
-                    f"row {row}: spent[{name!r}] is infinite; give NaN where it is not known"
-                )
+            check_rows(
+                numbers, ~np.isinf(numbers), f"spent[{name!r}]", "give NaN where it is not known"
+            )
             self.spent[name] = numbers[self.source_rows]
 
     @classmethod

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
-from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.type_aliases import BoolArray, FloatArray, FloatPair
 from trajscore.core.values import as_fraction, as_numbers, number_of
 from trajscore.inference.influence import Units, resampling_units
 from trajscore.inference.resampling import bootstrap_units, check_resamples, scores_table
@@ -145,7 +145,7 @@ class _Moments:
         varies = variance > self._floor
         return np.where(varies, np.abs(shift) / np.sqrt(np.where(varies, variance, 1.0)), np.inf)
 
-    def _moments(self, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _moments(self, counts: FloatArray) -> FloatPair:
         """Return the shift from the sample's difference and its variance, per replicate."""
         n_units = self._units.n_units
         n_runs = counts @ self._sizes
@@ -195,7 +195,7 @@ class _Range:
         return float(min(1.0, 2 * (1 - share) ** self.n_units))
 
 
-def _intervals(moments: _Moments, t: FloatArray, error: float) -> tuple[FloatArray, FloatArray]:
+def _intervals(moments: _Moments, t: FloatArray, error: float) -> FloatPair:
     """Return bounds of all differences that hold at once."""
     n_pairs = t.shape[1]
     by_range = _are_by_range(moments, t, error / n_pairs)

@@ -20,12 +20,7 @@ from trajscore.core.run_sums import collapse
 from trajscore.core.sample import check_sample
 from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import (
-    as_count,
-    as_fraction,
-    is_number,
-    number_of,
-)
+from trajscore.core.values import as_count, as_fraction, as_within, number_of
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference._labels import (
     FewLabels,
@@ -182,7 +177,7 @@ class LabelDesign(BaseEstimator):
             before = check_label_probability(label_probability, sample.y)
         order = sample.id_order()
         ordered = sample.take(order)
-        verdict = None if judge is None else check_verdict(judge, len(sample))[order]
+        verdict = check_verdict(judge, order)
         forecast = _forecast(ordered.X, verdict)
         if labelled.sum() >= MIN_LABELS:
             forecast = FewLabels.of(ordered, before[order], verdict).forecast
@@ -271,10 +266,7 @@ def labels_needed(
     217
     """
     level = as_fraction(confidence_level, "confidence_level")
-    if not is_number(half_width) or not 0 < half_width < 0.5:
-        raise ValueError(
-            f"half_width must lie between 0 and 0.5, got {half_width!r}; 5 points are 0.05"
-        )
+    as_within(half_width, "half_width", 0, 0.5)
     n = as_count(n_runs, "n_runs", 2)
     rate = as_fraction(success_rate, "success_rate")
     passed = as_fraction(sensitivity, "sensitivity")

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
 from trajscore.core.array import TrajectoryArray
@@ -19,8 +19,8 @@ from trajscore.core.run_sums import collapse, run_sums
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.score_families import family_name, get_family
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_fraction, first_true, number_of, one_per_run, to_unit
+from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
+from trajscore.core.values import as_fraction, check_rows, number_of, one_per_run, to_unit
 from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
 from trajscore.inference.influence import (
     Spread,
@@ -140,7 +140,7 @@ def label_intervals(
     sample = check_sample(X, y, groups=groups, allow_soft=False, single_channel=True)
     order = sample.id_order()
     probability = check_label_probability(label_probability, sample.y)[order]
-    verdict = None if judge is None else check_verdict(judge, len(sample))[order]
+    verdict = check_verdict(judge, order)
     ordered = sample.take(order)
     labels = FewLabels.of(ordered, probability, verdict)
     rows = {"success rate": labels.estimate(weighted_rate(np.ones(len(order))), level)}
@@ -148,9 +148,14 @@ def label_intervals(
         labelled = ordered.y != CENSORED
         warn_few_clusters(any_units(ordered.groups[labelled], labelled.sum()))
     if verdict is not None:
-        missed, passed = wrong_verdicts(verdict)
-        rows["judge wrong on successes"] = labels.estimate(missed, level)
-        rows["judge wrong on failures"] = labels.estimate(passed, level)
+        nothing = np.zeros((2, len(order)))
+        missed, passed = (
+            np.stack([wrong, np.ones(len(order))]) for wrong in (1 - verdict, verdict)
+        )
+        of_successes = OutcomeRatio(missed, nothing, is_rate=True)
+        of_failures = OutcomeRatio(nothing, passed, is_rate=True)
+        rows["judge wrong on successes"] = labels.estimate(of_successes, level)
+        rows["judge wrong on failures"] = labels.estimate(of_failures, level)
     if in_unit_interval(ordered.X):
         name = f"TPS {family_name(family)}"
         tps = score_of_outcomes(ordered.X, family, step_weights)
@@ -169,18 +174,18 @@ def check_label_probability(label_probability: Any, y: IntArray) -> FloatArray:
     return _check_shares(of_labelled, "label_probability", np.nextafter(0, 1), remedy)
 
 
-def check_verdict(judge: Any, n_runs: int) -> FloatArray:
-    """Return a verdict on each run, in [0, 1]."""
+def check_verdict(judge: Any, order: IntArray) -> FloatArray | None:
+    """Return a verdict on each run, in [0, 1] and this order; None stays None."""
+    if judge is None:
+        return None
     remedy = "give 0, 1 or a grade between them for every run"
-    return _check_shares(one_per_run(judge, "judge", n_runs), "judge", 0.0, remedy)
+    return _check_shares(one_per_run(judge, "judge", len(order)), "judge", 0.0, remedy)[order]
 
 
 def _check_shares(shares: FloatArray, name: str, smallest: float, remedy: str) -> FloatArray:
     """Return the number of each run, which lies between `smallest` and 1."""
     values = to_unit(shares)
-    row = first_true(~((values >= smallest) & (values <= 1)))
-    if row is not None:
-        raise ValueError(f"row {row}: {name} is {values[row]:g}; {remedy}")
+    check_rows(values, (values >= smallest) & (values <= 1), name, remedy)
     return values
 
 
@@ -226,14 +231,6 @@ def _residual(terms: FloatArray, value: float) -> FloatArray:
 def weighted_rate(weight: FloatArray) -> OutcomeRatio:
     """Return the success rate of runs that have weights."""
     return OutcomeRatio(np.stack([weight, weight]), np.stack([0 * weight, weight]), is_rate=True)
-
-
-def wrong_verdicts(verdict: FloatArray) -> tuple[OutcomeRatio, OutcomeRatio]:
-    """Return how wrong a judge is on the runs that succeed, and on those that fail."""
-    ones = np.ones(len(verdict))
-    nothing = np.zeros((2, len(verdict)))
-    missed = OutcomeRatio(np.stack([1 - verdict, ones]), nothing, is_rate=True)
-    return missed, OutcomeRatio(nothing, np.stack([verdict, ones]), is_rate=True)
 
 
 def score_of_outcomes(X: TrajectoryArray, score: Any, weights: StepWeights) -> OutcomeRatio:
@@ -471,7 +468,7 @@ def ridge_logistic(features: FloatArray, y: FloatArray, train: BoolArray) -> Flo
 
 
 def _folds(
-    ids: NDArray[Any], outcome: FloatArray, labelled: BoolArray, groups: IntArray | None
+    ids: AnyArray, outcome: FloatArray, labelled: BoolArray, groups: IntArray | None
 ) -> IntArray:
     """Put each run, with its group, into a fold; of labels each fold has as many."""
     stratum = outcome.astype(np.int64)

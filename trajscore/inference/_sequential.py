@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core.ties import ROUNDING
-from trajscore.core.values import as_fraction, as_numbers, first_true, is_number
+from trajscore.core.values import as_fraction, as_numbers, is_number, refuse_first
 
 # Bets, as the share of its capital that each may lose in a run, and the capital that each starts
 # with: the density 2 (1 - share), on points of which the next is 1.26 times the last.
@@ -156,12 +156,13 @@ class SequentialComparison:
         within = (differences >= self._lowest - rounding) & (
             differences <= self._highest + rounding
         )
-        run = first_true(~within)
-        if run is not None:
-            raise ValueError(
+        refuse_first(
+            ~within,
+            lambda run: (
                 f"run {self.n_runs + run}: the difference is {differences[run]:g}; it must be "
                 f"between {self._lowest:g} and {self._highest:g}, as bound={self.bound!r} says"
-            )
+            ),
+        )
         for difference in differences.tolist():
             self._for_a.add(difference)
             self._for_b.add(-difference)

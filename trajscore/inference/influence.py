@@ -5,30 +5,30 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, logit, ndtr
 from scipy.stats import norm, t
 
 from trajscore.core.checks import check_groups
 from trajscore.core.policy import MIN_EFFECTIVE_CLUSTERS
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_fraction, is_count
+from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, FloatPair, IntArray
+from trajscore.core.values import as_fraction, is_count, undefined_is_nan
 
 _BLOCK = 4096
 _DRAWS = 4_000
 
 
-def left_out_factor(sizes: NDArray[Any]) -> FloatArray:
+def left_out_factor(sizes: AnyArray) -> FloatArray:
     """Return what turns a unit's total into the change when it is left out (CR3).
 
     The squares of these changes add up to the squared error.
     """
     n = np.count_nonzero(sizes)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with undefined_is_nan():
         return np.sqrt((n - 1) / n) / (1 - sizes / sizes.sum())
 
 
@@ -86,7 +86,7 @@ class Spread:
         """
         total, _, fourth = self._powers
         varies = total > ROUNDING**2 * self.n_runs
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with undefined_is_nan():
             return np.where(varies, total**2 / fourth, np.inf)
 
     def acceleration(self) -> FloatArray:
@@ -106,18 +106,15 @@ def warn_few_clusters(units: Units) -> None:
         f"there are {units.n_units} clusters of runs{equal}; intervals from fewer than "
         f"{MIN_EFFECTIVE_CLUSTERS} are wide and may cover less than they say, so collect "
         f"runs of more tasks",
-        UserWarning,
         stacklevel=3,
     )
 
 
-def bounds(
-    value: FloatArray, half_width: FloatArray, on_logit: BoolArray
-) -> tuple[FloatArray, FloatArray]:
+def bounds(value: FloatArray, half_width: FloatArray, on_logit: BoolArray | bool) -> FloatPair:
     """Bounds on either side, on the logit scale where asked for and the value allows it."""
     low = value - half_width
     high = value + half_width
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with undefined_is_nan():
         slope = value * (1 - value)
         inside = on_logit & (slope > 0)
         low = np.where(inside, expit(logit(value) - half_width / slope), low)
@@ -161,7 +158,7 @@ def absolute_interval(
     return float(low), float(estimate + np.quantile(above_theirs - below, tail))
 
 
-def _reach(parts: BinMeans, errors: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _reach(parts: BinMeans, errors: FloatArray) -> FloatPair:
     """How far the estimate lies above the truth: at least, and at most, for each draw of errors."""
     # a mean of 0 may have come from either side: the sign that it has by rounding says nothing
     sign = np.where(parts.mean < -SUM_ROUNDING, -1.0, 1.0)
@@ -238,7 +235,7 @@ def any_units(groups: IntArray | None, n_runs: int) -> Units:
     return Units(codes, len(names))
 
 
-def n_equal(sizes: NDArray[Any]) -> float:
+def n_equal(sizes: AnyArray) -> float:
     """Effective number of units: n^2 over the sum of squares."""
     return float(sizes.sum() ** 2 / (sizes**2).sum())
 

@@ -10,20 +10,15 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv, gammaincinv, ndtr, ndtri
 
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
-from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_fraction
+from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
+from trajscore.core.values import as_fraction, undefined_is_nan
 from trajscore.inference.influence import Units
 
 
-def percentile_interval(
-    replicates: FloatArray, confidence_level: float
-) -> tuple[FloatArray, FloatArray]:
+def percentile_interval(replicates: FloatArray, confidence_level: float) -> FloatPair:
     """Return quantiles of replicates along the first axis; undefined ones (NaN) are ignored."""
     as_fraction(confidence_level, "confidence_level")
     tail = (1 - confidence_level) / 2
-    if not np.isnan(replicates).any():
-        low, high = np.quantile(replicates, [tail, 1 - tail], axis=0)
-        return low, high
     undefined = np.isnan(replicates).all(axis=0)
     filled = np.where(undefined, 0.0, replicates)
     low, high = np.nanquantile(filled, [tail, 1 - tail], axis=0)
@@ -35,7 +30,7 @@ def bca_interval(
     estimate: FloatArray,
     acceleration: FloatArray,
     confidence_level: float,
-) -> tuple[FloatArray, FloatArray]:
+) -> FloatPair:
     """Return bias-corrected and accelerated intervals of the columns of replicates."""
     z = ndtri((1 - confidence_level) / 2) * np.array([1.0, -1.0])
     columns = zip(replicates.T, estimate, acceleration, strict=True)
@@ -63,9 +58,7 @@ Z = 1.959963984540054
 """Quantile of a normal 95% interval."""
 
 
-def wilson_interval(
-    rate: ArrayLike, n: ArrayLike, quantile: float = Z
-) -> tuple[FloatArray, FloatArray]:
+def wilson_interval(rate: ArrayLike, n: ArrayLike, quantile: float = Z) -> FloatPair:
     """Return the ends of a binomial rate's 95% interval (Wilson score), honest with few trials."""
     p = np.asarray(rate, dtype=np.float64)
     size = np.asarray(n, dtype=np.float64)
@@ -79,7 +72,7 @@ def clopper_pearson_excess(n_events: ArrayLike, n_others: ArrayLike, level: floa
     """Return how far a rate's upper bound (Clopper and Pearson 1934) lies above what was seen."""
     events = np.asarray(n_events, dtype=np.float64)
     others = np.asarray(n_others, dtype=np.float64)
-    with np.errstate(invalid="ignore"):
+    with undefined_is_nan():
         upper = np.where(others > 0, betaincinv(events + 1, np.maximum(others, 1e-300), level), 1.0)
     return upper - events / (events + others)
 
@@ -112,7 +105,7 @@ def with_unseen(
     changes: Iterable[FloatArray],
     units: Units,
     confidence_level: float,
-) -> tuple[FloatArray, FloatArray]:
+) -> FloatPair:
     """Return intervals of means that hold losses not seen yet, by the `change` of each."""
     widths = np.minimum(mean - low, high - mean)
     reaches = [

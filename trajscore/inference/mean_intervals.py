@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import BoolArray, FloatArray, FloatPair, IntArray
 from trajscore.inference.influence import Spread, Units, any_units, bounds
 from trajscore.inference.intervals import bca_interval, percentile_interval, with_unseen
 from trajscore.inference.resampling import bootstrap_many_means, bootstrap_means
@@ -61,14 +61,14 @@ def by_influence(
     quantile = units.t_quantile(confidence_level)
     spread = Spread(influence, units)
     half_width = spread.half_width(quantile)
-    low, high = bounds(estimate, half_width, np.broadcast_to(on_logit, estimate.shape))
+    low, high = bounds(estimate, half_width, np.asarray(on_logit))
     enough = min(ENOUGH, _SHARE * units.n_units**2 / units.n_effective)
     return InfluenceIntervals(low, high, spread.n_carrying() >= enough, spread.acceleration())
 
 
 def by_bootstrap(
     replicates: FloatArray, estimate: FloatArray, skewness: FloatArray, confidence_level: float
-) -> tuple[FloatArray, FloatArray]:
+) -> FloatPair:
     """Return BCa intervals, or percentiles where all replicates lie on one side."""
     low, high = bca_interval(replicates, estimate, skewness, confidence_level)
     plain_low, plain_high = percentile_interval(replicates, confidence_level)

@@ -261,7 +261,6 @@ def paired_bootstrap(
             f"intervals of the mean of {units.n_units} runs or clusters do not know of rare losses "
             f"that happened to none of them; pass other=, the scores had each run ended the other "
             f"way, or other=samples if no outcome changes them",
-            UserWarning,
             stacklevel=2,
         )
     replicates = bootstrap_means(

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_fraction, as_numbers, is_number
+from trajscore.core.values import as_fraction, as_numbers, as_within, is_number
 from trajscore.inference.influence import resampling_units
 from trajscore.inference.resampling import refuse_missing_scores
 
@@ -94,8 +94,7 @@ def runs_needed(
         sd = float(values.std(ddof=1))
         if groups is not None:
             design_effect = max(design_effect, _design_effect(values, groups))
-    if sd is None or not is_number(sd) or not 0 < sd < math.inf:
-        raise ValueError(f"sd must be finite and positive, got {sd!r}")
+    sd = as_within(sd, "sd", 0, math.inf)
     z = float(ndtri(1 - alpha / 2))
     simple = (z + float(ndtri(power))) ** 2 * (sd / difference) ** 2 + z**2 / 2
     if not math.isfinite(design_effect * simple):

@@ -78,9 +78,9 @@ def read_arguments(arguments: Any) -> Any:
 
 
 class Conversation:
-    """Collects the messages of one run into steps; its place is for errors."""
+    """Collects the messages of one run, in the form of any library; its place is for errors."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, messages: Any = None) -> None:
         self.place = place
         self.steps: list[Step] = []
         self.system: list[str] = []
@@ -89,10 +89,9 @@ class Conversation:
         # the turn before each instruction, and a turn with the one before a result of its calls
         self._before_instructions: list[Step | None] = []
         self._before_results: list[tuple[Step, Step]] = []
-
-    def add_all(self, messages: Any) -> None:
-        """Add all messages of a run, in the form of any library."""
-        for index, message in as_chat(check_list(messages, "its messages are")):
+        if messages is not None:
+            check_list(messages, "its messages are")
+        for index, message in as_chat(messages or ()):
             self.add(message, index)
 
     def call_of_id(self, key: str | None) -> Called | None:
@@ -128,7 +127,7 @@ class Conversation:
         if choice.get("finish_reason") is not None:
             fields.setdefault("finish_reason", choice["finish_reason"])
         logprobs = find_logprobs(fields) or find_logprobs(choice)
-        if logprobs is None and (raw := as_fields(fields.get("raw_data"))):
+        if logprobs is None and (raw := as_fields(fields, "raw_data")):
             logprobs = find_logprobs(raw) or find_logprobs(first_object(raw.get("choices")))
         if logprobs is None:
             return fields, TokenScores()
@@ -159,13 +158,11 @@ class Conversation:
             actor=cast("Actor", kind),
             text=text_of(content),
             tool_calls=[read_call(call, index) for call in calls],
-            tokens=scores.tokens,
-            logprobs=scores.logprobs,
-            top_logprobs=scores.top_logprobs,
             confidence=as_number(value, "confidence", index),
             cost=as_number(fields.get("cost"), "cost", index),
             index=index,
             extra=extra,
+            **scores._asdict(),
         )
         self.steps.append(step)
         self._calls |= {call.id: (step, call) for call in step.tool_calls if call.id is not None}

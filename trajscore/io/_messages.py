@@ -36,7 +36,7 @@ def is_message(value: Any) -> bool:
         return _class_of(value) in keys.MESSAGE_CLASSES
     if not _CONTENT & value.keys():
         return False
-    if "parts" in as_fields(value.get("content")):  # an event of Google's ADK
+    if "parts" in as_fields(value, "content"):  # an event of Google's ADK
         return True
     return bool({"role", "from", "parts"} & value.keys()) or _role_of_type(value) is not None
 
@@ -236,7 +236,7 @@ def _unwrapped(message: Record) -> Message:
         fields = {"role": keys.MESSAGE_CLASSES.get(name, name), **fields["kwargs"]}
     elif isinstance(fields.get("data"), dict) and type_of(fields) in keys.MESSAGE_TYPES:
         fields = {"role": fields["type"], **fields["data"]}
-    elif "parts" in as_fields(fields.get("content")):
+    elif "parts" in as_fields(fields, "content"):
         fields |= fields.pop("content")
     if "role" not in fields:
         role = fields.pop("from", None) or _role_of_type(fields)
@@ -248,7 +248,7 @@ def _unwrapped(message: Record) -> Message:
             fields |= {"content": fields.pop(other)}
     if "source" in fields and isinstance(fields.get("content"), dict):  # structured, of AutoGen
         fields["content"] = json.dumps(fields["content"], ensure_ascii=False)
-    if "content" not in fields and "output" in as_fields(fields.get("result")):  # of code
+    if "content" not in fields and "output" in as_fields(fields, "result"):  # of code
         fields["content"] = fields["result"]["output"]
     return _with_additional_fields(fields)
 
@@ -269,11 +269,11 @@ def _role_of_type(fields: Record) -> str | None:
 
 def _with_additional_fields(fields: Message) -> Message:
     """Add what LangChain keeps beside the message: calls, the finish reason."""
-    additional = as_fields(fields.get("additional_kwargs"))
+    additional = as_fields(fields, "additional_kwargs")
     if not fields.get("tool_calls"):
         names = ("tool_calls", "function_call", "tool_call_id", "refusal")
         fields |= {name: additional[name] for name in names if additional.get(name)}
-    metadata = as_fields(fields.get("response_metadata"))
+    metadata = as_fields(fields, "response_metadata")
     if fields.get("finish_reason") is None and metadata.get("finish_reason") is not None:
         fields["finish_reason"] = metadata["finish_reason"]
     if fields.get("status") == "error" and "error" not in fields:

@@ -37,7 +37,7 @@ def messages_in(value: Any, role: str | None) -> list[Message]:
         message
         for message in messages
         # some tracers write the definition of a tool as a message
-        if as_fields(message.get("content")).get("type") != "function"
+        if as_fields(message, "content").get("type") != "function"
     ]
 
 
@@ -103,7 +103,7 @@ def _from_object(fields: Record, role: str | None, depth: int) -> list[Any]:
     if is_message(fields):
         return _with_role(fields, role)
     system: list[Any] = []
-    for source in (fields, as_fields(fields.get("config"))):
+    for source in (fields, as_fields(fields, "config")):
         for name in keys.INSTRUCTIONS:
             system += _instruction(source.get(name))
     for name in keys.PAYLOADS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ import numpy as np
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.stops import Mechanism
 from trajscore.core.values import UNIT_ROUNDING, number_of, outside_unit
+from trajscore.io.vocabulary import Record
 
 Actor = Literal["agent", "user", "environment"]
 
@@ -214,7 +215,7 @@ class MalformedRunError(ValueError):
     """A run that cannot be read; it is left out and counted."""
 
 
-def as_object(raw: Any, subject: str = "it is") -> Mapping[str, Any]:
+def as_object(raw: Any, subject: str = "it is") -> Record:
     """Return the fields of a run, or of a part of it, which must be an object."""
     if not isinstance(raw, dict):
         raise MalformedRunError(f"{subject} {type(raw).__name__}, not an object")
@@ -228,17 +229,13 @@ def check_list(value: Any, subject: str) -> list[Any]:
     return value
 
 
-def as_objects(raw: Any) -> list[Mapping[str, Any]]:
+def as_objects(raw: Any) -> list[Record]:
     """Return the records that a run is made of, which must be objects in a list."""
-    if not isinstance(raw, list) or not raw:
-        kind = "an empty list"
-        if not isinstance(raw, list):
-            kind = type(raw).__name__
-        raise MalformedRunError(f"it is {kind}, not a list of objects")
-    return list(map(as_object, raw))
+    records = raw if isinstance(raw, list) and raw else [raw]
+    return list(map(as_object, records))
 
 
-def leftover(fields: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]:
+def leftover(fields: Record, used: Collection[str] = ()) -> dict[str, Any]:
     """Return the fields that are not used elsewhere and are not None."""
     return {name: value for name, value in fields.items() if name not in used and value is not None}
 

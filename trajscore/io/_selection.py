@@ -20,10 +20,11 @@ from trajscore.core.meanings import (
     check_polarity,
 )
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
-from trajscore.core.stops import ReadRule, as_reason, choose_reason, read_rule
-from trajscore.core.values import is_number, parse_number, run_label, split_pairs
+from trajscore.core.stops import ReadRule, as_reason, choose_reason
+from trajscore.core.values import as_pairs, check_known, is_number, parse_number, run_label
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade
 from trajscore.io.fields import (
+    ANY_PARTS,
     LAST,
     USUAL_FIELDS,
     Fields,
@@ -35,7 +36,7 @@ from trajscore.io.fields import (
 )
 from trajscore.io.logprobs import are_recorded
 from trajscore.io.outcome_tables import OutcomeTable, examples, read_outcomes
-from trajscore.io.vocabulary import as_list, is_known
+from trajscore.io.vocabulary import Record, as_list, is_known
 
 _NOT_STATED = ("", "none", "nan")
 _PARTS = ("outcome", "confidence", "stop_reason", "id")
@@ -55,14 +56,13 @@ class Selection:
     @classmethod
     def take(cls, options: dict[str, Any]) -> Self:
         """Take the options of every format out of a dict of options."""
-        mapping = options.get("fields")
-        if isinstance(mapping, str):  # "steps=events,text=body"
-            mapping = options["fields"] = dict(split_pairs(mapping))
-        if isinstance(mapping, Mapping):  # of JSON lines, for all names
-            options["fields"] = {k: v for k, v in mapping.items() if k not in _PARTS}
-            options |= {k: mapping[k] for k in _PARTS if k in mapping and options.get(k) is None}
-        names = {part: options.pop(part, None) for part in _PARTS}
-        if isinstance(names["id"], list):
+        mapping = as_pairs(options.pop("fields", None)) or {}  # "steps=events,text=body"
+        if not isinstance(mapping, Mapping):
+            raise ValueError(f"fields must be a dict of names by part, got {mapping!r}")
+        check_known(mapping, ANY_PARTS, "part", "fields")
+        named = {part: options.pop(part, None) for part in _PARTS}
+        names = {**mapping, **{part: name for part, name in named.items() if name is not None}}
+        if isinstance(names.get("id"), list):
             names["id"] = tuple(names["id"])
         for part, value in names.items():
             for name in value if isinstance(value, tuple) else (value,):
@@ -71,7 +71,7 @@ class Selection:
         fields = Fields(**names)
         meanings = check_map(options.pop("outcome_map", None))
         check_polarity(fields.outcome, meanings)
-        rule = read_rule(options.pop("rule", None))
+        rule = as_pairs(options.pop("rule", None))
         max_size = options.pop("max_size", None)
         table = read_outcomes(options.pop("outcomes", None), fields, rule, max_size)
         roles = _check_roles(options.pop("roles", None))
@@ -84,7 +84,11 @@ class Selection:
         record |= {name: value for name, value in usual.items() if record.get(name) is None}
         tally.n_runs += 1
         if self.fields.id is not None:
-            self._set_id(run, record, tally)
+            name = self.fields.id_of(record)
+            if name is None:
+                raise MalformedRunError(f"it has no value of the id field {self.fields.id!r}")
+            run.id = name
+            tally.used["id", str(self.fields.id)] += 1
         self._set_stop_reason(run, record, tally)
         if run.outcome == CENSORED or self.fields != USUAL_FIELDS:  # else nothing is asked
             tally.note_fields({"reward": run.meta.get("reward"), **run.extra, **run.scores})
@@ -94,14 +98,7 @@ class Selection:
                 self._set_confidence(step, tally)
         self._set_outcome(run, record, tally)
 
-    def _set_id(self, run: Run, record: Mapping[str, Any], tally: Tally) -> None:
-        name = self.fields.id_of(record)
-        if name is None:
-            raise MalformedRunError(f"it has no value of the id field {self.fields.id!r}")
-        run.id = name
-        tally.used["id", str(self.fields.id)] += 1
-
-    def _set_stop_reason(self, run: Run, record: Mapping[str, Any], tally: Tally) -> None:
+    def _set_stop_reason(self, run: Run, record: Record, tally: Tally) -> None:
         """Set the reason that decides, of the named field or of all usual ones."""
         name = self.fields.stop_reason
         paths = stop_paths(run.extra) if name is None else [named_path(record, name)]
@@ -127,7 +124,7 @@ class Selection:
             tally.unknown_roles[str(step.extra["role"])] += 1
         tally.n_turns += step.actor == "agent"
 
-    def _set_outcome(self, run: Run, record: Mapping[str, Any], tally: Tally) -> None:
+    def _set_outcome(self, run: Run, record: Record, tally: Tally) -> None:
         """Set the outcome of the table, else of the named field, else of one with a usual name.
 
         A reward that the format itself holds is the outcome already, if it is at most 1.
@@ -223,8 +220,7 @@ class Selection:
 
 def _check_roles(roles: Any) -> dict[str, Actor]:
     """Return who acts under which role."""
-    if isinstance(roles, str):
-        roles = dict(split_pairs(roles))
+    roles = as_pairs(roles)
     actors = get_args(Actor)
     if not isinstance(roles, (Mapping, type(None))) or not set((roles or {}).values()) <= {*actors}:
         raise ArgumentError(
@@ -323,7 +319,7 @@ class Tally:
         for name in names:
             self.unused[owner, name] += name != (chosen or "").split(".")[0]
 
-    def note_fields(self, record: Mapping[str, Any]) -> None:
+    def note_fields(self, record: Record) -> None:
         """Note the names of fields that could be outcomes: numbers, and words."""
         for name, field_value in _fields_within(record):
             value = scalar(field_value)
@@ -339,7 +335,7 @@ def name_of(step: Step, is_source: bool = True) -> str | None:
     return None
 
 
-def _fields_within(record: Mapping[str, Any], depth: int = 2) -> Iterator[tuple[str, Any]]:
+def _fields_within(record: Record, depth: int = 2) -> Iterator[tuple[str, Any]]:
     """Yield the fields of a record, and those of objects that are not one value."""
     for name, value in record.items():
         if depth and isinstance(value, dict) and scalar(value) is None:

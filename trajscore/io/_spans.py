@@ -237,8 +237,8 @@ def _add_answer(thread: Thread, span: Span, index: int, turns: dict[str, Step]) 
             turn.span = span.id
             if turn.cost is None:
                 turn.cost = as_number(span.cost, "cost", index)
-            turn.extra |= leftover(span.extra, ())
-            if tokens := leftover(span.tokens, ()):
+            turn.extra |= leftover(span.extra)
+            if tokens := leftover(span.tokens):
                 turn.extra["tokens"] = tokens
 
 

@@ -11,8 +11,8 @@ from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_objects
 from trajscore.io._spans import Span, add_spans
 from trajscore.io.files import LogFile, Place
-from trajscore.io.registry import Format
-from trajscore.io.vocabulary import SESSION, as_fields
+from trajscore.io.registry import Format, RawRuns
+from trajscore.io.vocabulary import SESSION, Record, as_fields
 
 _SHARED = ""  # key of what the files of a log share
 
@@ -28,11 +28,11 @@ class TraceFormat(Format):
         """Return the name of the trace that a record belongs to."""
         raise NotImplementedError
 
-    def session_of(self, record: Mapping[str, Any]) -> Any:
+    def session_of(self, record: Record) -> Any:
         """Return the session that a record names, or None."""
         raise NotImplementedError
 
-    def spans(self, records: list[Mapping[str, Any]], run: Run) -> Iterable[Span]:
+    def spans(self, records: list[Record], run: Run) -> Iterable[Span]:
         """Return the spans of a trace, and give the run what its records say of it."""
         raise NotImplementedError
 
@@ -49,7 +49,7 @@ class TraceFormat(Format):
         sessions = map(self.session_of, map(as_fields, records))
         return next((session for session in sessions if session is not None), None)
 
-    def _is_run(self, fields: Mapping[str, Any]) -> bool:
+    def _is_run(self, fields: Record) -> bool:
         return self.mark in fields
 
     def records(self, file: LogFile) -> Iterator[tuple[Any, Any]]:
@@ -57,13 +57,11 @@ class TraceFormat(Format):
         for _, record in super().runs(file, None):
             yield self.trace_of(record), record
 
-    def runs(self, file: LogFile, options: Any) -> Iterator[tuple[Place, Any]]:
+    def runs(self, file: LogFile, options: Any) -> RawRuns:
         """Yield the records of each trace, once the last file has been read."""
         yield from self.grouped(file, self.records(file))
 
-    def grouped(
-        self, file: LogFile, records: Iterator[tuple[Any, Any]]
-    ) -> Iterator[tuple[Place, Any]]:
+    def grouped(self, file: LogFile, records: Iterator[tuple[Any, Any]]) -> RawRuns:
         """Yield the records of each trace; of each session, where it is the id of a run."""
         shared = file.others.setdefault(_SHARED, {"groups": {}, "n_files": 0})
         groups: Groups = shared["groups"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -12,7 +12,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import bare_name
 from trajscore.core.stops import ERROR_FIELDS, STOP_FIELDS, names_among
 from trajscore.core.values import number_of, run_label
-from trajscore.io.vocabulary import first
+from trajscore.io.vocabulary import Record, first
 
 # fmt: off
 USUAL: dict[str, tuple[str, ...]] = {
@@ -66,17 +66,15 @@ Columns of tables with these names are judged; of logs only confidences, and oth
 OUTCOMES_IN_WORDS = ("result",)
 """Names of columns that are outcomes if they hold words such as PASS: numbers are of a tool."""
 
-NAMED_PARTS = (
-    "steps", "actor", "text", "action", "tool_calls", "observation", "logprobs", "cost", "task",
-    "trial",
-)  # fmt: skip
+OF_STEPS = ("action", "tool_calls", "observation", "logprobs")
+"""Parts that only steps have."""
+ANY_OF_STEPS = ("actor", "text", *OF_STEPS, "cost")
+"""The same, and parts that steps have among others."""
+NAMED_PARTS = ("steps", *ANY_OF_STEPS, "task", "trial")
 """Parts of a log of any JSON, which a user names."""
 
 ANY_PARTS = (*NAMED_PARTS, "id", "step", "confidence", "outcome", "stop_reason")
 """The same, and those that have an option of their own."""
-
-OF_STEPS = ("action", "tool_calls", "observation", "logprobs")
-"""Parts that only steps have."""
 
 WITHIN = (
     "metadata", "meta", "info", "scores", "evaluation", "eval", "result", "results", "feedback",
@@ -197,17 +195,14 @@ class Fields:
             return (self.id,)
         return self.id or ()
 
-    def id_of(self, record: Mapping[str, Any]) -> str | None:
+    def id_of(self, record: Record) -> str | None:
         """Return the id of a record: the value of its name, or those of several names joined."""
-        if isinstance(self.id, tuple):
-            parts = [dig(record, name) for name in self.id]
-        else:
-            parts = [self.value(record, "id")]
+        parts = [dig(record, name) for name in self.ids] or [self.value(record, "id")]
         if any(part in (None, "") for part in parts):
             return None
         return "-".join(map(str, parts))
 
-    def names(self, record: Mapping[str, Any], parts: Iterable[str]) -> dict[str, str]:
+    def names(self, record: Record, parts: Iterable[str]) -> dict[str, str]:
         """Return the name under which a record holds each of some parts, if it does."""
         usual = _names_by_part(tuple(record))
         names: dict[str, str] = {}
@@ -223,12 +218,12 @@ class Fields:
                 names[part] = name
         return names
 
-    def values(self, record: Mapping[str, Any], parts: Iterable[str]) -> dict[str, Any]:
+    def values(self, record: Record, parts: Iterable[str]) -> dict[str, Any]:
         """Return the values of some parts of a record, None for those that it does not have."""
         names = self.names(record, parts)
         return {part: dig(record, names[part]) if part in names else None for part in parts}
 
-    def value(self, record: Mapping[str, Any], part: str) -> Any:
+    def value(self, record: Record, part: str) -> Any:
         """Return the value of one part of a record, or None."""
         if part == "id" and isinstance(self.id, tuple):
             return self.id_of(record)
@@ -241,7 +236,7 @@ _MAY_BE_TURNED = ("outcome", "confidence")
 _SEARCHED_WITHIN = ("outcome", "stop_reason", "confidence", "task")
 
 
-def _owners(record: Mapping[str, Any], depth: int = 2) -> Iterator[tuple[str, Any]]:
+def _owners(record: Record, depth: int = 2) -> Iterator[tuple[str, Any]]:
     """Yield a record, and the objects within it whose fields are searched too, by their paths."""
     yield "", record
     for name in WITHIN if depth else ():
@@ -249,7 +244,7 @@ def _owners(record: Mapping[str, Any], depth: int = 2) -> Iterator[tuple[str, An
             yield from ((f"{name}.{path}", owner) for path, owner in _owners(inner, depth - 1))
 
 
-def _path_within(record: Mapping[str, Any], part: str) -> str | None:
+def _path_within(record: Record, part: str) -> str | None:
     """Return the path of a part within an object of a record, such as ``metadata.success``."""
     owners = sorted(_owners(record), key=lambda owner: owner[0].count("."))[1:]
     for path, inner in owners:
@@ -274,13 +269,13 @@ def _lists_steps(value: Any) -> bool:
     return is_numbers or all(isinstance(item, dict) for item in value)
 
 
-def named_path(record: Mapping[str, Any], name: str) -> str:
+def named_path(record: Record, name: str) -> str:
     """Return the path of a named field, which may stand within an object of a record."""
     owners = _owners(record, 1)
     return next((f"{path}{name}" for path, owner in owners if dig(owner, name) is not None), name)
 
 
-def stop_paths(record: Mapping[str, Any]) -> Iterator[str]:
+def stop_paths(record: Record) -> Iterator[str]:
     """Yield the paths of the fields that may say why a run ended, also within objects."""
     for path, owner in _owners(record):
         for part in ("stop_reason", "error"):

@@ -11,7 +11,7 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from os import PathLike
@@ -25,6 +25,7 @@ from trajscore.core.storage import check_size
 from trajscore.core.values import as_path, check_file, is_iterable, run_label
 from trajscore.io._json import Item, JsonScanner, read_value
 from trajscore.io.fields import USUAL_FIELDS, Fields
+from trajscore.io.vocabulary import Record
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 JSON_ENDINGS = (".json", ".json.gz")
@@ -49,7 +50,7 @@ class Place:
 
     file: Path
     index: int
-    info: Mapping[str, Any] = field(default_factory=dict)  # of the file, belonging to no single run
+    info: Record = field(default_factory=dict)  # of the file, belonging to no single run
     run: str | None = None  # its id
     stop_reason: str | None = None  # set before the steps, which an excluded run need not have
     fields: Fields = USUAL_FIELDS  # names that the user gave
@@ -95,7 +96,10 @@ class LogFile:
                 is_one = file.readline(_HEAD).strip() in ("{", "[")
             if not is_one:
                 with self._open() as file:
-                    yield from _lines(self.path, file)
+                    lines = enumerate(file, start=1)
+                    filled = ((number, line) for number, line in lines if line.strip())
+                    for index, (number, line) in enumerate(filled):
+                        yield None, index, _line(self.path, index, number, line)
                 return
         with self._open() as file:  # of one text, commas separate the objects
             are_several = bool(_BETWEEN.search(file.read(_LONG_HEAD)))
@@ -170,30 +174,22 @@ def stem(path: Path) -> str:
     return re.sub(r"\.[^.]+(\.gz)?$", "", path.name)
 
 
-class _Unpacked(io.RawIOBase):
+class _Unpacked(gzip.GzipFile):
     """The content of a compressed file, up to a size, as a small file may unpack to any size."""
 
     def __init__(self, file: Any, path: Path, max_size: int | None) -> None:
-        self._file = gzip.GzipFile(fileobj=file)
+        super().__init__(fileobj=file)
         self._path = path
         self._max_size = max_size
-        self._read = 0
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._file.read(len(buffer))
-        self._read += len(data)
-        check_size(self._path, self._read, self._max_size)
-        buffer[: len(data)] = data
-        return len(data)
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(size)
+        check_size(self._path, self.tell(), self._max_size)
+        return data
 
 
 @contextmanager
-def open_text(
-    path: Path, max_size: int | None = None, newline: str | None = None
-) -> Iterator[TextIO]:
+def open_text(path: Path, max_size: int | None, newline: str | None = None) -> Iterator[TextIO]:
     """Open a text file, gzipped or not; `max_size` limits how many bytes it may unpack to."""
     try:
         with ExitStack() as opened:
@@ -221,13 +217,6 @@ def refuse_database(path: Path) -> None:
     with path.open("rb") as file:
         if file.read(len(_SQLITE)) == _SQLITE:
             raise ValueError(f"{path} is an SQLite database; write it as JSON")
-
-
-def _lines(path: Path, file: TextIO) -> Iterator[Item]:
-    """Yield the values of JSON lines with their line's number among the filled ones."""
-    filled = ((number, line) for number, line in enumerate(file, start=1) if line.strip())
-    for index, (number, line) in enumerate(filled):
-        yield None, index, _line(path, index, number, line)
 
 
 def _line(path: Path, index: int, number: int, line: str) -> Any:

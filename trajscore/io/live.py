@@ -9,7 +9,7 @@ from typing import Any
 
 from trajscore.core.values import is_iterable
 from trajscore.io._conversation import Conversation
-from trajscore.io._run import MalformedRunError, Run, Step
+from trajscore.io._run import MalformedRunError, Run
 from trajscore.io.fields import USUAL
 from trajscore.io.files import Place
 from trajscore.io.vocabulary import OF_USER
@@ -55,21 +55,17 @@ def as_run(messages: Iterable[Any], id: str = "run") -> Run:  # noqa: A002
     if isinstance(messages, (Mapping, str)) or not is_iterable(messages):
         kind = type(messages).__name__
         raise MalformedRunError(f"messages must be the list of messages, not {kind}")
-    conversation = Conversation(Place(Path(str(id)), 0, run=str(id)))
-    conversation.add_all([_plain(message) for message in messages])
+    place = Place(Path(str(id)), 0, run=str(id))
+    conversation = Conversation(place, [_plain(message) for message in messages])
     for step in conversation.steps:
-        _check_text(step)
+        texts = {name: step.extra.get(name) for name in (*USUAL["text"], *OF_USER)}
+        named = next((name for name, text in texts.items() if text and isinstance(text, str)), None)
+        if named is not None and not step.text and not step.tool_calls:
+            raise MalformedRunError(
+                f"message {step.index} has no 'content', but {named!r}; put its text under "
+                f"'content'"
+            )
     return conversation.finish(Run(str(id)))
-
-
-def _check_text(step: Step) -> None:
-    """Refuse a message without content that has a text under another name."""
-    texts = {name: step.extra.get(name) for name in (*USUAL["text"], *OF_USER)}
-    named = next((name for name, text in texts.items() if text and isinstance(text, str)), None)
-    if named is not None and not step.text and not step.tool_calls:
-        raise MalformedRunError(
-            f"message {step.index} has no 'content', but {named!r}; put its text under 'content'"
-        )
 
 
 def _plain(message: Any) -> Any:

@@ -56,7 +56,7 @@ def find_logprobs(answer: Any) -> Any:
     if not isinstance(answer, dict) or _OUTER.isdisjoint(answer):
         return None
     for *outer, name in _PATHS:
-        value = as_fields(answer.get(outer[0]) if outer else answer).get(name)
+        value = as_fields(answer, *outer).get(name)
         if isinstance(value, dict):
             lists = (_joined(value, names) for names in _LISTS if as_list(value.get(names[0])))
             value = next(lists, None)

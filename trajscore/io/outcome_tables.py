@@ -29,7 +29,7 @@ _MAX_EXAMPLES = 3
 
 
 def read_outcomes(
-    source: Any, names: Fields, rule: Rule | None = None, max_size: int | None = None
+    source: Any, names: Fields, rule: Rule | None, max_size: int | None
 ) -> OutcomeTable | None:
     """Read a table of outcomes into rows by run id; None stays None."""
     if source is None:
@@ -67,8 +67,8 @@ def join_outcomes(
     frame: pd.DataFrame,
     names: Fields,
     source: Any,
-    rule: Rule | None = None,
-    max_size: int | None = None,
+    rule: Rule | None,
+    max_size: int | None,
 ) -> tuple[pd.DataFrame, Fields, tuple[str, ...]]:
     """Add the outcomes of another table to a long table, by id; also return notes on both."""
     table = read_outcomes(source, names, rule, max_size)

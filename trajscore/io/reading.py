@@ -115,9 +115,10 @@ def read_runs(
     >>> io.read_runs(log, outcome="grade", outcome_map={"pass": 1, "fail": 0})
     <Runs: 1 run, 1 success, 0 failures, 0 not observed>
     """
-    options |= {"outcome": outcome, "outcome_map": outcome_map, "outcomes": outcomes}
-    options |= {"confidence": confidence, "id": id, "rule": rule, "roles": roles}
-    return read_as(format, path, **options)
+    return read_as(
+        format, path, outcome=outcome, outcome_map=outcome_map, outcomes=outcomes,
+        confidence=confidence, id=id, rule=rule, roles=roles, **options,
+    )  # fmt: skip
 
 
 def iter_runs(
@@ -181,15 +182,22 @@ def stream_runs(
         if not isinstance(format, (str, Format, type(None))):
             raise ValueError(f"format must be the name of a format, got {format!r}")
         limit = selection.max_size
-        if format is None and of_format.get("fields"):
+        names_parts = bool(selection.fields.named_parts or selection.fields.step)
+        if format is None and names_parts:
             format = "jsonl"  # noqa: A001
         log_format = find_format(format) if isinstance(format, str) else format
-        log_format = log_format or detect_format(places, limit)
+        log_format = log_format or detect_format(places[0], limit)
+        if names_parts and log_format.name != "jsonl":
+            raise ArgumentError(
+                f"{{argument}} names the parts of JSON in no known format, and the format is "
+                f"{log_format.name}; leave one of them out",
+                "fields",
+            )
         if log_format.stops and not callable(selection.rule):
             selection = replace(selection, rule={**log_format.stops, **(selection.rule or {})})
         findings = Findings(selection)
         reading = _Reading(log_format, log_format._check_options(of_format), findings)
-        paths = log_format._files(places)
+        paths = [path for place in places for path in log_format._files(place)]
         files = [
             LogFile(file, info, len(paths), one_by_one, fields=selection.fields, max_size=limit)
             for file in paths
@@ -307,10 +315,9 @@ class _Reading:
         return mechanism_of(reason, self.findings.selection.rule)
 
     def _no_runs(self, file: LogFile) -> ValueError:
-        field = self.format.holds
         why = ""
         if file.info:
-            why = f": nothing under {field!r} is one"
+            why = f": nothing under {self.format.holds!r} is one"
         return ValueError(
             f"there are no runs in {file.path}{why}; leave the file out, or get it again"
         )

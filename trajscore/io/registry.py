@@ -13,18 +13,16 @@ from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.stops import Mechanism
-from trajscore.core.values import unknown_name
+from trajscore.core.values import check_known, unknown_name
 from trajscore.io._run import MalformedRunError, Run
 from trajscore.io.fields import OF_STEPS, steps_field, usual_names
 from trajscore.io.files import (
     JSON_ENDINGS,
     LINES_ENDINGS,
     LogFile,
-    Paths,
     Place,
     find_files,
     has_ending,
-    list_paths,
     parquet_files,
     refuse_database,
 )
@@ -174,23 +172,22 @@ class Format:
         """Return the files of a folder that has this format's layout; an empty list otherwise."""
         found = {file for pattern in self._layout for file in path.glob(pattern)}
         files = sorted(filter(Path.is_file, found))
-        if files and format_of_file(files[0]) is self:
+        if files and _format_of(LogFile(files[0])) is self:
             return files
         return []
 
-    def _files(self, path: Paths) -> list[Path]:
-        """List the files that a path, a folder or several paths stand for."""
-        files: list[Path] = []
-        for place in list_paths(path):
-            files += self.folder(place) or find_files(place, (*_ENDINGS, *self.endings))
-        return files
+    def _files(self, place: Path) -> list[Path]:
+        """List the files that the path of a file or a folder stands for."""
+        return self.folder(place) or find_files(place, (*_ENDINGS, *self.endings))
 
     def _check_options(self, values: Record) -> Any:
         """Return the options as `runs` and `run` take them."""
         names = [option.name for option in fields(self.options)]
         for name in values:
             if name not in names:
-                raise TypeError(f"{self.name}: {unknown_name('option', name, [*names, 'format'])}")
+                raise TypeError(
+                    f"{self.name}: {unknown_name('option', name, [*names, 'format', 'fields'])}"
+                )
         return self.options(**values)
 
 
@@ -242,31 +239,28 @@ def _own_endings() -> tuple[str, ...]:
 
 def find_format(name: str) -> Format:
     """Return the format of a name."""
-    if name not in _FORMATS:
-        raise ArgumentError(
-            f"{{argument}}: {unknown_name('format', name, list(_FORMATS))}", "format"
-        )
+    check_known([name], _FORMATS, "format", "format")
     return _FORMATS[name]
 
 
-def detect_format(path: Paths, max_size: int | None = None) -> Format:
+def detect_format(place: Path, max_size: int | None) -> Format:
     """Return the format of a log, from its folder or the first fields of its first file."""
-    file, log_format = _detected(list_paths(path)[0], max_size)
+    file, log_format = _detected(place, max_size)
     if log_format is None:
-        raise _unknown_format(file, _head(file, max_size))
+        raise _unknown_format(file)
     return log_format
 
 
-def _detected(place: Path, max_size: int | None) -> tuple[Path, Format | None]:
+def _detected(place: Path, max_size: int | None) -> tuple[LogFile, Format | None]:
     """Return the first file of a place, and its format."""
     for candidate in _formats():
         if files := candidate.folder(place):
-            return files[0], candidate
-    file = find_files(place, (*_ENDINGS, *_own_endings()))[0]
-    return file, format_of_file(file, max_size)
+            return LogFile(files[0]), candidate
+    file = LogFile(find_files(place, (*_ENDINGS, *_own_endings()))[0], max_size=max_size)
+    return file, _format_of(file)
 
 
-def detect_log(path: Path, max_size: int | None = None) -> Format | None:
+def detect_log(path: Path, max_size: int | None) -> Format | None:
     """Return the format of a log; None for a table with one row a step, also in JSON."""
     if is_folder_of_tables(path):
         return None
@@ -276,10 +270,10 @@ def detect_log(path: Path, max_size: int | None = None) -> Format | None:
         if path.is_file():
             refuse_database(path)
         return None
-    _, log_format = _detected(path, max_size)
+    file, log_format = _detected(path, max_size)
     if log_format is not None and log_format.name != "jsonl":
         return log_format
-    head = _head(path, max_size)
+    *_, head = _heads(file)
     steps = head.fields.get(steps_field(head.fields) or "")
     fields = {**head.fields, **first_object(steps)}
     if head.listed and usual_names("confidence", fields):
@@ -288,7 +282,7 @@ def detect_log(path: Path, max_size: int | None = None) -> Format | None:
         return log_format
     if head.listed and all(map(_is_plain, head.fields.values())):
         return None
-    raise _unknown_format(path, head)
+    raise _unknown_format(file)
 
 
 def _is_plain(value: Any) -> bool:
@@ -305,26 +299,21 @@ def is_folder_of_tables(path: Path) -> bool:
     return not logs and next(parquet_files(path), None) is not None
 
 
-def _unknown_format(file: Path, head: Head) -> ArgumentError:
+def _unknown_format(file: LogFile) -> ArgumentError:
     """Return the error for a file in no known format."""
+    *_, head = _heads(file)
     fields = {
         candidate.name: (candidate.holds, *candidate.beside) for candidate in _FORMATS.values()
     }
-    return unknown_json(file, head.fields, fields)
+    return unknown_json(file.path, head.fields, fields)
 
 
-def _head(path: Path, max_size: int | None) -> Head:
-    """Return the first item or line of a file, or the fields of its object."""
-    *_, head = _heads(LogFile(path, max_size=max_size))
-    return head
-
-
-def format_of_file(file: Path, max_size: int | None = None) -> Format | None:
+def _format_of(file: LogFile) -> Format | None:
     """Return the format of one file, by its ending or its first fields; None if unknown."""
     for candidate in _formats():
-        if candidate.endings and has_ending(file, candidate.endings):
+        if candidate.endings and has_ending(file.path, candidate.endings):
             return candidate
-    for head in _heads(LogFile(file, max_size=max_size)):
+    for head in _heads(file):
         for candidate in _formats():
             if candidate.recognise(head):
                 return candidate
@@ -332,7 +321,7 @@ def format_of_file(file: Path, max_size: int | None = None) -> Format | None:
 
 
 def _heads(file: LogFile) -> Iterator[Head]:
-    """Yield what is known of a file after each of its fields; of a list, its first item."""
+    """Yield what is known of a file after each of its fields, or the first item of its list."""
     head = Head()
     for key, _, value in file.items(STREAMED):
         if key is None:

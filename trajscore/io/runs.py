@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import pandas as pd
-from numpy.typing import NDArray
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
 from trajscore.core.stops import note_on_lost
+from trajscore.core.type_aliases import AnyArray
 from trajscore.core.values import is_iterable, number_of, run_label
 from trajscore.io._findings import Findings
 from trajscore.io._run import Run, as_grade
@@ -64,7 +64,7 @@ def warn_of_left_out(left_out: Sequence[LeftOut], n_runs: int, stacklevel: int) 
     """Warn once of all runs that are left out."""
     if left_out:
         text = f"{count_left_out(left_out, n_runs)} (all are in .left_out)"
-        warnings.warn(text, UserWarning, stacklevel=stacklevel + 1)
+        warnings.warn(text, stacklevel=stacklevel + 1)
 
 
 class RunStream(Iterator[Run]):
@@ -84,9 +84,6 @@ class RunStream(Iterator[Run]):
         self.findings = findings
         self._runs = runs
         self._warns = warns
-
-    def __iter__(self) -> Self:
-        return self
 
     def __next__(self) -> Run:
         for run in self._runs:
@@ -173,7 +170,7 @@ class Runs(list[Run]):
         )
 
 
-def outcomes(runs: Iterable[Run]) -> NDArray[Any]:
+def outcomes(runs: Iterable[Run]) -> AnyArray:
     """Return the outcome of each run.
 
     Parameters

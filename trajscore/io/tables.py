@@ -50,7 +50,7 @@ _MOST_ROWS = 5_000_000
 _MOST_NAMED = 10
 
 
-def read_table(path: Path, max_size: int | None = None) -> pd.DataFrame:
+def read_table(path: Path, max_size: int | None) -> pd.DataFrame:
     """Read a CSV (also gzipped), Parquet, JSON or JSON-lines file."""
     if not path.exists():
         raise ValueError(f"{path} does not exist; give the path of a table")

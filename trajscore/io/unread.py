@@ -15,7 +15,7 @@ from trajscore.core.meanings import words_of
 from trajscore.io._messages import is_message
 from trajscore.io._run import Run, Step
 from trajscore.io.logprobs import names_logprobs, recorded_in
-from trajscore.io.vocabulary import as_fields, parsed
+from trajscore.io.vocabulary import Record, as_fields, parsed
 
 # fmt: off
 _BESIDE = {  # words for what is said of a tool or a program, and not in a turn
@@ -238,7 +238,7 @@ def _excess(error: ArgumentError) -> int:
 
 
 def unknown_json(
-    file: Path, record: Mapping[str, Any], formats: Mapping[str, tuple[str, ...]]
+    file: Path, record: Record, formats: Mapping[str, tuple[str, ...]]
 ) -> ArgumentError:
     """Return the error for a JSON file by its first record, and the fields that formats have."""
     if not record:

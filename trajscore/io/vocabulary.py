@@ -47,9 +47,10 @@ MESSAGE_CLASSES = {
     "humanmessage": "user", "aimessage": "assistant", "systemmessage": "system",
     "toolmessage": "tool", "functionmessage": "tool",
     # of AutoGen, whose agents and users are told apart by the source of a message
-    **dict.fromkeys(("textmessage", "multimodalmessage", "structuredmessage"), "assistant"),
-    **dict.fromkeys(("stopmessage", "handoffmessage", "toolcallrequestevent"), "assistant"),
-    **dict.fromkeys(("codegenerationevent", "assistantmessage"), "assistant"),
+    **dict.fromkeys((
+        "textmessage", "multimodalmessage", "structuredmessage", "stopmessage", "handoffmessage",
+        "toolcallrequestevent", "codegenerationevent", "assistantmessage",
+    ), "assistant"),
     **dict.fromkeys(("toolcallexecutionevent", "codeexecutionevent"), "tool"),
     "usermessage": "user", "functionexecutionresultmessage": "tool",
 }
@@ -87,10 +88,11 @@ RESULT = ("output", "result", "response", "content", "outputs", "results", "erro
 Kind = Literal["model", "tool", "other"]
 OWN_SCORES = "trajscore"
 SPAN_KINDS: dict[str, Kind] = {
-    **dict.fromkeys(("chat", "call_llm", "chat_model", "completion", "text_completion"), "model"),
-    **dict.fromkeys(("generate_content", "generation", "llm", "response"), "model"),
-    **dict.fromkeys(("dogenerate", "dostream", "generatetext", "streamtext"), "model"),
-    **dict.fromkeys(("generateobject", "streamobject"), "model"),
+    **dict.fromkeys((
+        "chat", "call_llm", "chat_model", "completion", "text_completion", "generate_content",
+        "generation", "llm", "response", "dogenerate", "dostream", "generatetext", "streamtext",
+        "generateobject", "streamobject",
+    ), "model"),
     **dict.fromkeys(("execute_tool", "function", "tool", "toolcall"), "tool"),
 }
 SESSION = ("session", "sessionId", "session_id", "session.id", "gen_ai.conversation.id")
@@ -151,7 +153,7 @@ USAGES = ("usage", "usage_metadata", "usageMetadata", "token_usage", "models_usa
 # fmt: on
 
 
-def first(fields: Mapping[str, Any], names: Iterable[str], *, blank: bool = False) -> Any:
+def first(fields: Record, names: Iterable[str], *, blank: bool = False) -> Any:
     """Return the first of some fields that is not None, nor empty text unless `blank`."""
     for name in names:
         value = fields.get(name)
@@ -160,8 +162,10 @@ def first(fields: Mapping[str, Any], names: Iterable[str], *, blank: bool = Fals
     return None
 
 
-def as_fields(value: Any) -> Mapping[str, Any]:
-    """Return an object of JSON; an empty one for anything else."""
+def as_fields(value: Any, *path: str) -> Record:
+    """Return an object of JSON, or that on a path within it; an empty one for anything else."""
+    for name in path:
+        value = as_fields(value).get(name)
     if isinstance(value, dict):
         return value
     return {}
@@ -174,7 +178,7 @@ def as_list(value: Any) -> list[Any]:
     return []
 
 
-def first_object(values: Any) -> Mapping[str, Any]:
+def first_object(values: Any) -> Record:
     """Return the first item of a list of JSON; an empty object where that is none."""
     return as_fields(next(iter(as_list(values)), None))
 
@@ -223,11 +227,7 @@ def whole_text(text: str) -> str:
     """Put "?" for half of a surrogate pair, which JSON allows and text encodings do not."""
     if text.isascii():
         return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode()
-    return text
+    return text.encode(errors="replace").decode()
 
 
 def text_of(content: Any) -> str:

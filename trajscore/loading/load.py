@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from trajscore import io
@@ -17,7 +16,8 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, outcomes_vary
 from trajscore.core.stops import EXCLUDED, names_among
-from trajscore.core.values import number_of, parse_numbers, unknown_name
+from trajscore.core.type_aliases import AnyArray
+from trajscore.core.values import check_known, number_of, parse_numbers
 from trajscore.core.within_runs import last_cells, whole_runs
 from trajscore.datasets import load_chess
 from trajscore.io._selection import Tally
@@ -66,15 +66,7 @@ def load(path: Path | None, request: LoadRequest) -> Inputs:
         note = "no table was given: judging the bundled chess data (see datasets.load_chess)"
         return Inputs(X, y, notes=(note,), outcome="won")
     parts = fields.named_parts
-    name = request.format
-    if parts:
-        if name not in (None, "jsonl"):
-            raise ArgumentError(
-                f"{{argument}} names the parts of JSON in no known format, and the format is "
-                f"{name}; leave one of them out",
-                "fields",
-            )
-        name = "jsonl"
+    name = request.format or ("jsonl" if parts else None)
     log_format = detect_log(path, request.max_size) if name is None else find_format(name)
     if log_format is None:
         of_logs = {"embedder": request.embedder, "roles": request.roles}
@@ -86,7 +78,7 @@ def load(path: Path | None, request: LoadRequest) -> Inputs:
         parts["step"] = of_tables.pop("step")
     _refuse(of_tables, f"is for tables, but {path} is a log")
     inputs = _load_log(path, log_format, request, parts)
-    check_by(request.by, list(io.meta(inputs.log)))
+    check_by(request.by, io.meta(inputs.log))
     return inputs
 
 
@@ -165,9 +157,7 @@ def _predictors(
     """Return the confidences of a log, else minus risks, else its steps alone; note which."""
     fields = request.fields
     scales = dict(fields.scales)
-    for name in scales.keys() - {stated}:
-        problem = unknown_name("predictor with a scale", name, [stated])
-        raise ArgumentError(f"{{argument}}: {problem}", "scales")
+    check_known(scales, [stated], "predictor with a scale", "scales")
     signals = StepConfidence(scale=scales.get(stated, "auto"))
     predictors, coverage = _confidences(log, lost, request.missing, signals, stated)
     notes += coverage
@@ -187,10 +177,7 @@ def _predictors(
     elif not predictors:
         steps = StepConfidence().fit_transform([*log, *lost])
         predictors = {NO_SCORE: steps.with_cells(np.zeros(len(steps.cells)))}
-    for name in fields.scores:
-        if name not in predictors:
-            problem = unknown_name("predictor", name, list(predictors))
-            raise ArgumentError(f"{{argument}}: {problem}", "scores")
+    check_known(fields.scores, predictors, "predictor", "scores")
     return {name: predictors[name] for name in fields.scores or predictors}
 
 
@@ -276,9 +263,7 @@ def _groups(runs: Sequence[io.Run], group: str | None, n_counted: int) -> tuple[
     """Return the column asked for, else that of the tasks if all runs have one, and its values."""
     table = io.meta(runs)
     column = group or "task"
-    if column not in table:
-        problem = unknown_name("column", column, list(table.columns))
-        raise ArgumentError(f"{{argument}}: {problem}", "group")
+    check_known([column], table, "column", "group")
     counted = table[column].iloc[:n_counted]
     if counted.isna().any() or counted.nunique() < 2:
         if group is None:
@@ -288,7 +273,7 @@ def _groups(runs: Sequence[io.Run], group: str | None, n_counted: int) -> tuple[
     return column, table[column].astype(str).to_numpy(dtype=object)
 
 
-def _costs(runs: Sequence[io.Run]) -> dict[str, NDArray[Any]]:
+def _costs(runs: Sequence[io.Run]) -> dict[str, AnyArray]:
     """What each run cost by what its log says of it, or of all of its steps."""
     table = pd.DataFrame([{**run.extra, **run.meta} for run in runs])
     costs = {}

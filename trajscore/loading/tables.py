@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError, visible
@@ -29,7 +28,8 @@ from trajscore.core.stops import (
     notes_on_stops,
     stop_columns,
 )
-from trajscore.core.values import number_of, parse_numbers, unknown_name
+from trajscore.core.type_aliases import AnyArray
+from trajscore.core.values import check_known, number_of, parse_numbers
 from trajscore.evaluation.doubts import without_leaky_columns
 from trajscore.io import Run
 from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names
@@ -81,10 +81,10 @@ class Inputs:
     """Predictors and outcomes as `evaluate` takes them; the meta says why runs ended."""
 
     predictors: TrajectoryArray | dict[str, TrajectoryArray]
-    y: NDArray[Any]
-    groups: NDArray[Any] | None = None
+    y: AnyArray
+    groups: AnyArray | None = None
     notes: tuple[Note, ...] = ()  # what was guessed, and what was left out
-    costs: dict[str, NDArray[Any]] = field(default_factory=dict)
+    costs: dict[str, AnyArray] = field(default_factory=dict)
     log: Sequence[Run] = ()
     outcome: str = ""  # column of outcomes
     n_left_out: int = 0  # runs of a log
@@ -125,7 +125,13 @@ def load_table(path: Path, request: LoadRequest) -> Inputs:
 def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> Inputs:
     meanings = check_map(request.outcome_map)
     check_polarity(fields.outcome, meanings)
-    frame, fields, in_table, notes = _as_steps(frame, request, fields)
+    in_table = list(frame.columns)
+    frame, fields, wide_notes = as_long(frame, fields)
+    frame, fields, join_notes = join_outcomes(
+        frame, fields, request.outcomes, request.rule, request.max_size
+    )
+    in_table += [name for name in ("stop_reason",) if name in frame and name not in in_table]
+    notes: list[Note] = [*wide_notes, *join_notes]
     ids = fields.ids or usual_names("id", frame.columns)[:1]
     has_ids = True
     has_steps = fields.step is not None or usual_names("step", frame.columns)
@@ -201,19 +207,6 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
     )
 
 
-def _as_steps(
-    frame: pd.DataFrame, request: LoadRequest, fields: Fields
-) -> tuple[pd.DataFrame, Fields, list[Any], list[Note]]:
-    """Return a table with one row a step, its names, the columns of the files, and notes."""
-    columns = list(frame.columns)
-    frame, fields, wide_notes = as_long(frame, fields)
-    frame, fields, join_notes = join_outcomes(
-        frame, fields, request.outcomes, request.rule, request.max_size
-    )
-    of_outcomes = [name for name in ("stop_reason",) if name in frame and name not in columns]
-    return frame, fields, [*columns, *of_outcomes], [*wide_notes, *join_notes]
-
-
 def task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
     """Return the column of tasks, if every run is of one, and there are several."""
     keys = [frame[name] for name in chosen.ids]
@@ -227,16 +220,14 @@ def task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
     return None
 
 
-def check_by(by: Sequence[str], columns: Sequence[Any]) -> None:
+def check_by(by: Sequence[str], columns: Iterable[Any]) -> None:
     """Refuse groups by a column that is not there."""
-    for name in by:
-        if name not in columns:
-            raise ArgumentError(f"{{argument}}: {unknown_name('column', name, columns)}", "by")
+    check_known(by, columns, "column", "by")
 
 
 def _costs(
     frame: pd.DataFrame, ids: pd.Series, X: TrajectoryArray
-) -> tuple[dict[str, NDArray[Any]], list[str]]:
+) -> tuple[dict[str, AnyArray], list[str]]:
     """Return what each run cost, and say how a column that does not vary within runs was read.
 
     Where runs differ, such a column holds what a run cost; the same number in all runs is of steps.

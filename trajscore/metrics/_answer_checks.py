@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
+from sklearn.utils import gen_batches
 
 from trajscore.core.checks import check_sample_weight
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import UNIT_ROUNDING, as_array, as_numbers, is_number, run_label, to_unit
+from trajscore.core.type_aliases import AnyArray, FloatArray, FloatPair, IntArray
+from trajscore.core.values import (
+    UNIT_ROUNDING,
+    as_array,
+    as_numbers,
+    check_amounts,
+    check_rows,
+    refuse_first,
+    run_label,
+    to_unit,
+)
 
 
 def check_answers(
@@ -25,10 +35,10 @@ def check_answers(
     right, c = _pair(correct, confidence, "correct", "confidence")
     if probability:
         c = to_unit(c)
-        check_rows(c, (c >= 0) & (c <= 1), "confidence", "in [0, 1]")
+        check_rows(c, (c >= 0) & (c <= 1), "confidence", "it must be in [0, 1]")
     else:
-        check_rows(c, ~np.isnan(c), "confidence", "a number")
-    check_rows(right, np.isin(right, (0.0, 1.0)), "correct", "0 or 1")
+        check_rows(c, ~np.isnan(c), "confidence", "it must be a number")
+    check_rows(right, np.isin(right, (0.0, 1.0)), "correct", "it must be 0 or 1")
     return right, c, check_sample_weight(sample_weight, len(c))
 
 
@@ -42,9 +52,7 @@ def check_decisions(
     return costs, uncertainty, check_sample_weight(sample_weight, len(costs))
 
 
-def _pair(
-    first: ArrayLike, second: ArrayLike, first_name: str, second_name: str
-) -> tuple[FloatArray, FloatArray]:
+def _pair(first: ArrayLike, second: ArrayLike, first_name: str, second_name: str) -> FloatPair:
     a = as_numbers(first, first_name)
     b = as_numbers(second, second_name)
     if a.ndim != 1 or a.shape != b.shape or not len(a):
@@ -53,24 +61,6 @@ def _pair(
             f"same length, with at least one value"
         )
     return a, b
-
-
-def check_amounts(values: FloatArray, name: str) -> None:
-    """Refuse values that are negative, infinite or missing."""
-    check_rows(values, np.isfinite(values) & (values >= 0), name, "finite and >= 0")
-
-
-def check_rows(values: FloatArray, valid: BoolArray, name: str, kind: str) -> None:
-    """Name the first row that is not valid."""
-    if not valid.all():
-        row = int(np.argmin(valid))
-        raise ValueError(f"row {row}: {name} is {values[row]:g}; it must be {kind}")
-
-
-def check_eps(eps: float) -> None:
-    """Refuse a floor that is not a number in [0, 1)."""
-    if not is_number(eps) or not 0 <= eps < 1:
-        raise ValueError(f"eps must be a number in [0, 1), got {eps!r}")
 
 
 # Rows whose probabilities miss 1 by more than this are refused; float32 softmax misses it by 1e-6.
@@ -82,7 +72,7 @@ _CHUNK_CELLS = 1 << 17
 
 def check_classes(
     y_true: ArrayLike, y_proba: ArrayLike, labels: ArrayLike | None, sample_weight: ArrayLike | None
-) -> tuple[NDArray[Any], IntArray, FloatArray]:
+) -> tuple[AnyArray, IntArray, FloatArray]:
     """Return probabilities, the column of each class, and weights; rows are checked when read."""
     P = as_array(y_proba, "class probabilities")  # floats are not copied
     if P.dtype.kind != "f":
@@ -98,14 +88,13 @@ def check_classes(
     return P, y, check_sample_weight(sample_weight, len(P))
 
 
-def row_slices(array: NDArray[Any]) -> list[slice]:
+def row_slices(array: AnyArray) -> Iterator[slice]:
     """Cut the rows into slices of a limited number of cells."""
-    step = max(1, _CHUNK_CELLS // array.shape[1])
-    return [slice(k, min(k + step, len(array))) for k in range(0, len(array), step)]
+    return gen_batches(len(array), max(1, _CHUNK_CELLS // array.shape[1]))
 
 
 @np.errstate(invalid="ignore", over="ignore")  # of values that are refused
-def check_distributions(P: NDArray[Any], rows: slice, *, log: bool) -> None:
+def check_distributions(P: AnyArray, rows: slice, *, log: bool) -> None:
     """Refuse a chunk of rows that are not distributions over classes, naming the first."""
     part = P[rows]
     if log:
@@ -132,7 +121,7 @@ def check_distributions(P: NDArray[Any], rows: slice, *, log: bool) -> None:
     )
 
 
-def _guess_columns(y: NDArray[Any], n_classes: int) -> NDArray[Any]:
+def _guess_columns(y: AnyArray, n_classes: int) -> AnyArray:
     """Classes of the columns: those that occur, or column numbers if classes are such numbers."""
     try:
         classes = np.unique(y)
@@ -162,9 +151,7 @@ def encode_labels(
         y = y[:, 0]
     if y.shape != (n_samples,):
         raise ValueError(f"y_true has shape {y.shape}, but there are {n_samples} rows")
-    missing = pd.isna(y)
-    if missing.any():
-        raise ValueError(f"row {int(np.argmax(missing))}: the class is missing; leave the row out")
+    refuse_first(pd.isna(y), lambda row: f"row {row}: the class is missing; leave the row out")
     if labels is None:
         columns = _guess_columns(y, n_classes)
     else:
@@ -173,17 +160,18 @@ def encode_labels(
             raise ValueError(f"labels must be {n_classes} different classes, one per column")
     # an index looks up without comparing text with numbers, which the oldest numpy refuses
     place = pd.Index(columns).get_indexer(pd.Index(y))
-    if (place < 0).any():
-        row = int(np.argmax(place < 0))
-        raise ValueError(
+    refuse_first(
+        place < 0,
+        lambda row: (
             f"row {row}: class {run_label(y[row])} has no column; the columns stand for "
             f"{columns.tolist()}, so pass labels= if that is not so; else, or if its outcome was "
             f"not observed, leave the row out"
-        )
+        ),
+    )
     return np.asarray(place, dtype=np.int64)
 
 
-def _plain(labels: ArrayLike) -> NDArray[Any]:
+def _plain(labels: ArrayLike) -> AnyArray:
     """Labels as an array in which False and True are 0 and 1."""
     array = as_array(labels, "classes")
     if array.dtype == np.bool_:

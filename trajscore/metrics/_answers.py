@@ -9,19 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.ties import SUM_ROUNDING
-from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_amount, as_flag, is_number
-from trajscore.metrics._answer_checks import (
-    check_answers,
-    check_classes,
-    check_decisions,
-    check_eps,
-)
+from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
+from trajscore.core.values import as_amount, as_flag, as_within, is_number
+from trajscore.metrics._answer_checks import check_answers, check_classes, check_decisions
 from trajscore.metrics._selective import class_table, confidence_table
 from trajscore.metrics.costs import (
     LOWEST,
@@ -44,7 +39,7 @@ from trajscore.metrics.costs import (
 class _Source(NamedTuple):
     """What answers were made of: confidences, or with `y` probabilities of classes."""
 
-    values: NDArray[Any]
+    values: AnyArray
     log: bool  # log-odds of confidences, or log-probabilities
     y: IntArray | None = None
 
@@ -202,14 +197,13 @@ class Answers:
             If a confidence is missing or outside [0, 1], an answer is neither right nor wrong,
             `n_classes` is less than 2, or `eps` is not in [0, 1).
         """
-        check_eps(eps)
-        if not is_number(n_classes) or not n_classes >= 2:
-            raise ValueError(f"n_classes must be a number of at least 2, got {n_classes!r}")
+        as_within(eps, "eps", 0, 1, "left")
+        as_within(n_classes, "n_classes", 2, np.inf, "both")
         log = as_flag(log_odds, "log_odds")
         right, c, weight = check_answers(correct, confidence, sample_weight, probability=not log)
         with np.errstate(divide="ignore"):  # an uncertainty of 0
             log_u = np.asarray(log_expit(-c) if log else np.log(1 - c))
-        return cls(log_u, 1 - right, weight, ZeroOneCost(n_classes, eps), _Source(c, log))
+        return cls(log_u, 1 - right, weight, ZeroOneCost(1 - 1 / n_classes, eps), _Source(c, log))
 
     @classmethod
     def from_decisions(
@@ -261,16 +255,15 @@ class Answers:
         >>> round(Answers.from_decisions([1, 10], [1.0, 0.4], u_max=costs).ecuas(), 3)
         6.58
         """
-        check_eps(eps)
+        as_within(eps, "eps", 0, 1, "left")
         largest: Any = u_max
         if np.ndim(u_max) == 2:
             largest = largest_uncertainty(u_max)
-        if not is_number(largest) or not 0 < largest < np.inf:
-            raise ValueError(f"u_max must be a finite number above 0, got {largest!r}")
+        largest = as_within(largest, "u_max", 0, np.inf)
         costs, uncertainty, weight = check_decisions(paid, u, sample_weight)
         with np.errstate(divide="ignore"):  # an uncertainty of 0
             log_u = np.log(uncertainty)
-        return cls(log_u, costs, weight, Scale(float(largest), eps * float(largest)))
+        return cls(log_u, costs, weight, Scale(largest, eps * largest))
 
     def ecuas(self, n: float = 1, *, normalize: bool = False) -> float:
         """Return ECUAS_n, the cost over all costs of rejecting; lower is better.
@@ -478,7 +471,7 @@ class Answers:
         """Cost of always stating the class frequencies; NaN where there is one class."""
         source = self.source
         cost = self.scale
-        if source is None or source.y is None or isinstance(cost, Scale):
+        if source is None or source.y is None or not isinstance(cost, Cost):
             raise ValueError("normalize=True needs class probabilities; use Answers.from_proba")
         counts = np.bincount(source.y, self.weight, source.values.shape[1])
         if np.count_nonzero(counts) < 2:  # counted before dividing, which may round 1 down
@@ -513,6 +506,5 @@ class Answers:
             warnings.warn(
                 f"{n_above} uncertainties lie above the largest possible one, {u_max:.6g}, and are "
                 f"scored as that (Appendix A.3)",
-                UserWarning,
                 stacklevel=stacklevel,
             )

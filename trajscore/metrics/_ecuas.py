@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trajscore.core.checks import check_groups
 from trajscore.core.ties import ROUNDING
-from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_array, as_numbers
-from trajscore.metrics._answer_checks import check_amounts
+from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
+from trajscore.core.values import as_array, as_numbers, check_amounts
 from trajscore.metrics._answers import Answers
 
 
@@ -231,7 +228,7 @@ def _weights(count: ArrayLike | None, proba: ArrayLike | None, n_answers: int) -
     return weight
 
 
-def _shares(mass: pd.Series, labels: NDArray[Any], *, counted: bool) -> pd.Series:
+def _shares(mass: pd.Series, labels: AnyArray, *, counted: bool) -> pd.Series:
     """Probability of each class; probabilities may leave some to answers that were not seen."""
     total = mass.groupby("question").transform("sum")
     if counted:
@@ -246,6 +243,6 @@ def _shares(mass: pd.Series, labels: NDArray[Any], *, counted: bool) -> pd.Serie
     return mass / np.maximum(total, 1)
 
 
-def _labels(values: NDArray[Any], codes: IntArray) -> NDArray[Any]:
+def _labels(values: AnyArray, codes: IntArray) -> AnyArray:
     """What each code stands for."""
     return values[np.unique(codes, return_index=True)[1]]

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.metrics import make_scorer
 from sklearn.utils.metadata_routing import MetadataRequest
@@ -15,11 +15,12 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from trajscore.core.checks import check_sample_weight, check_trajectories
 from trajscore.core.estimator import censored_of
 from trajscore.core.ids import check_index
-from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
+from trajscore.core.outcomes import CENSORED, SUCCESS, as_labels, check_outcomes
 from trajscore.core.policy import MIN_RUNS_PER_FOLD
 from trajscore.core.sample import ended_where_known
 from trajscore.core.score_families import get_family
-from trajscore.core.values import as_amount, as_flag, as_numbers, number_of, outside_unit
+from trajscore.core.type_aliases import AnyArray
+from trajscore.core.values import as_amount, as_flag, as_numbers, number_of
 from trajscore.core.weights import OWN, Horizon, Weights, as_step_weights
 from trajscore.metrics._ecuas import ecuas_score
 from trajscore.metrics._tps import censored_tps_score, tps_score
@@ -89,7 +90,6 @@ class TPSScorer:
                 f"fold's steps, so with fewer than {MIN_RUNS_PER_FOLD} runs the mean over folds "
                 f"may prefer the wrong model. Use fewer folds, or "
                 f"{type(self).maker}(normalize=False)",
-                UserWarning,
                 stacklevel=3,
             )
 
@@ -100,7 +100,6 @@ class TPSScorer:
                 warnings.warn(
                     f"{name} was fitted with censored={censored!r}, but the scorer has "
                     f"censored={self.censored!r}. Give both the same",
-                    UserWarning,
                     stacklevel=3,
                 )
 
@@ -155,7 +154,7 @@ class CensoredTPSScorer(TPSScorer):
         return f"{options})"
 
 
-def _refuse_unobserved(codes: NDArray[Any]) -> None:
+def _refuse_unobserved(codes: AnyArray) -> None:
     unobserved = codes == CENSORED
     if unobserved.any():
         # searches turn the error below into their error_score, and go on
@@ -163,7 +162,6 @@ def _refuse_unobserved(codes: NDArray[Any]) -> None:
             "tps_scorer gives no score where an outcome is -1 (unobserved), so a search that goes "
             "on chooses by nothing. Use scoring=make_censored_tps_scorer(censored=...), or leave "
             "out the runs without an outcome",
-            UserWarning,
             stacklevel=3,
         )
         raise ValueError(
@@ -262,18 +260,12 @@ def make_censored_tps_scorer(
     -0.079
     """
     options = _checked(score, weights, horizon, normalize)
-    default = None
+    y = np.empty(0)
     if q_z is not None:
-        default = 0.0
         values = as_numbers(q_z, "q_z")
         # the q_z of a run may be missing where its outcome was observed
-        bad = outside_unit(values) | (np.isnan(values) & (values.ndim == 0))
-        if bad.any():
-            raise ValueError(
-                f"q_z is {values[bad][0]:g}; it must be a probability in [0, 1]: the chance that "
-                f"an unobserved run would have succeeded"
-            )
-    as_labels(np.empty(0), censored=censored, q_z=default)  # refuses an unknown word
+        y = np.atleast_1d(np.where(np.isnan(values) & (values.ndim > 0), SUCCESS, CENSORED))
+    as_labels(y, censored=censored, q_z=q_z)
     return CensoredTPSScorer(censored=censored, q_z=q_z, **options)
 
 

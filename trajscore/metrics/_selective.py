@@ -5,17 +5,15 @@ All functions are aware of ties and do not depend on row order.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import log_expit, xlogy
 
 from trajscore.core import ranking
 from trajscore.core.ranking import TieGroups
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING, uniform_bins
-from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_count, check_choice, is_number
+from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
+from trajscore.core.values import as_count, as_within, check_choice
 from trajscore.metrics._answer_checks import check_answers, row_slices
 from trajscore.metrics.costs import mean_cost
 
@@ -151,8 +149,7 @@ def confidence_table(
     eps: float,
 ) -> dict[str, float]:
     """Metrics of answers with a confidence, ranked by its log-odds where these are known."""
-    if not is_number(recall) or not 0 < recall <= 1:
-        raise ValueError(f"recall must be a number above 0 and at most 1, got {recall!r}")
+    as_within(recall, "recall", 0, 1, "right")
     n_bins = as_count(n_bins, "n_bins")
     check_choice(rule, "rule", RULES)
     a = float(np.average(right, weights=weight))
@@ -184,7 +181,7 @@ def confidence_table(
 
 
 def class_table(
-    P: NDArray[Any], y: IntArray, weight: FloatArray, log: bool, eps: float
+    P: AnyArray, y: IntArray, weight: FloatArray, log: bool, eps: float
 ) -> dict[str, float]:
     """Losses over all classes, each over that of stating the class frequencies."""
     losses = _class_losses(P, y, log, eps)
@@ -208,7 +205,7 @@ def _false_positive_rate(wrong: FloatArray, right: FloatArray, recall: float) ->
     return float(accepted_wrong[np.argmax(accepted_right >= recall - ROUNDING)])
 
 
-def _class_losses(P: NDArray[Any], y: IntArray, log_proba: bool, eps: float) -> FloatArray:
+def _class_losses(P: AnyArray, y: IntArray, log_proba: bool, eps: float) -> FloatArray:
     """Error, squared error and surprise of every sample, in columns; rows are trusted."""
     losses = np.empty((len(P), 3))
     for rows in row_slices(P):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trajscore.core.checks import check_trajectories
+from trajscore.core.checks import check_traces
 from trajscore.core.ids import check_same_runs
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.run_sums import run_sums, score_cells
@@ -109,8 +109,7 @@ def tps_score(
     >>> round(tps_score(y, np.full((1000, 5), 0.842)), 3)
     -0.436
     """
-    how = as_step_weights(weights, horizon)
-    runs = check_scored(y_true, traces, how, sample_weight)
+    how, runs = check_scored(y_true, traces, weights, horizon, sample_weight)
     sums = run_sums(runs.y, runs.X, score, how, normalize=as_flag(normalize, "normalize"))
     return sums.mean(runs.weight)
 
@@ -156,8 +155,7 @@ def tps_samples(
     >>> tps_samples(y, traces, score="brier", weights="uniform")
     array([-0.25, -0.41])
     """
-    how = as_step_weights(weights, horizon)
-    runs = check_scored(y_true, traces, how, sample_weight)
+    how, runs = check_scored(y_true, traces, weights, horizon, sample_weight)
     sums = run_sums(runs.y, runs.X, score, how, normalize=as_flag(normalize, "normalize"))
     return sums.samples(runs.weight)
 
@@ -230,8 +228,9 @@ def censored_tps_score(
     >>> round(censored_tps_score([1, -1], traces, q_z=0.5, score="brier"), 4)
     -0.15
     """
-    how = as_step_weights(weights, horizon)
-    runs = check_scored(y_true, traces, how, sample_weight, q_z=q_z, allow_censored=True)
+    how, runs = check_scored(
+        y_true, traces, weights, horizon, sample_weight, q_z=q_z, allow_censored=True
+    )
     labels = as_labels(runs.y, censored="q_z", q_z=runs.q_z).value
     sums = run_sums(labels, runs.X, score, how, normalize=as_flag(normalize, "normalize"))
     return sums.mean(runs.weight)
@@ -240,18 +239,20 @@ def censored_tps_score(
 def check_scored(
     y_true: ArrayLike,
     traces: Any,
-    weights: StepWeights,
+    weights: Weights,
+    horizon: Horizon,
     sample_weight: ArrayLike | None,
     **options: Any,
-) -> Sample:
+) -> tuple[StepWeights, Sample]:
     """Check what is scored; warn, two frames up, of steps that do not count or never came."""
+    how = as_step_weights(weights, horizon)
     runs = check_forecasts(y_true, traces, sample_weight=sample_weight, **options)
     y = runs.y
     X = runs.X
     if (y == CENSORED).any():
-        refuse_own_stops({"": X})  # traces by predictor, of which there is one without a name
-    weights.of(X).warn_unscored()
-    if weights.is_own and X.horizon is not None:
+        refuse_own_stops(runs.traces)
+    how.of(X).warn_unscored()
+    if how.is_own and X.horizon is not None:
         # a soft outcome may be of a run that was cut off
         beyond = (X.horizon > X.lengths) & ((y == 0) | (y == 1))
         if beyond.any():
@@ -261,10 +262,9 @@ def check_scored(
                 f"horizon is {X.horizon[row]} ({number_of(int(beyond.sum()), 'such run')}). With "
                 f"horizon='own' its weights are spread over steps that never came. Set "
                 f"the horizon of an ended run to its length",
-                UserWarning,
                 stacklevel=3,
             )
-    return runs
+    return how, runs
 
 
 def regret(
@@ -308,9 +308,7 @@ def regret(
     >>> regret([[0.5, 0.7]], [[0.5, 0.7]]), regret([[0.5]], [[0.6]], score="brier")
     (array([0.]), array([0.01]))
     """
-    q, F = (
-        check_trajectories(X, probabilities=True, single_channel=True) for X in (q_true, traces)
-    )
+    q, F = map(check_traces, (q_true, traces))
     check_same_runs(q, F, "q_true", "traces")
     how = as_step_weights(weights, horizon)
     family = get_family(score)

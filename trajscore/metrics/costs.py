@@ -10,56 +10,55 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.integrate import quad_vec
 from scipy.optimize import linprog
 from scipy.special import logsumexp, xlogy
 
 from trajscore.core.ties import ROUNDING
-from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_numbers
-from trajscore.metrics._answer_checks import check_distributions, check_eps, row_slices
+from trajscore.core.type_aliases import AnyArray, FloatArray, FloatPair, IntArray
+from trajscore.core.values import as_numbers, as_within, refuse_first, undefined_is_nan
+from trajscore.metrics._answer_checks import check_distributions, row_slices
 
 # Floor of the uncertainty under the logarithm of ECUAS_0, as in `ecuas_score`.
 LEAST_UNCERTAINTY = 1e-7
 
 
-class ZeroOneCost:
+class Scale(NamedTuple):
+    """Largest uncertainty, and floor of it, of decisions whose costs are known alone."""
+
+    u_max: float
+    floor: float
+
+
+class ZeroOneCost(Scale):
     """Choosing a class costs 1 where it is wrong: u = 1 - max p."""
 
-    def __init__(self, n_classes: float, eps: float) -> None:
-        self.u_max = 1 - 1 / n_classes
-        self.floor = eps
-
-    def decide(self, P: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+    def decide(self, P: AnyArray, y: IntArray) -> FloatPair:
         """Return log u and cost of the Bayes decision for each row of probabilities."""
         likeliest = P.max(axis=1).astype(np.float64)
         wrong = P.argmax(axis=1) != y
         return np.log(np.maximum(1 - likeliest, 0)), wrong.astype(np.float64)
 
-    def decide_log(self, log_p: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+    def decide_log(self, log_p: AnyArray, y: IntArray) -> FloatPair:
         """Return log u and cost of the Bayes decision for each row of log-probabilities."""
         chosen = log_p.argmax(axis=1)
         return log_of_others(log_p, chosen), (chosen != y).astype(np.float64)
 
 
-class LogCost:
+class LogCost(Scale):
     """Stating the distribution itself costs -log p_y: u is its entropy."""
 
-    def __init__(self, n_classes: int, eps: float) -> None:
-        self.u_max = float(np.log(n_classes))
-        self.floor = eps
-
-    def decide(self, P: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+    def decide(self, P: AnyArray, y: IntArray) -> FloatPair:
         """Return log u and cost of the Bayes decision for each row of probabilities."""
         floored = np.maximum(P, self.floor, dtype=np.float64)
         entropy = np.maximum(-xlogy(P, floored).sum(axis=1), 0)
         return np.log(entropy), -np.log(floored[np.arange(len(P)), y])
 
-    def decide_log(self, log_p: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+    def decide_log(self, log_p: AnyArray, y: IntArray) -> FloatPair:
         """Return log u and cost of the Bayes decision for each row of log-probabilities."""
         paid = -log_p[np.arange(len(log_p)), y].astype(np.float64)
         return _log_entropy(log_p.astype(np.float64)), paid
@@ -84,17 +83,17 @@ class MatrixCost:
         # u_max also where one cost is much larger than the others
         return self.eps * self.u_max / (1 - 1 / len(self.cost))
 
-    def decide(self, P: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+    def decide(self, P: AnyArray, y: IntArray) -> FloatPair:
         """Return log u and cost of the Bayes decision for each row of probabilities."""
         return self._cheapest(np.log(P @ self.cost), y)
 
-    def decide_log(self, log_p: NDArray[Any], y: IntArray) -> tuple[FloatArray, FloatArray]:
+    def decide_log(self, log_p: AnyArray, y: IntArray) -> FloatPair:
         """Return log u and cost of the Bayes decision for each row of log-probabilities."""
         # a column at a time, so that small expected costs are not rounded to 0
         columns = [logsumexp(log_p + column, axis=1) for column in np.log(self.cost).T]
         return self._cheapest(np.stack(columns, axis=1), y)
 
-    def _cheapest(self, log_expected: FloatArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
+    def _cheapest(self, log_expected: FloatArray, y: IntArray) -> FloatPair:
         least = log_expected.min(axis=1)
         # the first of equally cheap decisions: rounding must not choose among them
         chosen = (log_expected <= least[:, None] + ROUNDING).argmax(axis=1)
@@ -104,33 +103,27 @@ class MatrixCost:
 Cost = ZeroOneCost | LogCost | MatrixCost
 
 
-class Scale(NamedTuple):
-    """Largest uncertainty, and floor of it, of decisions whose costs are known alone."""
-
-    u_max: float
-    floor: float
-
-
 def as_cost(cost: ArrayLike | str | None, n_classes: int, eps: float) -> Cost:
     """Check a cost of decisions, as in `Answers.from_proba`, and the floor of probabilities."""
-    check_eps(eps)
+    as_within(eps, "eps", 0, 1, "left")
     if cost is None:
-        return ZeroOneCost(n_classes, eps)
+        return ZeroOneCost(1 - 1 / n_classes, eps)
     if isinstance(cost, str):
         if cost != "log":
             raise ValueError(f"cost must be a matrix, 'log' or None, got {cost!r}")
-        return LogCost(n_classes, eps)
+        return LogCost(float(np.log(n_classes)), eps)
     C = _cost_matrix(cost)
     if C.shape[0] != n_classes:
         raise ValueError(
             f"cost must have one row for each of the {n_classes} classes, got shape {C.shape}"
         )
-    if not C.max(axis=0).all():
-        column = int(np.argmin(C.max(axis=0)))
-        raise ValueError(
+    refuse_first(
+        C.max(axis=0) == 0,
+        lambda column: (
             f"decision {column} costs nothing for any class, so nothing is uncertain; leave it "
             f"out, or give it a cost"
-        )
+        ),
+    )
     return MatrixCost(C, eps)
 
 
@@ -165,7 +158,7 @@ def largest_uncertainty(cost: ArrayLike) -> float:
         x = solution.x / classes
         # the solver may miss 0 by its tolerance, and what is below 0 is not a mixture
         mixture = np.maximum(-solution.ineqlin.marginals / each, 0.0)
-        with np.errstate(invalid="ignore"):  # a solution of zeros is not one: the bound is NaN
+        with undefined_is_nan():  # a solution of zeros is not one: the bound is NaN
             u_max = float((x @ C).min() / x.sum())
             # by duality, what the best mixture of decisions costs at most is an upper bound
             bound = float((C @ mixture).max() / mixture.sum())
@@ -177,9 +170,7 @@ def largest_uncertainty(cost: ArrayLike) -> float:
     )
 
 
-def decisions(
-    P: NDArray[Any], y: IntArray, cost: Cost, log_proba: bool
-) -> tuple[FloatArray, FloatArray]:
+def decisions(P: AnyArray, y: IntArray, cost: Cost, log_proba: bool) -> FloatPair:
     """Log-uncertainty and cost of every sample's Bayes decision; checks rows as it reads them."""
     decide = cost.decide_log if log_proba else cost.decide
     log_u = np.empty(len(P))
@@ -199,7 +190,7 @@ def _log_entropy(log_p: FloatArray) -> FloatArray:
     rows = np.arange(len(log_p))
     top = log_p.argmax(axis=1)
     others = log_of_others(log_p, top)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with undefined_is_nan():
         terms = np.where(log_p > -np.inf, log_p + np.log(-log_p), -np.inf)
         # of the largest p = 1 - r: -log p = -log(1 - r), which is r where r is small
         surprise = np.where(others < -36, others, np.log(-np.log1p(-np.exp(others))))
@@ -207,7 +198,7 @@ def _log_entropy(log_p: FloatArray) -> FloatArray:
     return logsumexp(terms, axis=1)
 
 
-def log_of_others(log_p: NDArray[Any], chosen: IntArray) -> FloatArray:
+def log_of_others(log_p: AnyArray, chosen: IntArray) -> FloatArray:
     """Return log(1 - p) of the chosen class from the others' log-probabilities, which do not round.
 
     1 - p is lost to rounding when p is near 1; the others' sum is not.
@@ -242,7 +233,7 @@ def ecuas_costs(
     if n == 0:
         if floor > 0:
             log_x = np.maximum(log_x, min(np.log(floor / u_max), 0.0))
-        with np.errstate(invalid="ignore"):  # a certain and right answer: 0 times infinity
+        with undefined_is_nan():  # a certain and right answer: 0 times infinity
             penalty = np.where(paid > 0, -log_x * paid, 0.0)
         return np.asarray(np.exp(log_x) + penalty / u_max)
     weight_above = -np.expm1(n * log_x)  # 1 - x^n, exact also for small n
@@ -280,7 +271,7 @@ class RejectionCurve:
 
     def at(self, gammas: FloatArray) -> UACost:
         """Return cost, selective risk and coverage at each gamma."""
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with undefined_is_nan():
             accepted, spent = self._up_to(np.log(gammas))
             risk = np.where(accepted > 0, spent / accepted, np.nan)
         coverage = accepted / self._accepted[-1]
@@ -296,12 +287,12 @@ class RejectionCurve:
         _check_weights(weights, gammas)
         return float(weights @ self.at(check_gammas(gammas)).cost)
 
-    def lines(self, log_gammas: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def lines(self, log_gammas: FloatArray) -> FloatPair:
         """Return a and b of C* = a + b gamma, as it is between two uncertainties."""
         accepted, spent = self._up_to(log_gammas)
         return spent / self._accepted[-1], 1 - accepted / self._accepted[-1]
 
-    def _up_to(self, log_gammas: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _up_to(self, log_gammas: FloatArray) -> FloatPair:
         # 1 - 0.7 is a little above 0.3: the tolerance accepts it at gamma = 0.3
         cut = np.searchsorted(self.log_u, log_gammas + ROUNDING, "right")
         return self._accepted[cut], self._spent[cut]
@@ -317,52 +308,48 @@ def integral(
     log_max = float(np.log(u_max))
     lowest = max(min(float(curve.log_u[0]), log_max - _DEPTH), LOWEST)
     while True:
-        whole, low = _Panels(weight, curve, _edges(lowest, log_max, breaks, curve.log_u)).integral()
+        whole, low = _over_panels(weight, curve, _edges(lowest, log_max, breaks, curve.log_u))
         if low <= 1e-14 * whole or lowest <= LOWEST:
             return whole
         lowest = max(lowest - _DEPTH, LOWEST)
 
 
-class _Panels:
-    """The integrand over panels in log(gamma), where power laws are exponentials."""
+def _over_panels(
+    weight: Callable[[FloatArray], ArrayLike], curve: RejectionCurve, edges: FloatArray
+) -> tuple[float, float]:
+    """Return the integral over panels, and over those of the lowest e-fold.
 
-    def __init__(
-        self, weight: Callable[[FloatArray], ArrayLike], curve: RejectionCurve, edges: FloatArray
-    ) -> None:
-        self._weight = weight
-        self._start = edges[:-1]
-        self._width = np.diff(edges)
-        self._a, self._b = curve.lines(self._start + self._width / 2)
-        self._n_low = int(np.searchsorted(edges[:-1], edges[0] + 1))
+    They are panels in log(gamma), where power laws are exponentials.
+    """
+    start = edges[:-1]
+    width = np.diff(edges)
+    a, b = curve.lines(start + width / 2)
+    n_low = int(np.searchsorted(start, edges[0] + 1))
 
-    def at(self, s: float) -> FloatArray:
-        """Return w(gamma) C*_gamma d gamma / ds at the same place 0 <= s <= 1 of every panel."""
-        gamma = np.exp(self._start + s * self._width)
-        w = np.broadcast_to(np.asarray(self._weight(gamma), dtype=np.float64), gamma.shape)
+    def integrand(s: float) -> FloatArray:  # at the same place 0 <= s <= 1 of every panel
+        gamma = np.exp(start + s * width)
+        w = np.broadcast_to(np.asarray(weight(gamma), dtype=np.float64), gamma.shape)
         _check_weights(w, gamma)
-        return w * (self._a + self._b * gamma) * gamma * self._width
+        return w * (a + b * gamma) * gamma * width
 
-    def integral(self) -> tuple[float, float]:
-        """Return the integral over all panels, and over those of the lowest e-fold."""
+    def sums(s: float) -> FloatArray:
+        values = integrand(s)
+        return np.array([values.sum(), values[:n_low].sum()])
 
-        def sums(s: float) -> FloatArray:
-            values = self.at(s)
-            return np.array([values.sum(), values[: self._n_low].sum()])
-
-        (whole, low), error, info = quad_vec(
-            sums, 0, 1, epsrel=_AIM, limit=_MAX_PARTS, quadrature="gk15", full_output=True
+    (whole, low), error, info = quad_vec(
+        sums, 0, 1, epsrel=_AIM, limit=_MAX_PARTS, quadrature="gk15", full_output=True
+    )
+    # rounding in a steep weight may keep it from what is aimed at
+    if not error <= _LARGEST_ERROR * whole:
+        first, last = info.intervals[np.argmax(info.errors)]
+        values = [integrand(s) for s in np.linspace(first, last, 9)]
+        roughest = np.argmax(np.ptp(values, axis=0))
+        gamma = np.exp(start[roughest] + first * width[roughest])
+        raise ValueError(
+            f"the integral of the weight does not converge near gamma = {gamma:g}; pass "
+            f"breaks=, the points where the weight jumps"
         )
-        # rounding in a steep weight may keep it from what is aimed at
-        if not error <= _LARGEST_ERROR * whole:
-            start, stop = info.intervals[np.argmax(info.errors)]
-            values = [self.at(s) for s in np.linspace(start, stop, 9)]
-            roughest = np.argmax(np.ptp(values, axis=0))
-            gamma = np.exp(self._start[roughest] + start * self._width[roughest])
-            raise ValueError(
-                f"the integral of the weight does not converge near gamma = {gamma:g}; pass "
-                f"breaks=, the points where the weight jumps"
-            )
-        return float(whole), float(low)
+    return float(whole), float(low)
 
 
 def _edges(

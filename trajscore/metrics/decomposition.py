@@ -15,7 +15,7 @@ from trajscore.core.score_families import get_family
 from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import check_choice
-from trajscore.core.weights import Horizon, Weights, as_step_weights
+from trajscore.core.weights import Horizon, Weights
 from trajscore.core.within_runs import cells_by_step
 from trajscore.metrics._tps import check_scored
 
@@ -139,8 +139,7 @@ def tps_decomposition(
     """
     check_choice(by, "by", ("pooled", "step"))
     family = get_family(score)
-    how = as_step_weights(weights, horizon)
-    runs = check_scored(y_true, traces, how, sample_weight)
+    how, runs = check_scored(y_true, traces, weights, horizon, sample_weight)
     X = runs.X
     of_runs = how.of(X)
     w = of_runs.cells()

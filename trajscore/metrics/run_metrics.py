@@ -90,7 +90,7 @@ class BinnedError(RunMetric):
 
     def statistic(self, runs: CollapsedRuns) -> CalibrationError:
         """Return the error over the bins that are not empty."""
-        weight = ones = np.ones(len(runs.confidence))
+        weight = ones = np.ones_like(runs.confidence)
         if runs.weight is not None:
             weight = runs.weight
         bins = bins_of(runs.confidence, weight, self.n_bins, self.strategy)

@@ -21,8 +21,8 @@ from trajscore.core.score_families import get_family
 from trajscore.core.statistics import CalibrationError
 from trajscore.core.ties import STRATEGIES, quantile_bins, uniform_bins
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_count, check_choice
-from trajscore.core.weights import Horizon, Weights, as_step_weights
+from trajscore.core.values import as_count, check_choice, undefined_is_nan
+from trajscore.core.weights import Horizon, Weights
 from trajscore.core.within_runs import step_numbers
 from trajscore.metrics._tps import check_scored
 
@@ -92,8 +92,7 @@ def step_calibration_error(
     >>> step_calibration_error(y, traces, part="early")
     0.0
     """
-    how = as_step_weights(weights, horizon)
-    runs = check_scored(y_true, traces, how, sample_weight)
+    how, runs = check_scored(y_true, traces, weights, horizon, sample_weight)
     if not len(runs):
         raise ValueError("there are no runs to score; give at least one")
     check_choice(strategy, "strategy", STRATEGIES)
@@ -237,7 +236,7 @@ def mean_by_step(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the weight of each step, the weighted mean of x, and its standard error."""
     total = np.bincount(step, w).astype(np.float64)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with undefined_is_nan():
         mean = np.bincount(step, w * x) / total
         variance = np.bincount(step, w * (x - np.nan_to_num(mean)[step]) ** 2) / (total - 1)
         return total, mean, np.where(total > 1, np.sqrt(variance / total), np.nan)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trajscore.core.checks import check_trajectories
+from trajscore.core.checks import check_traces
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.run_sums import AGGREGATORS, collapse
 from trajscore.core.ties import bins_of
@@ -24,12 +23,13 @@ from trajscore.plotting._display import (
     AnswerDisplayMixin,
     PredictionDisplayMixin,
     axes_behind,
+    display,
     next_style,
     share_axis,
 )
 
 
-@dataclass(eq=False, repr=False)
+@display
 class RiskCoverageDisplay(AnswerDisplayMixin):
     """Error rate among accepted answers against the share accepted.
 
@@ -89,8 +89,8 @@ class RiskCoverageDisplay(AnswerDisplayMixin):
     def _draw(self, ax: Any, name: str | None, **style: Any) -> Any:
         label = f"{name or 'AURC'}{' AURC' if name else ''} = {self.aurc:.3f}"
         # a threshold accepts whole groups of ties, so the curve moves in steps
-        look = {**next_style(ax), "linewidth": 1.6, "drawstyle": "steps-pre", "label": label}
-        (line,) = ax.plot(self.coverage, self.risk, **{**look, **style})
+        look = next_style(ax, style, linewidth=1.6, drawstyle="steps-pre", label=label)
+        (line,) = ax.plot(self.coverage, self.risk, **look)
         grey = {"color": GREY, "linewidth": 1, "zorder": 0}
         ax.axhline(self.risk[-1], linestyle="--", label="no ranking", **grey)
         share = _equal_steps(len(self.best))
@@ -104,7 +104,7 @@ def _equal_steps(n: int) -> FloatArray:
     return np.linspace(0, 1, n + 1)[1:]
 
 
-@dataclass(eq=False, repr=False)
+@display
 class CostCurveDisplay(AnswerDisplayMixin):
     """Cost against the cost of rejecting, with the weight that ECUAS_n gives to each.
 
@@ -193,7 +193,7 @@ class CostCurveDisplay(AnswerDisplayMixin):
             # below n = 1 the weight has no bound at 0
             behind.set_ylim(0, 1.1 * self.weight[len(self.weight) // 20 :].max())
         label = f"{name or 'system'}, ECUAS = {self.ecuas:.3f}"
-        style = {**next_style(ax), "linewidth": 1.8, "label": label, **style}
+        style = next_style(ax, style, linewidth=1.8, label=label)
         (line,) = ax.plot(self.gamma, self.cost, **style)
         # an endless line leaves the height of the axes to the curves
         ax.axline((0, 0), slope=1, linewidth=1, linestyle=":", color=GREY, label="always reject")
@@ -208,7 +208,7 @@ class CostCurveDisplay(AnswerDisplayMixin):
         return line
 
 
-@dataclass(eq=False, repr=False)
+@display
 class ReliabilityDisplay(PredictionDisplayMixin):
     """Success rate against forecast, in quantile bins that never split a tie.
 
@@ -266,7 +266,7 @@ class ReliabilityDisplay(PredictionDisplayMixin):
         ReliabilityDisplay
             The display, drawn.
         """
-        X = check_trajectories(traces, probabilities=True, single_channel=True)
+        X = check_traces(traces)
         y = check_outcomes(y_true, X)
         complete = np.flatnonzero(y != CENSORED)
         check_choice(phi, "phi", AGGREGATORS)
@@ -287,10 +287,9 @@ class ReliabilityDisplay(PredictionDisplayMixin):
         ax.set(xlabel="forecast of success", ylabel="share of successes")
         share_axis(ax, "x", "y")
         ax.set_aspect("equal")
-        style = {
-            **next_style(ax), "marker": "o", "markersize": 4, "linewidth": 1.2, "label": name,
-            "elinewidth": 0.8, **style,
-        }  # fmt: skip
+        style = next_style(
+            ax, style, marker="o", markersize=4, linewidth=1.2, label=name, elinewidth=0.8
+        )
         low, high = wilson_interval(self.success_rate, self.n_runs)
         spread = np.maximum([self.success_rate - low, high - self.success_rate], 0)
         return ax.errorbar(self.forecast, self.success_rate, yerr=spread, **style)

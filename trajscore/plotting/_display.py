@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from importlib import import_module
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike
 from trajscore.core.errors import optional
 from trajscore.core.outcomes import check_outcomes
 from trajscore.core.sample import ended_where_known
+
+Kind = TypeVar("Kind")
 
 # One palette, for displays and pages: contrast of 3:1 or more on white and on a dark page, and told
 # apart with each kind of colour blindness (tests/plotting/test_display.py computes both).
@@ -35,6 +37,12 @@ _FRAME: dict[str, Any] = {"edgecolor": "none", "framealpha": 0.85, "fontsize": "
 # of a legend: below the label of the axis, in font sizes
 _BELOW = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 5}
 BEHIND: dict[str, Any] = {"color": GREY, "alpha": 0.25, "linewidth": 0, "zorder": 0}
+
+
+@dataclass_transform(eq_default=False)
+def display(kind: type[Kind]) -> type[Kind]:
+    """Make the fields of a display; it is compared by identity, and has a `repr` of its own."""
+    return dataclass(eq=False, repr=False)(kind)
 
 
 class DisplayMixin(ABC):
@@ -199,15 +207,18 @@ def plain(text: Any) -> str:
     return shown
 
 
-def next_style(ax: Any) -> dict[str, Any]:
-    """Return the colour that the axes' curves use least; once all are used, with another dash."""
+def next_style(ax: Any, chosen: dict[str, Any], **usual: Any) -> dict[str, Any]:
+    """Return a curve's style: what is chosen, else what is usual, in the colour used least.
+
+    Once all colours are used, with another dash.
+    """
     from matplotlib.colors import same_color
 
     used = Counter(
         color for line in ax.lines for color in SERIES if same_color(line.get_color(), color)
     )
     color = min(SERIES, key=used.__getitem__)
-    return {"color": color, "linestyle": "-." if used[color] else "-"}
+    return {"color": color, "linestyle": "-." if used[color] else "-", **usual, **chosen}
 
 
 def ink() -> str:

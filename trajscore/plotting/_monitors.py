@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import Any, Self
 
@@ -27,6 +27,7 @@ from trajscore.plotting._display import (
     REFERENCE,
     DisplayMixin,
     by_name,
+    display,
     draw_with_band,
     ink,
     next_style,
@@ -36,7 +37,7 @@ from trajscore.plotting._display import (
 )
 
 
-@dataclass(eq=False, repr=False)
+@display
 class EProcessDisplay(DisplayMixin):
     """Log M of succeeding and failing runs over steps: a sample, medians, and the threshold.
 
@@ -183,7 +184,7 @@ def _drawn_rows(X: TrajectoryArray, y: IntArray, n_runs: int, random_state: Any)
 _ROWS = 3  # of names of changes, which would overlap in one
 
 
-@dataclass(eq=False, repr=False)
+@display
 class FleetDisplay(DisplayMixin):
     """Evidence of each quantity over runs, as far as its alarm, and the changes by name.
 
@@ -274,7 +275,7 @@ class FleetDisplay(DisplayMixin):
             label = quantity
             if predictor:
                 label = f"{quantity} of {predictor}"
-            look = {"linewidth": 1.4, "label": plain(label), **next_style(ax), **style}
+            look = next_style(ax, style, linewidth=1.4, label=plain(label))
             lines += ax.plot(self.evidence.index, self.evidence[column], **look)
         ax.axhline(1, **REFERENCE)
         for k, change in enumerate(self.changes):
@@ -293,7 +294,7 @@ class FleetDisplay(DisplayMixin):
         return lines
 
 
-@dataclass(eq=False, repr=False)
+@display
 class PowerDisplay(DisplayMixin):
     """False-alarm rate on the left and power on the right against alpha, with their intervals.
 
@@ -385,7 +386,7 @@ class PowerDisplay(DisplayMixin):
         lines = []
         for panel, rate in ((left, "false_alarm_rate"), (right, "power")):
             for key, table in self.reports.items():
-                look = {**next_style(panel), "label": plain(key), "linewidth": 1.6, **style}
+                look = next_style(panel, style, label=plain(key), linewidth=1.6)
                 low = table[f"{rate}_low"]
                 high = table[f"{rate}_high"]
                 line = draw_with_band(panel, table.index, table[rate], low, high, look)
@@ -412,7 +413,7 @@ class PowerDisplay(DisplayMixin):
         return tuple(ax.child_axes[:2])
 
 
-@dataclass(eq=False, repr=False)
+@display
 class SavingsDisplay(DisplayMixin):
     """Accuracy kept against cost spent, as stopping rules' thresholds move.
 
@@ -481,7 +482,7 @@ class SavingsDisplay(DisplayMixin):
         crossed = []
         for key, saving in self.savings.items():
             label = f"{plain(key)}, area {saving.area:.2f}"
-            look = {**next_style(ax), "linewidth": 1.6, "label": label, **style}
+            look = next_style(ax, style, linewidth=1.6, label=label)
             lines += ax.plot(saving.curve["cost_share"], saving.curve["accuracy_share"], **look)
             at = saving.at_alpha
             crossed.append(_exceeds_alpha(at))

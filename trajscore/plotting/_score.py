@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -29,6 +28,7 @@ from trajscore.plotting._display import (
     PredictionDisplayMixin,
     axes_behind,
     by_name,
+    display,
     draw_with_band,
     ink,
     next_style,
@@ -38,7 +38,7 @@ from trajscore.plotting._display import (
 )
 
 
-@dataclass(eq=False, repr=False)
+@display
 class ScoreDisplay(DisplayMixin):
     """A metric of predictors, as given and recalibrated, with intervals and the base rate.
 
@@ -117,7 +117,7 @@ GAIN = BLUE
 LOSS = ORANGE
 
 
-@dataclass(eq=False, repr=False)
+@display
 class DecompositionDisplay(PredictionDisplayMixin):
     """What forecasts gain over the base rate by discrimination, and lose by miscalibration.
 
@@ -264,7 +264,7 @@ def _digits(*parts: FloatArray) -> int:
     return 2 - int(np.floor(np.log10(min(largest))))
 
 
-@dataclass(eq=False, repr=False)
+@display
 class StepProfileDisplay(PredictionDisplayMixin):
     """Mean score at every step, with a band of two standard errors.
 
@@ -325,7 +325,7 @@ class StepProfileDisplay(PredictionDisplayMixin):
         self, ax: Any, name: str | None, *, min_runs: int = 10, shade: bool = True, **style: Any
     ) -> Any:
         shown = reached_steps(ax, self.profile, min_runs)
-        style = {**next_style(ax), **style}
+        style = next_style(ax, style)
         line = _curve(ax, shown["score"], shown["std_error"], name, style)
         if (shown["n_observed"] < shown["n_runs"]).any():
             observed = shown[shown["n_observed"] >= min_runs]
@@ -360,7 +360,7 @@ _COLORS = {
 }
 
 
-@dataclass(eq=False, repr=False)
+@display
 class TerminationDisplay(DisplayMixin):
     """Runs by the reason for which they ended, coloured by what a censored score may do with them.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +22,7 @@ from trajscore.plotting._display import (
     DisplayMixin,
     PredictionDisplayMixin,
     by_name,
+    display,
     draw_with_band,
     ink,
     next_style,
@@ -34,7 +34,7 @@ from trajscore.tracer import early_warning
 from trajscore.tracer.detection import EarlyWarning
 
 
-@dataclass(eq=False, repr=False)
+@display
 class EarlyWarningDisplay(PredictionDisplayMixin):
     """Share of failed and of successful runs flagged as runs go on, and AUROC at each step.
 
@@ -117,10 +117,9 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
         left.axvspan(0, early, **BEHIND)
         lines = []
         for label, warning in self.warnings.items():
-            look = {**next_style(left), "linewidth": 1.8, **style}
             progress, detected, alarms = warning.curve()
             share = f"{warning.detected_within(early):.0%} of failures by {early:.0%}"
-            look = {"label": f"{plain(label)}: {share}", **look}
+            look = next_style(left, style, linewidth=1.8, label=f"{plain(label)}: {share}")
             steps: dict[str, Any] = {"drawstyle": "steps-post"}
             lines += left.plot(progress, detected, **look, **steps)
             left.plot(progress, alarms, color=look["color"], **steps, **_DOTTED)
@@ -152,7 +151,7 @@ _ACTORS = {"agent": "A", "user": "U"}
 _ABSENT = "#d9d9d9"
 
 
-@dataclass(eq=False, repr=False)
+@display
 class TracerStripDisplay(DisplayMixin):
     """One run as a strip of its components, with the critical episode framed.
 
@@ -280,7 +279,7 @@ class TracerStripDisplay(DisplayMixin):
         ax.tick_params(axis="x", labelsize="small")
 
 
-@dataclass(eq=False, repr=False)
+@display
 class FirstErrorDisplay(DisplayMixin):
     """How probable it is of each step of a run that it is the first wrong one.
 

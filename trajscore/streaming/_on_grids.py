@@ -15,8 +15,8 @@ from trajscore.core.ranking import GRADIENTS, harmonic
 from trajscore.core.run_sums import AGGREGATORS, PART_STARTS, step_parts
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import binned_error
-from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_count, check_choice
+from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
+from trajscore.core.values import as_count, check_choice, undefined_is_nan
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference.influence import bounds as interval_bounds
 from trajscore.inference.influence import t_quantile
@@ -151,14 +151,12 @@ class RankingAccumulator(_GridAccumulator):
             error = binned_error(total, successes - np.add(*moments), 10)
             rows["T-ECE"] = error, np.nan, np.nan, np.nan
         value, half_width, least, most = np.array(list(rows.values())).T
-        low, high = interval_bounds(value, half_width, np.full(len(rows), True))
+        low, high = interval_bounds(value, half_width, True)
         columns = {"value": value, "low": low, "high": high, "least": least, "most": most}
         return pd.DataFrame(columns, index=list(rows))
 
 
-def _split_cells(
-    failures: FloatArray, successes: FloatArray, first: int
-) -> tuple[FloatArray, FloatArray]:
+def _split_cells(failures: FloatArray, successes: FloatArray, first: int) -> FloatPair:
     """Split each cell in two; the failures are the lower half where `first` is 0."""
     split = np.zeros((2, len(failures), 2))
     split[0, :, first] = failures
@@ -172,7 +170,7 @@ def _least_auprc(failures: FloatArray, successes: FloatArray) -> float:
     before = np.cumsum(failures) - failures + passed
     # the k-th failure of a cell has precision 1 - passed / (before + k)
     area = failures - passed * (harmonic(before + failures) - harmonic(before))
-    with np.errstate(invalid="ignore"):  # NaN without failures
+    with undefined_is_nan():  # NaN without failures
         return float(area.sum() / failures.sum())
 
 

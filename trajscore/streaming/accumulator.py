@@ -11,14 +11,14 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_labels
 from trajscore.core.run_sums import collapse, weighted_mean
 from trajscore.core.sample import check_sample
 from trajscore.core.score_families import CLIP
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
 from trajscore.core.values import as_numbers
 from trajscore.core.weights import RunWeights, StepWeights
 
@@ -36,7 +36,7 @@ class LabelledRuns:
     label: FloatArray
     X: TrajectoryArray  # only its layout is read, not its values
     weights: StepWeights
-    groups: NDArray[Any] | None = None
+    groups: AnyArray | None = None
 
     @cached_property
     def of_runs(self) -> RunWeights:

@@ -12,12 +12,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError, MissingStepError, optional
 from trajscore.core.meanings import bare_name
-from trajscore.core.type_aliases import IntArray
+from trajscore.core.type_aliases import AnyArray, IntArray
 from trajscore.io.files import NO_READAHEAD, parquet_dataset
 
 Reduced = TypeVar("Reduced")
@@ -30,9 +29,9 @@ _MAX_BUCKETS = 256
 class Batch(NamedTuple):
     """Whole runs: outcomes, traces with one channel a predictor, and clusters or None."""
 
-    y: NDArray[Any]
+    y: AnyArray
     X: TrajectoryArray
-    groups: NDArray[Any] | None
+    groups: AnyArray | None
 
     def take(self, rows: IntArray) -> Batch:
         """Return some of the runs."""

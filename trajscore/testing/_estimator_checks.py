@@ -8,7 +8,6 @@ from typing import Any
 
 import joblib
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
@@ -16,6 +15,7 @@ from trajscore.calibration.look_ahead import find_look_ahead
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import check_outcomes
+from trajscore.core.type_aliases import AnyArray
 from trajscore.datasets import load_chess, make_trajectories
 from trajscore.metrics import tps_score
 
@@ -84,7 +84,7 @@ def check_trajectory_estimator(
     return passed
 
 
-def _games(channels: Sequence[str] | None) -> tuple[TrajectoryArray, NDArray[Any]]:
+def _games(channels: Sequence[str] | None) -> tuple[TrajectoryArray, AnyArray]:
     """Eighty games of chess, half of them won, in the channels that an estimator reads."""
     X, y = load_chess(return_X_y=True)
     rows = np.sort(np.concatenate([np.flatnonzero(y == outcome)[:40] for outcome in (0, 1)]))
@@ -103,7 +103,7 @@ def _in_channels(X: TrajectoryArray, channels: Sequence[str] | None) -> Trajecto
     return X.with_cells(cells, channels=channels)
 
 
-def _with_ends(X: TrajectoryArray, y: NDArray[Any]) -> TrajectoryArray:
+def _with_ends(X: TrajectoryArray, y: AnyArray) -> TrajectoryArray:
     """Add all that is known of runs in the end: what must not be read before."""
     about = {"outcome": y, "n_steps": X.lengths, "stop_reason": np.where(y == 1, "done", "failed")}
     return TrajectoryArray(
@@ -124,7 +124,7 @@ def _same(a: Any, b: Any) -> bool:
     )
 
 
-def check_runs_kept(estimator: Any, X: TrajectoryArray, y: NDArray[Any]) -> None:
+def check_runs_kept(estimator: Any, X: TrajectoryArray, y: AnyArray) -> None:
     """`transform` returns the same runs: ids, lengths and horizons."""
     # horizons differ from lengths
     X = X.truncate(np.maximum(X.lengths - 1, 1)).with_horizon(X.lengths)
@@ -135,14 +135,14 @@ def check_runs_kept(estimator: Any, X: TrajectoryArray, y: NDArray[Any]) -> None
         _require(same, f"the {part} of the runs changed")
 
 
-def check_probabilities(estimator: Any, X: TrajectoryArray, y: NDArray[Any]) -> None:
+def check_probabilities(estimator: Any, X: TrajectoryArray, y: AnyArray) -> None:
     """All values lie in [0, 1], one a step."""
     out = estimator.fit(X, y).transform(X)
     _require(out.n_channels == 1, "returned several values a step")
     _require(((out.cells >= 0) & (out.cells <= 1)).all(), "returned values outside [0, 1]")
 
 
-def check_no_look_ahead(estimator: Any, X: TrajectoryArray, y: NDArray[Any]) -> None:
+def check_no_look_ahead(estimator: Any, X: TrajectoryArray, y: AnyArray) -> None:
     """The value at a step depends on the steps so far alone, at the last one on the end, too.
 
     Whole runs, of which everything is known, and their prefixes, of which nothing else is, must get
@@ -159,7 +159,7 @@ def check_no_look_ahead(estimator: Any, X: TrajectoryArray, y: NDArray[Any]) -> 
                 _require(look_ahead is None, str(look_ahead))
 
 
-def check_row_order(estimator: Any, X: TrajectoryArray, y: NDArray[Any]) -> None:
+def check_row_order(estimator: Any, X: TrajectoryArray, y: AnyArray) -> None:
     """The order of rows does not matter."""
     order = np.random.default_rng(0).permutation(len(X))
     straight = clone(estimator).fit(X, y).transform(X)
@@ -167,14 +167,14 @@ def check_row_order(estimator: Any, X: TrajectoryArray, y: NDArray[Any]) -> None
     _require(_same(straight, shuffled), "the fit depends on the order of rows")
 
 
-def check_rows_alone(estimator: Any, X: TrajectoryArray, y: NDArray[Any]) -> None:
+def check_rows_alone(estimator: Any, X: TrajectoryArray, y: AnyArray) -> None:
     """A run's values do not depend on the runs beside it."""
     estimator.fit(X, y)
     alone = TrajectoryArray.concat([estimator.transform(X[[row]]) for row in range(5)])
     _require(_same(alone, estimator.transform(X[:5])), "values depend on the other runs")
 
 
-def check_input_untouched(estimator: Any, X: TrajectoryArray, y: NDArray[Any]) -> None:
+def check_input_untouched(estimator: Any, X: TrajectoryArray, y: AnyArray) -> None:
     """Neither the data nor the parameters are changed."""
     before, labels = joblib.hash(X), y.copy()
     parameters = joblib.hash(estimator.get_params(deep=False))
@@ -185,21 +185,21 @@ def check_input_untouched(estimator: Any, X: TrajectoryArray, y: NDArray[Any]) -
     _require(same, "changed its parameters")
 
 
-def check_persistence(estimator: Any, X: TrajectoryArray, y: NDArray[Any]) -> None:
+def check_persistence(estimator: Any, X: TrajectoryArray, y: AnyArray) -> None:
     """A pickled copy gives the same values."""
     estimator.fit(X, y)
     copy = pickle.loads(pickle.dumps(estimator))
     _require(_same(copy.transform(X), estimator.transform(X)), "a pickled copy gives other values")
 
 
-def check_refit(estimator: Any, X: TrajectoryArray, y: NDArray[Any]) -> None:
+def check_refit(estimator: Any, X: TrajectoryArray, y: AnyArray) -> None:
     """A second fit forgets the first."""
     once = clone(estimator).fit(X, y).transform(X)
     twice = estimator.fit(X[::2], y[::2]).fit(X, y).transform(X)
     _require(_same(once, twice), "a second fit remembers the first")
 
 
-def check_missing_outcomes(estimator: Any, X: TrajectoryArray, y: NDArray[Any]) -> None:
+def check_missing_outcomes(estimator: Any, X: TrajectoryArray, y: AnyArray) -> None:
     """Outcomes -1 (not observed) are accepted, and 0, 1, 2 refused."""
     codes = y.copy()
     codes[:6] = -1
@@ -213,7 +213,7 @@ def check_missing_outcomes(estimator: Any, X: TrajectoryArray, y: NDArray[Any]) 
     )
 
 
-def check_pipeline_scoring(estimator: Any, X: TrajectoryArray, y: NDArray[Any]) -> None:
+def check_pipeline_scoring(estimator: Any, X: TrajectoryArray, y: AnyArray) -> None:
     """It works as the last step of a pipeline, and its forecasts can be scored."""
     score = tps_score(y, make_pipeline(estimator).fit(X, y).transform(X))
     _require(np.isfinite(score), "its score is not finite")

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import TraceTransformer, check_estimator_input, like_input
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import UNIT_ROUNDING, as_amount
+from trajscore.core.values import UNIT_ROUNDING, as_amount, undefined_is_nan
 from trajscore.core.within_runs import last_cells, running_max, running_sum
 from trajscore.io import Run
 
@@ -133,7 +133,6 @@ def warn_of_some_surprisal(X: TrajectoryArray) -> None:
             f"{n_without} of {len(X)} runs have no surprisal. With aggregation='max' their risk is "
             f"on another scale than that of the other runs. Leave these runs out, or the channel "
             f"{SURPRISAL!r}",
-            UserWarning,
             stacklevel=3,
         )
 
@@ -263,5 +262,5 @@ def running_mean(X: TrajectoryArray, values: FloatArray) -> FloatArray:
     """Return the mean of the values so far that are not missing; NaN where all are."""
     there = ~np.isnan(values)
     number = running_sum(X, there.astype(np.float64))
-    with np.errstate(invalid="ignore"):
+    with undefined_is_nan():
         return running_sum(X, np.where(there, values, 0.0)) / number

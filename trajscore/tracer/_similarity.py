@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,40 +37,26 @@ def make_embedder(embedder: Any) -> Any:
     if embedder == "char":
         triples = HashingVectorizer(analyzer="char", ngram_range=(3, 3), n_features=1 << 18)
         return make_pipeline(triples, TfidfTransformer())
-    if embedder == "wordllama":
-        return FunctionTransformer(_wordllama_rows)
-    return FunctionTransformer(_sentence_rows, kw_args={"model_name": embedder})
+    return FunctionTransformer(_pretrained_rows, kw_args={"name": embedder})
 
 
-def _wordllama_rows(texts: list[str]) -> NDArray[np.float32]:
-    """Embed by static word vectors that ship inside the package; works offline."""
-    rows = _wordllama().embed(_ends(texts), batch_size=max(1, len(texts)))
+def _pretrained_rows(texts: list[str], name: str) -> NDArray[np.float32]:
+    rows = _pretrained(name)([text[-MAX_CHARACTERS:] for text in texts])
     return np.asarray(rows, dtype=np.float32)
-
-
-def _sentence_rows(texts: list[str], model_name: str) -> NDArray[np.float32]:
-    rows = _sentence_transformer(model_name).encode(_ends(texts), show_progress_bar=False)
-    return np.asarray(rows, dtype=np.float32)
-
-
-def _ends(texts: list[str]) -> list[str]:
-    return [text[-MAX_CHARACTERS:] for text in texts]
-
-
-@lru_cache(maxsize=1)
-def _wordllama() -> Any:
-    need = 'embedder="wordllama" needs the package wordllama'
-    wordllama = optional("wordllama", need, "embed", _INSTEAD)
-    return wordllama.WordLlama.load(
-        cache_dir=Path(wordllama.__file__).parent, disable_download=True
-    )
 
 
 @lru_cache(maxsize=2)
-def _sentence_transformer(name: str) -> Any:
+def _pretrained(name: str) -> Callable[[list[str]], Any]:
+    """Load a pretrained model; return its function from texts to rows."""
+    if name == "wordllama":  # static word vectors that ship inside the package: works offline
+        need = 'embedder="wordllama" needs the package wordllama'
+        wordllama = optional("wordllama", need, "embed", _INSTEAD)
+        folder = Path(wordllama.__file__).parent
+        model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
+        return lambda texts: model.embed(texts, batch_size=max(1, len(texts)))
     need = f"embedder={name!r} is taken for a model of sentence-transformers, not installed here"
     package = optional("sentence_transformers", need, "sentence-transformers", _INSTEAD)
-    return package.SentenceTransformer(name)
+    return partial(package.SentenceTransformer(name).encode, show_progress_bar=False)
 
 
 class TextsOfTurns:
@@ -126,22 +112,15 @@ def pairs_with_earlier(turns: Turns, among: IntArray, text: IntArray, window: in
 
 def repeated_calls(turns: Turns, window: int) -> IntArray:
     """Return the agent turns with a call that an earlier one made, at most `window` turns ago."""
-    run = turns.run_of
-    number: dict[str, int] = {}
-    calls = [
-        (number.setdefault(call, len(number)), turn)
-        for turn in np.flatnonzero(turns.is_agent)
-        for call in turns.call_texts[turn]
-    ]
-    if not calls:
-        return np.empty(0, dtype=np.int64)
-    call, turn = np.unique(np.array(calls, dtype=np.int64), axis=0).T  # by call, then by turn
-    again = (
-        (call[1:] == call[:-1])
-        & (run[turn[1:]] == run[turn[:-1]])
-        & (turn[1:] - turn[:-1] <= window)
-    )
-    return turn[1:][again]
+    last: dict[tuple[int, str], int] = {}  # turn of each call of each run
+    again = []
+    for turn in np.flatnonzero(turns.is_agent).tolist():
+        for call in {*turns.call_texts[turn]}:
+            key = turns.run_of[turn], call
+            if key in last and turn - last[key] <= window:
+                again.append(turn)
+            last[key] = turn
+    return np.array(again, dtype=np.int64)
 
 
 # A batch is padded to its longest text: this bounds its size.

@@ -11,7 +11,7 @@ from scipy.special import entr, logsumexp
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import as_count
+from trajscore.core.values import as_count, undefined_is_nan
 from trajscore.io import Step
 from trajscore.io.logprobs import NOT_RECORDED
 from trajscore.tracer.stated_confidence import StatedConfidence, compile_with_group
@@ -189,10 +189,10 @@ class StepConfidence(RunTransformer):
 def entropies(turns: Turns, tokens: Tokens, top: int) -> FloatArray:
     """Return the entropy in nats of each token's `top` likeliest candidates; NaN if fewer."""
     places, logs = _likeliest(turns, tokens, top)
-    out = np.full(len(tokens.logprobs), np.nan)
+    out = np.full_like(tokens.logprobs, np.nan)
     out[places] = logs[:, 0]  # for the check alone
     tokens.refuse_positive(out, "a top_logprob of", turns)
-    with np.errstate(invalid="ignore"):  # candidates of no chance only
+    with undefined_is_nan():  # candidates of no chance only
         share = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
     out[places] = entr(share).sum(axis=1)
     return out

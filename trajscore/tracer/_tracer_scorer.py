@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -12,8 +11,8 @@ from numpy.typing import ArrayLike
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
-from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import check_choice, is_number
+from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
+from trajscore.core.values import as_within, check_choice
 from trajscore.core.within_runs import last_cells, run_numbers, running_max, step_numbers
 from trajscore.tracer._risk_scorer import (
     ACTORS,
@@ -244,7 +243,7 @@ class TracerScorer(ComponentScorer):
             risk = parts.risk(*weights, self.aggregation)
         order = np.lexsort((-risk, run_numbers(signals)))  # stable: of equal ones the earlier first
         size = np.repeat(tail_size(signals.lengths, self.k_), signals.lengths)
-        critical = np.empty(len(risk))
+        critical = np.empty_like(risk)
         critical[order] = step_numbers(signals) <= size
         columns = (
             parts.surprisal,
@@ -263,13 +262,10 @@ class TracerScorer(ComponentScorer):
         check_choice(self.actors, "actors", ACTORS)
         if self.tune is not None:
             check_choice(self.tune, "tune", ("pairwise_logistic",))
-        if not is_number(self.tau) or not self.tau > 0:
-            raise ValueError(f"tau must be a positive temperature, got {self.tau!r}")
         check_choice(self.aggregation, "aggregation", AGGREGATIONS)
-        if not is_number(self.k) or not 0 < self.k <= 1:
-            raise ValueError(f"k must be a fraction in (0, 1], got {self.k!r}")
-        if not is_number(self.w) or not 0 <= self.w <= 1:
-            raise ValueError(f"w must be a weight in [0, 1], got {self.w!r}")
+        as_within(self.tau, "tau", 0, np.inf, "right")
+        as_within(self.k, "k", 0, 1, "right")
+        as_within(self.w, "w", 0, 1, "both")
 
     def _check_signals(self, signals: TrajectoryArray) -> None:
         if self.actors != "both":
@@ -319,14 +315,12 @@ def mixed(mean: FloatArray, largest: FloatArray, w: float | FloatArray) -> Float
     return (1 - w) * mean + w * largest
 
 
-def top_means(
-    X: TrajectoryArray, risk: FloatArray, k: float, of_prefixes: bool
-) -> tuple[FloatArray, FloatArray]:
+def top_means(X: TrajectoryArray, risk: FloatArray, k: float, of_prefixes: bool) -> FloatPair:
     """Return the mean of the K largest cells up to each cell, and the largest one.
 
     Without `of_prefixes` the mean is that of whole runs, at their last cells, and NaN elsewhere.
     """
-    mean = np.full(len(risk), np.nan)
+    mean = np.full_like(risk, np.nan)
     lengths = np.sort(X.lengths)
     starts = X.offsets[np.argsort(X.lengths)]
     wanted = np.unique(lengths)
@@ -336,25 +330,15 @@ def top_means(
         used = lengths == length
         if of_prefixes:
             used = lengths >= length
-        for batch in _batches(starts[used], length):
-            mean[batch + length - 1] = _mean_of_largest(risk, batch, length, k)
+        size = int(tail_size(length, k))
+        n_runs = max(1, _CHUNK_CELLS // length)
+        for batch in np.split(starts[used], range(n_runs, used.sum(), n_runs)):
+            cells = risk[batch[:, None] + np.arange(length)]
+            largest = np.partition(cells, length - size, axis=1)[:, length - size :]
+            # added up from the largest on: the same digits in whatever company a run is computed
+            sums = np.cumsum(-np.sort(-largest, axis=1), axis=1)[:, -1]
+            mean[batch + length - 1] = sums / size
     return mean, running_max(X, risk)
-
-
-def _mean_of_largest(risk: FloatArray, starts: IntArray, length: int, k: float) -> FloatArray:
-    """Return the mean of the K largest of the `length` cells from each start."""
-    size = int(tail_size(length, k))
-    cells = risk[starts[:, None] + np.arange(length)]
-    largest = np.partition(cells, length - size, axis=1)[:, length - size :]
-    # added up from the largest on: the same digits in whatever company a run is computed
-    return np.cumsum(-np.sort(-largest, axis=1), axis=1)[:, -1] / size
-
-
-def _batches(runs: IntArray, length: int) -> Iterator[IntArray]:
-    """Cut runs into batches of which a bounded number of cells is looked at."""
-    n_runs = max(1, _CHUNK_CELLS // length)
-    for start in range(0, len(runs), n_runs):
-        yield runs[start : start + n_runs]
 
 
 TUNED = ("alpha", "beta", "gamma", "k", "w")
@@ -380,7 +364,7 @@ def tuned(
 
     def best(**grid: ArrayLike) -> tuple[dict[str, float], float]:
         values = {name: np.atleast_1d(np.asarray(grid[name], dtype=float)) for name in TUNED}
-        scores = grid_scores(sample, **values, aggregation=aggregation, actors=actors)
+        scores = grid_scores(sample, values, aggregation, actors)
         losses = pairwise_logistic_loss(labels, scores, tau)
         # of settings that are equally good, the first: the one with the smallest weights
         place = np.unravel_index(int(np.argmin(losses.round(12))), losses.shape)
@@ -421,22 +405,15 @@ def pairwise_logistic_loss(labels: IntArray, risk: FloatArray, tau: float) -> Fl
 
 
 def grid_scores(
-    X: TrajectoryArray,
-    *,
-    alpha: FloatArray,
-    beta: FloatArray,
-    gamma: FloatArray,
-    k: FloatArray,
-    w: FloatArray,
-    aggregation: str,
-    actors: str,
+    X: TrajectoryArray, grid: dict[str, FloatArray], aggregation: str, actors: str
 ) -> FloatArray:
-    """Return what `TracerScorer.score_samples` gives for every setting of a grid.
+    """Return what `TracerScorer.score_samples` gives for every setting of a grid over `TUNED`.
 
     Of shape (n_alpha, n_beta, n_gamma, n_k, n_w, n_runs): steps are sorted once for all k and w.
     Below, risks are of shape (n_gamma, n_runs, n_steps) and means of (n_gamma, n_k, n_runs).
     """
-    shape = tuple(len(values) for values in (alpha, beta, gamma, k, w))
+    alpha, beta, gamma, k, w = grid.values()
+    shape = tuple(map(len, grid.values()))
     out = np.empty((*shape, len(X)))
     sizes = np.stack([tail_size(X.lengths, float(fraction)) for fraction in k])  # (n_k, n_runs)
     runs = np.arange(len(X))

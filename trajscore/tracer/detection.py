@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.metrics import roc_curve
 
 from trajscore.calibration import PlattCrossFitCalibrator
@@ -15,8 +15,8 @@ from trajscore.calibration.cross_fit import cross_fit_sample
 from trajscore.calibration.fixed_step import has_both, step_table
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.sample import Sample, check_sample
-from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import is_number
+from trajscore.core.type_aliases import AnyArray, FloatArray
+from trajscore.core.values import is_number, undefined_is_nan
 from trajscore.core.within_runs import first_step_above, last_cells
 
 _ROUNDING = 1e-12
@@ -59,7 +59,7 @@ class EarlyWarning:
     def _share_within(self, times: FloatArray, progress: float) -> float:
         if not len(times):
             return float("nan")
-        with np.errstate(invalid="ignore"):
+        with undefined_is_nan():
             return float((times <= progress + _ROUNDING).mean())
 
 
@@ -142,7 +142,7 @@ def _by_step(sample: Sample) -> pd.DataFrame:
     return step_table(confidence, success, runs.groups, forecasts=forecasts)
 
 
-def _youden_threshold(y: NDArray[Any], final: FloatArray) -> float:
+def _youden_threshold(y: AnyArray, final: FloatArray) -> float:
     """Return the largest threshold of those that separate final risks best."""
     if len(np.unique(y)) < 2:
         raise ValueError(

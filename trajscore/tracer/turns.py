@@ -18,8 +18,15 @@ from sklearn.base import BaseEstimator
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import TraceTransformer
 from trajscore.core.outcomes import CENSORED
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import UNIT_ROUNDING, is_iterable, run_label, unknown_name
+from trajscore.core.type_aliases import BoolArray, FloatArray, FloatPair, IntArray
+from trajscore.core.values import (
+    UNIT_ROUNDING,
+    check_known,
+    first_true,
+    is_iterable,
+    run_label,
+    undefined_is_nan,
+)
 from trajscore.io import Run, Step, ToolCall, outcomes
 from trajscore.io._run import Actor
 from trajscore.io.logprobs import NOT_RECORDED, any_below_zero, any_recorded, are_recorded
@@ -83,9 +90,7 @@ def chosen(
         return list(have)
     if isinstance(names, str) or not len(names):
         raise ValueError(f"{parameter} must be a list of names of {', '.join(have)}, got {names!r}")
-    for name in names:
-        if name not in have:
-            raise ValueError(unknown_name(kind, name, have))
+    check_known(names, have, kind, parameter)
     return list(names)
 
 
@@ -250,10 +255,9 @@ class Tokens:
 
     def refuse_positive(self, logprobs: FloatArray, name: str, turns: Turns) -> None:
         """Say at which token a log-probability, one for each token, is above 0."""
-        positive = logprobs > UNIT_ROUNDING
-        if not positive.any():
+        token = first_true(logprobs > UNIT_ROUNDING)
+        if token is None:
             return
-        token = int(np.argmax(positive))
         owner = int(np.searchsorted(self.starts, token, side="right")) - 1
         raise ValueError(
             f"{turns.place(self.turns[owner])}, token {token - int(self.starts[owner])}: {name} "
@@ -287,15 +291,13 @@ def take_tokens(turns: Turns, reads_zero: bool | None) -> Tokens:
     return tokens
 
 
-def mean_of_turns(
-    values: FloatArray, counted: BoolArray, tokens: Tokens
-) -> tuple[FloatArray, FloatArray]:
+def mean_of_turns(values: FloatArray, counted: BoolArray, tokens: Tokens) -> FloatPair:
     """Return, for each turn that has tokens, the mean over the counted ones and their number."""
     owner = np.repeat(np.arange(len(tokens.turns)), np.diff(tokens.starts))
     n_turns = len(tokens.turns)
     number: Any = np.bincount(owner[counted], minlength=n_turns)
     total: Any = np.bincount(owner[counted], values[counted], n_turns)
-    with np.errstate(invalid="ignore"):
+    with undefined_is_nan():
         return total / number, number.astype(np.float64)
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_object, as_outcome, check_list, leftover
+from trajscore.io.fields import dig
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register
-from trajscore.io.vocabulary import as_fields
+from trajscore.io.vocabulary import Record, as_fields
 
 _RESULT = "result.json"
 _STEP = frozenset(
@@ -45,9 +45,9 @@ class ATIF(Format):
         files = (folder / _RESULT for folder in place.file.parents[:2])
         result = next((LogFile(file).whole() for file in files if file.is_file()), {})
         name = place.name(raw.get("trajectory_id"), result.get("trial_name"), raw.get("session_id"))
-        reason = as_fields(result.get("exception_info")).get("exception_type")
+        reason = dig(result, "exception_info.exception_type")
         place.stop_reason = None if reason is None else str(reason)
-        rewards = as_fields(as_fields(result.get("verifier_result")).get("rewards"))
+        rewards = as_fields(result, "verifier_result", "rewards")
         reward = rewards.get("reward")
         if len(rewards) == 1:
             (reward,) = rewards.values()
@@ -67,8 +67,8 @@ class ATIF(Format):
             trial=result.get("trial_name"),
             meta={
                 "reward": reward,
-                "cost": as_fields(raw.get("final_metrics")).get("total_cost_usd"),
-                "model": as_fields(raw.get("agent")).get("model_name"),
+                "cost": dig(raw, "final_metrics.total_cost_usd"),
+                "model": dig(raw, "agent.model_name"),
             },
             extra=leftover(raw, _RUN),
         )
@@ -98,9 +98,9 @@ def _with_rest(path: Path, raw: dict[str, Any]) -> dict[str, Any]:
 # ------------------------------------------------------------------ steps
 
 
-def _add(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
-    metrics = dict(as_fields(step.get("metrics")))
-    extra = as_fields(step.get("extra"))
+def _add(talk: Conversation, step: Record, index: int) -> None:
+    metrics = dict(as_fields(step, "metrics"))
+    extra = as_fields(step, "extra")
     message = {
         "role": step.get("source"),
         "content": step.get("message"),
@@ -113,7 +113,7 @@ def _add(talk: Conversation, step: Mapping[str, Any], index: int) -> None:
         turn.extra |= leftover(step, _STEP) | dict(extra)
         if metrics:
             turn.extra["metrics"] = metrics
-    results = as_fields(step.get("observation")).get("results") or []
+    results = dig(step, "observation.results") or []
     for result in check_list(results, f"message {index}: the results of its observation are"):
         fields = as_object(result, f"message {index}: a result of its observation is")
         talk.add(

@@ -76,15 +76,13 @@ class OpenAI(Format):
         run = Run(id=str(place.run), task=task, trial=trial, extra=extra)
         # an id within a request, which is not kept
         run.extra |= {name: dig(raw, name) for name in place.fields.ids if "." in name}
-        talk = Conversation(place)
         if n := sum(map(is_of_program, messages)):
             run.extra["n_left_out"] = {"put in": n}
         if raw.get("choices"):
             messages = [*messages, {"choices": raw["choices"]}]
             if _is_answer(*messages[-2:]):
                 messages[-2:] = [{**messages[-2], "choices": raw["choices"]}]
-        talk.add_all(messages)
-        run = talk.finish(run)
+        run = Conversation(place, messages).finish(run)
         # the usage of the run, where its turns do not say theirs
         if "choices" not in raw and not {"input_tokens", "output_tokens"} & run.meta.keys():
             add_tokens(run, [token_counts(first(raw, USAGES))])
@@ -95,6 +93,6 @@ def _is_answer(message: Any, completion: Any = None) -> bool:
     """Tell whether a message is the answer of the completion after it."""
     choice = first_object(as_fields(completion).get("choices"))
     turn = as_fields(message)
-    answer = as_fields(choice.get("message"))
+    answer = as_fields(choice, "message")
     parts = ("role", "content", "tool_calls")
     return bool(answer) and all((turn.get(k) or None) == (answer.get(k) or None) for k in parts)

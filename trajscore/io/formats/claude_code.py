@@ -81,8 +81,7 @@ class ClaudeCode(Format):
                 run.meta |= {"cost": line.get("total_cost_usd"), "num_turns": line.get("num_turns")}
             elif line.get("type") in _TURNS:
                 session.add(line)
-        talk = Conversation(place)
-        talk.add_all(session.messages)
+        talk = Conversation(place, session.messages)
         if n := left_out.pop("repeated", 0):
             run.extra |= {"repeated": n}
         if left_out:
@@ -196,7 +195,7 @@ class _Session:
             self._drop_repeated_request(turn)
         self._turn = turn
         turn["cost"] = line.get("costUSD")
-        if usage := as_fields(message.get("usage")):
+        if usage := as_fields(message, "usage"):
             counts = {side: map(usage.get, names) for side, names in _TOKENS.items()}
             turn["tokens"] = {
                 side: sum(n for n in numbers if isinstance(n, (int, float)))

@@ -48,7 +48,7 @@ class Codex(Format):
             else:
                 yield file.place(index or 0), value
         meta = next((line for line in lines if line.get("type") == _META), {})  # not its parent's
-        file.is_head = "subagent" in as_fields(_Line(meta).payload.get("source"))  # of another
+        file.is_head = "subagent" in as_fields(_Line(meta).payload, "source")  # of another
         if lines and not file.is_head:
             yield file.place(0), lines
 
@@ -62,7 +62,7 @@ class Codex(Format):
                 run.stop_reason = None
             _note(run, line)
             if line.kind == "event_msg" or line.kind.startswith("turn."):
-                info = as_fields(line.payload.get("info"))  # of the last call of the model
+                info = as_fields(line.payload, "info")  # of the last call of the model
                 last = info.get("last_token_usage", line.payload.get("usage"))
                 if isinstance(last, Mapping):
                     usage.append((len(items), token_counts(last)))
@@ -70,8 +70,7 @@ class Codex(Format):
         if n_back := sum(len(line.messages) for line in lines) - len(items):
             run.extra["n_left_out"] = {"taken back": n_back}
         run.id = place.name(run.meta.pop("id", None), stem(place.file))
-        talk = Conversation(place)
-        talk.add_all(items)
+        talk = Conversation(place, items)
         for index, tokens in usage:
             before = [
                 step for step in talk.steps if step.actor == "agent" and step.index in range(index)

@@ -65,20 +65,16 @@ class Inspect(Format):
         run = Run(
             id=place.name(raw.get("uuid"), f"{raw['id']}-{raw['epoch']}"),
             outcome=as_outcome(score),
-            stop_reason=as_fields(raw.get("limit")).get(
-                "type", "error" if "error" in raw else None
-            ),
+            stop_reason=as_fields(raw, "limit").get("type", "error" if "error" in raw else None),
             task=raw["id"],
             trial=raw["epoch"],
             meta={} if score is None else {"reward": score},
             extra=leftover(raw, _BULK) | ({"scores": scores} if scores else {}),
         )
-        talk = Conversation(place)
         spans = _spans(raw.get("events", []))
         if any(span.kind == "model" for span in spans):
-            return add_spans(talk, spans, run)
-        talk.add_all(raw.get("messages", []))
-        return talk.finish(run)
+            return add_spans(Conversation(place), spans, run)
+        return Conversation(place, raw.get("messages", [])).finish(run)
 
 
 def _samples(library: Any, file: str, head: Any) -> Iterable[Any]:
@@ -140,7 +136,7 @@ def _call_of_model(event: Record, index: int) -> list[Span]:
 
 def _call_of_tool(event: Record, index: int) -> Span:
     text = text_of(event.get("result"))
-    error = as_fields(event.get("error"))
+    error = as_fields(event, "error")
     return Span(
         index,
         "tool",

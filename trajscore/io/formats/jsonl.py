@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import chain, groupby, islice, pairwise
 from operator import itemgetter
 from typing import Any
@@ -16,7 +16,7 @@ from trajscore.io._conversation import Conversation
 from trajscore.io._messages import chat_messages, is_message
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, check_list, leftover
 from trajscore.io.fields import (
-    ANY_PARTS,
+    ANY_OF_STEPS,
     LAST,
     OF_ONE_RUN,
     USUAL,
@@ -29,34 +29,16 @@ from trajscore.io.fields import (
 )
 from trajscore.io.files import Broken, LogFile, Place, stem
 from trajscore.io.formats.chat import is_chat
-from trajscore.io.registry import Format, Head, register
+from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import Record, as_fields, as_list, text_of
 
 _OF_RUN = ("outcome", "stop_reason", "task", "trial")
-_OF_STEP = ("actor", "text", "action", "tool_calls", "observation", "logprobs", "cost")
-
-Item = tuple[Place, Any]
-
-
-@dataclass
-class _Options:
-    fields: Any = None
-
-    def __post_init__(self) -> None:
-        names = {} if self.fields is None else self.fields
-        if not isinstance(names, Mapping):
-            raise ValueError(f"fields must be a dict of names by part, got {names!r}")
-        for part in names:
-            if part not in ANY_PARTS:
-                raise ValueError(f"fields: {unknown_name('part', part, ANY_PARTS)}")
-        self.fields = Fields(**names)
 
 
 @register
 class JSONLines(Format):
     name = "jsonl"
     holds = "messages"
-    options = _Options
     lax = True
 
     def recognise(self, head: Head) -> bool:
@@ -69,29 +51,28 @@ class JSONLines(Format):
         parts = ("text", "confidence", "tool_calls", "logprobs")
         return any(usual_names(part, first_step) for part in parts)
 
-    def runs(self, file: LogFile, options: _Options) -> Iterator[Item]:
-        fields = file.fields.over(options.fields)
-        records = _with_named(super().runs(file, options), fields, file)
+    def runs(self, file: LogFile, options: Any) -> RawRuns:
+        records = _with_named(super().runs(file, options), file)
         first = list(islice(records, 1))
         records = chain(first, records)
-        if fields.steps is not None or any(steps_field(record) for _, record in first):
+        if file.fields.steps is not None or any(steps_field(record) for _, record in first):
             yield from records
         else:
-            yield from _runs(records, fields, one_by_one=file.one_by_one)
+            yield from _runs(records, one_by_one=file.one_by_one)
 
-    def run(self, raw: Any, place: Place, options: _Options) -> Run:
-        fields = place.fields.over(options.fields)
+    def run(self, raw: Any, place: Place, options: Any) -> Run:
         if isinstance(raw, _Lines):
-            return _run_of_lines(raw, place, fields)
-        return _run_of_record(raw, place, fields)
+            return _run_of_lines(raw, place)
+        return _run_of_record(raw, place)
 
 
 class _Lines(list[Any]):
     """The lines of a run, one a step."""
 
 
-def _with_named(records: Iterable[Item], fields: Fields, file: LogFile) -> Iterator[Item]:
+def _with_named(records: RawRuns, file: LogFile) -> RawRuns:
     """Yield records, and refuse a named field that none of them had."""
+    fields = file.fields
     missing = [part for part in USUAL if getattr(fields, part, None) is not None]
     columns: dict[str, Any] = {}
     for place, record in records:
@@ -112,9 +93,9 @@ def _with_named(records: Iterable[Item], fields: Fields, file: LogFile) -> Itera
 # ------------------------------------------------------------------ one step a line
 
 
-def _runs(lines: Iterable[Item], fields: Fields, *, one_by_one: bool) -> Iterator[Item]:
+def _runs(lines: RawRuns, *, one_by_one: bool) -> RawRuns:
     """Join the lines of each run: wherever they are, or those that stand together."""
-    named: Iterable[tuple[str, Item]] = ((_id_of(item, fields), item) for item in lines)
+    named: Iterable[tuple[str, tuple[Place, Any]]] = ((_id_of(*item), item) for item in lines)
     if not one_by_one:
         order: dict[str, int] = {}
         named = sorted(named, key=lambda pair: order.setdefault(pair[0], len(order)))
@@ -131,9 +112,9 @@ def _runs(lines: Iterable[Item], fields: Fields, *, one_by_one: bool) -> Iterato
         seen.add(name)
 
 
-def _id_of(item: Item, fields: Fields) -> str:
+def _id_of(place: Place, line: Any) -> str:
     """Return the id of the run that a line with one step belongs to."""
-    place, line = item
+    fields = place.fields
     where = f"{place.file}, line with index {place.index}"
     if isinstance(line, Broken):
         raise ValueError(f"{where}: {line}; repair the line, or the run would miss a step")
@@ -150,15 +131,16 @@ def _id_of(item: Item, fields: Fields) -> str:
     return name
 
 
-def _run_of_lines(lines: list[Record], place: Place, fields: Fields) -> Run:
+def _run_of_lines(lines: list[Record], place: Place) -> Run:
+    fields = place.fields
     id_name = fields.names(lines[0], ("id",)).get("id", "")
     for name in OF_ONE_RUN & lines[0].keys() if fields.id is None and id_name else ():
         if len({str(line[name]) for line in lines if line.get(name) is not None}) > 1:
             raise several_runs(name, str(place.run), [id_name])
     talk = Conversation(place)
     steps = [line for line in lines if _is_step(line, fields)] or lines
-    for index, line in enumerate(_in_order(steps, fields, place)):
-        _add(talk, line, index, fields, (*_OF_RUN, "id", "step"))
+    for index, line in enumerate(_in_order(steps, place)):
+        _add(talk, line, index, (*_OF_RUN, "id", "step"))
     of_run: dict[str, Any] = {}
     names: dict[str, str] = {}
     for line in lines:
@@ -172,12 +154,14 @@ def _run_of_lines(lines: list[Record], place: Place, fields: Fields) -> Run:
     of_run |= {path: dig(lines[-1], path) for path in stop_paths(lines[-1])}  # its last error
     if len(steps) < len(lines):
         of_run |= {"lines_of_run": len(lines) - len(steps)}
-    return _finish(talk, _constants(lines) | of_run, steps, place, fields)
+    start = {k: v for k, v in lines[0].items() if not isinstance(v, (list, dict, type(None)))}
+    constant = {k: v for k, v in start.items() if all(line.get(k) == v for line in lines)}
+    return _finish(talk, constant | of_run, steps)
 
 
 def _is_step(line: Record, fields: Fields) -> bool:
     """Tell a line with a step from one that only has fields of its run, as at its start or end."""
-    values = fields.values(line, (*_OF_STEP, "confidence")).values()
+    values = fields.values(line, (*ANY_OF_STEPS, "confidence")).values()
     is_bare = line.keys() <= {*fields.ids, *usual_names("id", line)}
     if is_bare or is_message(line) or any(value is not None for value in values):
         return True
@@ -185,14 +169,9 @@ def _is_step(line: Record, fields: Fields) -> bool:
     return name is not None and not words_of(name) & TIME_WORDS
 
 
-def _constants(lines: list[Record]) -> dict[str, Any]:
-    """Return the fields that are the same in every line of a run."""
-    start = {k: v for k, v in lines[0].items() if v is not None and not isinstance(v, (list, dict))}
-    return {k: v for k, v in start.items() if all(line.get(k) == v for line in lines)}
-
-
-def _in_order(lines: list[Record], fields: Fields, place: Place) -> list[Record]:
+def _in_order(lines: list[Record], place: Place) -> list[Record]:
     """Return the steps in the order of their numbers or times."""
+    fields = place.fields
     numbers = [fields.value(line, "step") for line in lines]
     if all(number is None for number in numbers):
         return lines
@@ -226,8 +205,9 @@ def _key(number: Any) -> float | int | None:
 # ------------------------------------------------------------------ one run a line
 
 
-def _run_of_record(record: Any, place: Place, fields: Fields) -> Run:
+def _run_of_record(record: Any, place: Place) -> Run:
     record = as_object(record)
+    fields = place.fields
     place.name(fields.id_of(record))
     usual = next(iter(usual_names("steps", record)), "steps")
     name = fields.steps or steps_field(record) or str(usual)
@@ -240,37 +220,31 @@ def _run_of_record(record: Any, place: Place, fields: Fields) -> Run:
             step = {"confidence": item}
         if are_texts:
             step = {fields.text or "text": item}
-        _add(talk, as_object(step, f"message {index} is"), index, fields, ())
-    return _finish(talk, leftover(record, {name}), steps, place, fields)
+        _add(talk, as_object(step, f"message {index} is"), index)
+    return _finish(talk, leftover(record, {name}), steps)
 
 
 # ------------------------------------------------------------------ a step
 
 
-def _finish(
-    talk: Conversation, of_run: dict[str, Any], steps: list[Any], place: Place, fields: Fields
-) -> Run:
+def _finish(talk: Conversation, of_run: dict[str, Any], steps: list[Any]) -> Run:
     """Return the run, with the number of steps without a role, where others have one."""
+    fields = talk.place.fields
     task, trial = fields.values(of_run, ("task", "trial")).values()
-    run = talk.finish(Run(id=str(place.run), task=task, trial=trial, extra=dict(of_run)))
+    run = talk.finish(Run(id=str(talk.place.run), task=task, trial=trial, extra=dict(of_run)))
     n = sum("actor" in fields.names(step, ("actor",)) for step in map(as_fields, steps))
     if 0 < n < len(steps):
         run.extra |= {"without_role": len(steps) - n}
     return run
 
 
-def _add(
-    talk: Conversation,
-    record: Record,
-    index: int,
-    fields: Fields,
-    of_run: tuple[str, ...],
-) -> None:
+def _add(talk: Conversation, record: Record, index: int, of_run: tuple[str, ...] = ()) -> None:
     """Add the step of a record as a message; fields without a name of a part go to its extra."""
-    names = fields.names(record, (*of_run, *_OF_STEP))
+    fields = talk.place.fields
+    names = fields.names(record, (*of_run, *ANY_OF_STEPS))
     used = set(names.values())
     message = {name: value for name, value in record.items() if name not in used}
-    parts = {part: dig(record, names[part]) if part in names else None for part in _OF_STEP}
+    parts = {part: dig(record, names[part]) if part in names else None for part in ANY_OF_STEPS}
     action = parts.pop("action")
     observation = parts.pop("observation")
     parts["content"] = parts.pop("text")

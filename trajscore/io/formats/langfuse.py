@@ -111,7 +111,7 @@ def _is_score(record: Record) -> bool:
 
 def _trace_fields(record: Record) -> Record:
     """Return the fields of a trace, which stand beside its observations or around them."""
-    return {**record, **as_fields(record.get("trace"))}
+    return {**record, **as_fields(record, "trace")}
 
 
 def _span(observation: Record) -> Span:

@@ -40,7 +40,7 @@ class LangSmith(TraceFormat):
 
 
 def _metadata(record: Record) -> Record:
-    return as_fields(as_fields(record.get("extra")).get("metadata"))
+    return as_fields(record, "extra", "metadata")
 
 
 def _span(record: Record) -> Span:

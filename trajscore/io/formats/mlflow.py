@@ -10,6 +10,7 @@ from trajscore.io._conversation import Conversation
 from trajscore.io._payloads import attributes_of
 from trajscore.io._run import Run, as_object, check_list
 from trajscore.io._spans import Span, add_score, add_spans
+from trajscore.io.fields import dig
 from trajscore.io.files import Place
 from trajscore.io.registry import Format, Head, register
 from trajscore.io.vocabulary import (
@@ -44,14 +45,14 @@ class MLflow(Format):
         raw = as_object(raw)
         if "trace" in raw:
             raw = as_object(unnested(raw["trace"]))
-        info, data = (as_fields(raw.get(name)) or raw for name in ("info", "data"))
+        info, data = (as_fields(raw, name) or raw for name in ("info", "data"))
         run = Run(place.name(first(info, ("trace_id", "request_id"))))
         records = check_list(unnested(data.get("spans")), "its spans are")
         spans = [_span(as_object(record)) for record in records]
         metadata = as_fields(first(info, ("trace_metadata", "request_metadata")))
         if metadata.get("mlflow.trace.session") is not None:
             run.meta["session"] = metadata["mlflow.trace.session"]
-        for name, value in (("metadata", metadata), ("tags", as_fields(info.get("tags")))):
+        for name, value in (("metadata", metadata), ("tags", as_fields(info, "tags"))):
             run.extra[name] = {k: v for k, v in value.items() if not str(k).startswith("mlflow.")}
         if str(first(info, ("state", "status"))).upper() == "ERROR":
             run.stop_reason = "error"
@@ -62,7 +63,7 @@ class MLflow(Format):
 def _span(record: Record) -> Span:
     attributes = {name: unnested(value) for name, value in attributes_of(record).items()}
     parent = first(record, ("parent_span_id", "parent_id"))
-    context = as_fields(record.get("context"))
+    context = as_fields(record, "context")
     return Span(
         id=_hex(record.get("span_id", context.get("span_id"))),
         kind=span_kind(attributes.get("mlflow.spanType", record.get("span_type"))),
@@ -73,7 +74,7 @@ def _span(record: Record) -> Span:
         inputs=attributes.get("mlflow.spanInputs"),
         outputs=attributes.get("mlflow.spanOutputs"),
         error=True if "ERROR" in str(record.get("status", record.get("status_code"))) else None,
-        cost=as_fields(attributes.get("mlflow.llm.cost")).get("total_cost"),
+        cost=as_fields(attributes, "mlflow.llm.cost").get("total_cost"),
         tokens=token_counts(attributes.get("mlflow.chat.tokenUsage")),
         extra={"model": attributes.get("mlflow.llm.model")},
     )
@@ -95,9 +96,9 @@ def _add_assessments(run: Run, spans: list[Span], assessments: Any) -> None:
     owners = {span.id: span for span in spans}
     for assessment in map(as_object, as_list(assessments)):
         name = str(first(assessment, ("assessment_name", "name")))
-        feedback = as_fields(assessment.get("feedback"))
+        feedback = as_fields(assessment, "feedback")
         if not feedback:
-            expected = as_fields(assessment.get("expectation")).get("value")
+            expected = dig(assessment, "expectation.value")
             run.extra.setdefault("expectations", {})[name] = expected
         elif assessment.get("valid") is not False:
             owner = owners.get(_hex(assessment.get("span_id")), run)

@@ -142,10 +142,10 @@ def _ids(record: Any) -> tuple[Any, Any, Any]:
     """Return the ids of a record's trace, of its span and of the span around it."""
     if not isinstance(record, Mapping):
         return None, None, None
-    fields = {**record, **as_fields(record.get("context"))}
+    fields = {**record, **as_fields(record, "context")}
     trace = first(fields, ("traceId", "trace_id", "context.trace_id"))
     id_names = ("spanId", "span_id", "context.span_id", *(("id",) if trace is not None else ()))
-    outer = as_fields(record.get("parent")) or as_fields(record.get("parentSpanContext"))
+    outer = as_fields(record, "parent") or as_fields(record, "parentSpanContext")
     return (
         trace,
         first(fields, id_names),
@@ -212,7 +212,7 @@ def _vercel_answer(attributes: Record) -> Any:
     calls = unnested(attributes.get("ai.response.toolCalls"))
     text = first(attributes, ("ai.response.text", "ai.response.object"))
     answer = {"text": text, "toolCalls": calls}
-    return leftover(answer, ()) or None
+    return leftover(answer) or None
 
 
 def _failed(status: Any) -> bool:

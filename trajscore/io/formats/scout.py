@@ -59,12 +59,11 @@ class Scout(Format):
             task=transcript.task_id,
             trial=transcript.task_repeat,
             meta={name: getattr(transcript, name) for name in _META},
-            scores=leftover({"success": transcript.success, "score": transcript.score}, ()),
+            scores=leftover({"success": transcript.success, "score": transcript.score}),
             extra={"metadata": dict(transcript.metadata)},
         )
-        talk = Conversation(place)
-        talk.add_all([message.model_dump(exclude_none=True) for message in transcript.messages])
-        return talk.finish(run)
+        messages = [message.model_dump(exclude_none=True) for message in transcript.messages]
+        return Conversation(place, messages).finish(run)
 
 
 async def _listed(database: Any) -> list[Any]:

@@ -46,18 +46,16 @@ class SWEAgent(Format):
         task = stem(place.file).removesuffix(".traj")
         name = place.name(raw.get("instance_id"), task)
         steps = check_list(raw.get("trajectory", raw.get("messages")), "its trajectory is")
-        talk = Conversation(place)
+        talk = Conversation(place, None if "trajectory" in raw else steps)
         if "trajectory" in raw:
             _add_prompts(talk, raw.get("history"))
             for index, step in enumerate(steps):
                 _add_step(talk, as_object(step), index)
-        else:
-            talk.add_all(steps)
         run = Run(name, outcome=_outcome(name, place.file), task=name)
         status = info.get("exit_status")
         if isinstance(status, str):  # a limit after which the work was submitted is that limit
             run.stop_reason = _SUBMITTED.sub(r"\1", status)
-        stats = as_fields(info.get("model_stats"))
+        stats = as_fields(info, "model_stats")
         run.meta = {
             "cost": stats.get("instance_cost"),
             "input_tokens": stats.get("tokens_sent"),

@@ -7,6 +7,7 @@ from typing import Any
 
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run, as_object, as_outcome, check_list, leftover
+from trajscore.io.fields import dig
 from trajscore.io.files import LogFile, Paths, Place
 from trajscore.io.reading import read_as
 from trajscore.io.registry import Format, Head, RawRuns, register
@@ -108,15 +109,13 @@ class Tau2(Format):
                 "it has no termination_reason, without which its reward has no meaning"
             )
         place.stop_reason = reason.rpartition(".")[2].lower()
-        reward = as_fields(raw.get("reward_info")).get("reward")
+        reward = dig(raw, "reward_info.reward")
         meta = leftover(
             {name: raw.get(name) for name in _META}
-            | {"max_steps": as_fields(place.info.get("info")).get("max_steps")},
-            (),
+            | {"max_steps": dig(place.info, "info.max_steps")},
         )
-        talk = Conversation(place)
         messages = check_list(raw.get("messages"), "its messages are")
-        talk.add_all(list(map(_with_confidence, messages)))
+        talk = Conversation(place, list(map(_with_confidence, messages)))
         run = Run(
             id=name,
             outcome=as_outcome(reward),
@@ -135,7 +134,7 @@ def _is_run(value: Any) -> bool:
 
 def _with_confidence(message: Any) -> Any:
     """Add the confidence that agent-tracer asks for after each turn, if there is one."""
-    uncertainty = as_fields(as_fields(message).get("uncertainty"))
+    uncertainty = as_fields(message, "uncertainty")
     stated = uncertainty.get("self_assessed_confidence")
     if stated is None:
         return message

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run, Step, as_object, as_outcome, leftover
 from trajscore.io.files import Place
 from trajscore.io.registry import Format, Head, register
+from trajscore.io.vocabulary import Record
 
 _RUN = frozenset({"task_id", "trial", "reward", "traj"})
 # How a run ends by itself: the simulated user says so, or the agent hands over.
@@ -40,7 +40,7 @@ class TauBench(Format):
     def recognise(self, head: Head) -> bool:
         return self._is_run(head.fields)
 
-    def _is_run(self, fields: Mapping[str, Any]) -> bool:
+    def _is_run(self, fields: Record) -> bool:
         return "traj" in fields and not isinstance(fields["traj"], (str, int, float))
 
     def run(self, raw: Any, place: Place, options: _Options) -> Run:
@@ -52,8 +52,7 @@ class TauBench(Format):
             raise MalformedRunError("it has no 'traj'")
         reward = raw.get("reward")
         score = as_outcome(reward)
-        talk = Conversation(place)
-        talk.add_all(messages)
+        talk = Conversation(place, messages)
         cut = score != SUCCESS and _at_cap(talk.steps, options.max_turns)
         run = Run(
             id=name,
