@@ -3,6 +3,7 @@
 import ast
 import io
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -41,7 +42,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def fit(capsys):
     def fit_words(words):
-        code = main(["fit", *words.split()])
+        code = main(["fit", *shlex.split(words)])
         return code, *capsys.readouterr()
 
     return fit_words
@@ -185,14 +186,15 @@ def test_the_code_of_a_report_forecasts_elsewhere_what_the_report_says(folder, c
     assert "import os" not in [*map(ast.unparse, ast.parse(code).body)]
 
 
-def test_runs_that_go_on_are_forecast(folder, fit, capsys):
-    assert fit(f"runs.csv {WORDS} --forecaster judge --out f.skops")[0] == 0
+@pytest.mark.parametrize("name", ["judge", "judge with its history"])
+def test_runs_that_go_on_are_forecast(folder, fit, capsys, name):
+    assert fit(f"runs.csv {WORDS} --forecaster '{name}' --out f.skops")[0] == 0
     new = X[:9].to_frame(id="run_id", step="step", value="judge")
     new.to_csv("new.csv", index=False)
     gaps = new["step"] == 2
     new.assign(judge=new["judge"].mask(gaps)).to_csv("gaps.csv", index=False)
     assert main(["forecast", "f.skops", "new.csv", "--out", "p.csv"]) == 0
-    expected = judge(f"runs.csv {WORDS}").forecaster("judge").transform(X[:9]).to_frame()
+    expected = judge(f"runs.csv {WORDS}").forecaster(name).transform(X[:9]).to_frame()
     assert np.abs(pd.read_csv("p.csv").to_numpy() - expected.to_numpy()).max() < 1e-12
     for words, n_left_out in (("", gaps.sum()), ("--missing ffill", 0)):
         assert main(["forecast", "f.skops", "gaps.csv", "--out", "p.csv", *words.split()]) == 0

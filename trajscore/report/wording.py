@@ -338,7 +338,7 @@ def of_signals(data: Evaluation) -> str:
             parts = [f"with its history, {names} reaches {reached}: no other is needed"]
     lost = table[table[columns_of(LOSS)[1]] > 0].sort_values(LOSS, ascending=False)
     parts += [
-        f"without {_quoted(str(name))} {100 * best.share(loss):.0f} points are lost"
+        f"without {_quoted(str(name))} it is {100 * best.share(best.margin.estimate - loss):.0f}%"
         for name, loss in lost[LOSS].items()
     ]
     return f"{opening('; '.join(parts))}." if parts else ""
