@@ -1,7 +1,5 @@
 """What is entered in the board: pipelines from runs to a forecast of success at every step."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -48,7 +46,6 @@ class OverLength(TransformerMixin, BaseEstimator):
     """
 
     def fit(self, X: TrajectoryArray, y: Any, groups: Any = None) -> Self:
-        """Learn the rate of each step, and the weights of the numbers."""
         outcomes = np.asarray(y, dtype=np.float64)
         cells = X.cells.reshape(len(X.cells), -1)
         self.length_ = AliveRate().fit(X, y)
@@ -73,7 +70,6 @@ class OverLength(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: TrajectoryArray) -> TrajectoryArray:
-        """Return the forecast at each step."""
         # each row is added up by itself, so that a run gets the same digits in any company
         of_numbers = np.add.reduce(self._rows(X) * self.coef_, axis=1)
         p = expit(logit(self.length_.transform(X).cells) + of_numbers)
@@ -129,12 +125,10 @@ class BaseRate(TransformerMixin, BaseEstimator):
     """The best constant of the training runs, with the weights of the steps."""
 
     def fit(self, X: TrajectoryArray, y: Any) -> Self:
-        """Take the mean outcome over steps."""
         self.rate_ = np.average(np.repeat(y, X.lengths), weights=1 / np.sqrt(step_numbers(X)))
         return self
 
     def transform(self, X: TrajectoryArray) -> TrajectoryArray:
-        """Return it at each step."""
         return X.with_cells(np.full(len(X.lengths.repeat(X.lengths)), self.rate_), channels=["p"])
 
 
@@ -153,13 +147,11 @@ class Once(TransformerMixin, BaseEstimator):
         return self
 
     def fit(self, X: Sequence[io.Run], y: Any = None) -> Self:
-        """Learn once."""
         if not hasattr(self, "names_"):
             self.names_ = self.transformer.fit(X).get_feature_names_out()
         return self
 
     def transform(self, X: Sequence[io.Run]) -> TrajectoryArray:
-        """Return the rows of each run."""
         cells = [self.rows_.of(run).reshape(len(run), -1) for run in X]
         return TrajectoryArray(
             np.concatenate(cells), [len(part) for part in cells], channels=self.names_,
@@ -253,7 +245,6 @@ class TextClassifier(TransformerMixin, BaseEstimator):
         self.most = most
 
     def fit(self, X: Sequence[io.Run], y: Any, groups: Any = None) -> Self:
-        """Learn from the steps of all runs."""
         rows, lengths = self._words(X)
         label, weight = (
             np.repeat(y, lengths),
@@ -267,7 +258,6 @@ class TextClassifier(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Sequence[io.Run]) -> TrajectoryArray:
-        """Return the log-odds at each step."""
         rows, lengths = self._words(X)
         odds = self.model_.decision_function(rows)
         return TrajectoryArray(odds, lengths, ids=[run.id for run in X])
@@ -299,12 +289,10 @@ class Identity(TransformerMixin, BaseEstimator):
         self.names = names
 
     def fit(self, X: Sequence[io.Run], y: Any = None) -> Self:
-        """Learn which there are."""
         self.kinds_ = sorted({self.names[run.id] for run in X})
         return self
 
     def transform(self, X: Sequence[io.Run]) -> TrajectoryArray:
-        """Return an indicator of each."""
         shown = np.array([[self.names[run.id] == kind for kind in self.kinds_] for run in X])
         cells = np.repeat(shown, [len(run) for run in X], axis=0).astype(np.float64)
         return turns(X).with_cells(cells, channels=[IDENTITY + kind for kind in self.kinds_])
@@ -318,18 +306,15 @@ class Beside(TransformerMixin, BaseEstimator):
         self.second = second
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Fit both."""
         self.fit_transform(X, y, groups)
         return self
 
     def fit_transform(self, X: Any, y: Any, groups: Any = None) -> TrajectoryArray:
-        """Fit both, and return the numbers for the training runs."""
         takes = isinstance(self.second, TextClassifier)
         known = {"groups": groups} if takes else {}
         return self._both(self.first.fit_transform(X, y), self.second.fit_transform(X, y, **known))
 
     def transform(self, X: Any) -> TrajectoryArray:
-        """Return the numbers of both."""
         return self._both(self.first.transform(X), self.second.transform(X))
 
     def _both(self, first: TrajectoryArray, second: TrajectoryArray) -> TrajectoryArray:
@@ -377,7 +362,6 @@ def entries_of(runs: Found, own: Mapping[str, Any]) -> dict[str, Entry]:
 
 
 def of_values() -> dict[str, Entry]:
-    """Return the entries of stated values."""
     return {
         LENGTH: Entry(AliveRate()),
         "base rate": Entry(BaseRate()),

@@ -8,8 +8,6 @@ taken at their word, where recalibration gains what matters, and that they canno
 true; each at most 5%. The other designs count how often a card says what is true.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -80,7 +78,6 @@ def shifted(n_runs: int, seed: int, worth: float, per_task: int = 1) -> Made:
 
 
 def noise(rng: np.random.Generator, size: int) -> np.ndarray:
-    """Forecasts of nothing."""
     return rng.random(size)
 
 
@@ -91,7 +88,6 @@ DESIGNS: dict[str, tuple[Callable[..., Made], dict, tuple[int, ...], str, str, s
     "true": (trajectories, {}, (60, 150, 500), Action.AVOID, Action.USE, Shown.NO),
     "sure, .985 right": (sure, {}, (100, 400), Action.USE, "", Shown.YES),
     "signal, 1.06 x matters": (signal, {"worth": 1.06}, (120, 600), Action.AVOID, "", Shown.YES),
-    "signal, .31 x matters": (signal, {"worth": 0.31}, (600,), Action.USE, Action.AVOID, Shown.YES),
     "exact": (shifted, {"worth": 0.0}, (60, 150, 600, 2400), Action.AVOID, Action.USE, Shown.NO),
     "too high, 1.06 x matters": (shifted, {"worth": 1.06}, (60, 150, 600, 2400),
                                  Action.AVOID, "", Shown.YES),
@@ -109,7 +105,6 @@ def decided(make: Callable[..., Made], how: dict, n_runs: int, seed: int) -> tup
 
 
 def main() -> None:
-    """Print how often each card comes up, and how often it is wrong."""
     args = options(__doc__, simulations=1000, seed=0, jobs=2)
     rows = {}
     for name, (make, how, sizes, wrong, right, not_said) in DESIGNS.items():

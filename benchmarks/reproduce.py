@@ -9,8 +9,6 @@ said. Without it, score sets and tables of verifiers are fetched, and agent logs
 paper are means over --splits random splits (50, as there); 10 are enough for a look.
 """
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Iterable, Iterator
@@ -71,7 +69,6 @@ def csv_table(table: pd.DataFrame, widths: str = "auto") -> Iterator[str]:
 
 
 def line(row: Iterable[object]) -> str:
-    """Quote the cells of a row."""
     return ", ".join('"' + text(one).replace('"', '""') + '"' for one in row)
 
 
@@ -180,7 +177,6 @@ def write(name: str, cells_of: dict[str, list[Cell]], data: Data, docs: Path = D
 
 
 def show_items(name: str, cells_of: dict[str, list[Cell]], data: Data) -> None:
-    """Print every item, and every cell that differs."""
     print(f"\n== {PAPERS[name].title}")
     for item in PAPERS[name].items:
         cells = cells_of[item.name]
@@ -191,7 +187,6 @@ def show_items(name: str, cells_of: dict[str, list[Cell]], data: Data) -> None:
 
 
 def main() -> None:
-    """Make all cells; print, and write the page where asked to."""
     args = options(__doc__, only=[], splits=50, write=False)
     mpl.use("Agg")
     warnings.simplefilter("ignore", UserWarning)  # what they say is in the tables

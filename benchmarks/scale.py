@@ -12,8 +12,6 @@ steps on average and three predictors of continuous forecasts, none of which rep
 Targets are ratios where they can be, and medians, so that they carry over between machines.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess
@@ -93,13 +91,11 @@ def median_seconds(function: Callable[[], object], repeats: int = 5) -> float:
 
 
 def against_target(name: str, value: float, unit: str, target: float) -> None:
-    """Print one line of a table."""
     verdict = "ok" if value <= target else "MISSED"
     print(f"{name:<58} {value:9.3g} {unit:<6} target {target:g} {unit} {verdict}", flush=True)
 
 
 def peak_of(function: Callable[[], object]) -> int:
-    """Return the bytes that a call takes at its peak."""
     tracemalloc.start()
     function()
     peak = tracemalloc.get_traced_memory()[1]
@@ -120,7 +116,6 @@ def import_seconds(module: str) -> float:
 
 
 def targets(args: Any) -> None:
-    """Print speed and memory of the spine against the targets that the project sets itself."""
     n, rng = 1_000_000, np.random.default_rng(0)
     traces, y = make_runs(n, predictors=PREDICTORS[:1])
     X, few = traces["judge"], traces["judge"][: n // (120 if args.quick else 12)]
@@ -167,7 +162,6 @@ def targets(args: Any) -> None:
 
 
 def in_memory(args: Any) -> None:
-    """Time evaluate."""
     traces, y = make_runs(args.runs)
     jobs = EvaluationOptions(n_jobs=args.jobs)
     name = f"evaluate, {args.runs:,} runs, {args.jobs} threads"
@@ -175,7 +169,6 @@ def in_memory(args: Any) -> None:
 
 
 def monitoring(args: Any) -> None:
-    """Time a monitoring fit."""
     traces, y = make_runs(args.runs)
     X, process = traces["judge"], DensityRatioEProcess(random_state=0)
     measure(f"monitoring, {args.runs:,} runs: fit", lambda: process.fit(X, y), len(X.cells))
@@ -201,7 +194,6 @@ def folder_of(n_steps: int, folder: Path) -> Path:
 
 
 def in_batches(args: Any) -> None:
-    """Time one score of one predictor, and the whole report."""
     n_steps = args.steps
     source = str(folder_of(n_steps, Path(args.folder)))
     one = iter_batches(source, value="judge", **COLUMNS)
@@ -213,7 +205,6 @@ def in_batches(args: Any) -> None:
 
 
 def same_in_memory(args: Any) -> None:
-    """Show by how much values in batches differ from those in memory."""
     source = str(folder_of(args.steps, Path(args.folder)))
     result = evaluate(iter_batches(source, value=list(PREDICTORS), **COLUMNS)).intervals
     table = dataset.dataset(source).to_table()
@@ -226,7 +217,6 @@ def same_in_memory(args: Any) -> None:
 
 
 def on_dask(args: Any) -> None:
-    """Compare partitions of whole runs with one process."""
     from dask import config, dataframe, delayed
     from distributed import Client, LocalCluster
 

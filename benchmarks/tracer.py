@@ -12,14 +12,11 @@ LOG is any log that trajscore.io reads. AUROC compares two runs of the same log 
 "definitions": the same by whose definition of the signals is taken, and the largest AUROC over a
 grid of parameters on the runs that it was looked for on: with outcomes, and with shuffled ones.
 
-"actions": forecasters learn from all logs together. Runs of one task stay in one fold; values are
-means over the seeds of the folds. At step t, forecasts after step t are judged on the runs that are
-at least that long; pairs are of one fold, too, as what differs between folds at one step is the
-fit. TPS is held against the forecast that is learned from length. The control has outcomes that are
+"actions": forecasters learn from all logs together, out of fold by task; means over the seeds of
+the folds. At step t pairs are of one fold, as what differs between folds at one step is the fit.
+TPS is held against the forecast that is learned from length. The control has outcomes that are
 shuffled within each log.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -81,7 +78,7 @@ class Logs(NamedTuple):
     log: NDArray[Any]
 
     @classmethod
-    def read(cls, paths: Sequence[str], unobserved: bool = True) -> Logs:
+    def read(cls, paths: Sequence[str], unobserved: bool = True) -> Self:
         """Read logs; the name of the log goes before the ids of its runs."""
         runs, log = [], []
         for place, path in enumerate(map(Path, paths)):
@@ -108,7 +105,6 @@ def within(confidence: Floats, y: NDArray[Any], stratum: NDArray[Any]) -> Statis
 
 
 def final(trace: TrajectoryArray) -> Floats:
-    """Return the value of each run at its last step."""
     return trace.cells.ravel()[trace.offsets[1:] - 1]
 
 
@@ -162,7 +158,6 @@ class InDeviations(BaseEstimator):
         self.scorer = scorer
 
     def fit(self, X: TrajectoryArray, y: NDArray[Any]) -> Self:
-        """Fit the scorer, and take mean and deviation of its risks."""
         known = y != -1
         self.scorer_ = clone(self.scorer).fit(X[known], y[known])
         risk = self.scorer_.score_samples(X[known])
@@ -170,13 +165,11 @@ class InDeviations(BaseEstimator):
         return self
 
     def transform(self, X: TrajectoryArray) -> TrajectoryArray:
-        """Return the risk of the run so far."""
         risk = self.scorer_.transform(X).cells.ravel()
         return X.with_cells((risk - self.center_) / self.scale_, channels=("risk",))
 
 
 def risk(args: Any) -> None:
-    """Print a table of each log."""
     tuned = InDeviations(TracerScorer(tune="pairwise_logistic", tau=0.2))
     for path in args.logs:
         logs = Logs.read([path])
@@ -206,7 +199,6 @@ def auroc(y: NDArray[Any], risk: Floats) -> Floats:
 
 
 def definitions(args: Any) -> None:
-    """Print AUROC by definition, and the largest one over a grid."""
     for path in args.logs:
         runs = sorted(io.read_runs(path), key=lambda run: run.id)
         runs = [run for run in runs if run.outcome != -1]
@@ -269,7 +261,6 @@ def measures(traces: list[TrajectoryArray], logs: Logs) -> dict[str, Statistic]:
 
 
 def actions(args: Any) -> None:
-    """Print one table of all logs, and AUROC with shuffled outcomes."""
     logs = Logs.read(args.logs, unobserved=False)
     _, y, task, log = logs
     rows = learned(logs)

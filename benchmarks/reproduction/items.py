@@ -38,7 +38,6 @@ class Cell(NamedTuple):
 
     @property
     def decimals(self) -> int:
-        """Digits after the point that are printed."""
         return len(self.printed.partition(".")[2])
 
     @property
@@ -50,14 +49,12 @@ class Cell(NamedTuple):
 
     @property
     def equal(self) -> bool:
-        """Whether ours agrees."""
         if self.holds is not None:
             return self.holds
         return self.difference == 0 or abs(self.ours - float(self.printed)) <= self.slack
 
     @property
     def status(self) -> str:
-        """In words."""
         return "equal" if self.equal else f"differs, because {self.why}"
 
     def shown(self) -> str:
@@ -116,20 +113,13 @@ class Paper:
                 self._items[name] = self[name]._replace(**{field: made})
 
     def rows(self, name: str) -> list[list[str]]:
-        """Words of each line of a printed table."""
         return [line.split() for line in self[name].printed.splitlines()]
 
 
 class Data:
     """Public data in a folder, or fetched; a FileNotFoundError says what is not there.
 
-    Parameters
-    ----------
-    folder : Path or None
-        As ``expected_cost/NAME/scores.npy``, ``evaluator/NAME_w_scores_compressed.csv.gz``,
-        ``tau_bench/NAME`` and ``tau2/NAME``; None to fetch what a function of the package fetches.
-    splits : int
-        Random splits for rates that are means over splits.
+    reproduce.py says what the folder holds; rates over splits are of so many random `splits`.
     """
 
     def __init__(self, folder: Path | None, splits: int = 50) -> None:

@@ -1,7 +1,5 @@
 """The Trajectory Proper Score: scoring rules for agentic uncertainty (Raghu et al., 2026)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -13,12 +11,7 @@ from scipy.special import logit
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
 from trajscore.calibration import cross_fit_traces
 from trajscore.censoring import censoring_shift, termination_audit
-from trajscore.metrics import (
-    censored_tps_score,
-    tps_samples,
-    tps_score,
-    trajectory_diagnostics,
-)
+from trajscore.metrics import censored_tps_score, tps_samples, tps_score, trajectory_diagnostics
 from trajscore.plotting import TerminationDisplay
 
 from .items import Cell, Data, Paper, at_least, at_most

@@ -1,7 +1,5 @@
 """TRACER: trajectory risk aggregation for critical episodes (Tayebati et al., 2026)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
@@ -39,7 +37,6 @@ GAIN_LOST = "of averages over the nine rows, each side against the best baseline
 
 
 def table_of(name: str) -> np.ndarray:
-    """Numbers of a printed table."""
     return np.array([[float(one) for one in row if one[0] == "."] for row in PAPER.rows(name)])
 
 
@@ -113,7 +110,6 @@ def judged(y: np.ndarray, risk: TrajectoryArray) -> dict[str, float]:
 
 
 def last_risk(risk: TrajectoryArray) -> np.ndarray:
-    """The risk of each whole run."""
     return risk.cells.ravel()[risk.offsets[1:] - 1]
 
 
