@@ -7,26 +7,22 @@ margins in nats over the success rate on other runs, unobserved ones as failures
 and the worst draw. Or out of fold on all runs, where the single signal is the best in hindsight.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from public_sets import SMALL_MODELS, SOURCES, intercode_run
+from public_sets import SMALL_MODELS, SOURCES
 from reproduction.items import RUNS, TABLE
-from shared import JUDGED, Table, options, over, show
+from shared import JUDGED, Table, base_rate, options, over, show
 from trajscore import ActionSignals, TrajectoryArray
 from trajscore.calibration import CombinedForecaster, EnsembleCrossFitCalibrator, cross_fit_traces
 from trajscore.core.values import are_probabilities
-from trajscore.core.weights import as_step_weights
 from trajscore.datasets import fetch_evaluator, load_chess, load_real_runs
 from trajscore.metrics import tps_score
 
-GAME24 = {"id": "run_id", "step": "step", "value": ["value"], "outcome": "solved", "meta": ["task"]}
-MILLINATS = {"chess": 115, "Gemma 3 270M, ring": 107, "SmolLM2 135M, ring": 125, "both, ring": 190}
+OF_BOARD = ("game of 24, GPT-4's values", "InterCode SQL, ReAct", "tau2-bench")
 
 
 def chess(n_noise: int, folder: Path) -> Table:
@@ -52,32 +48,22 @@ def judged(name: str, folder: Path) -> Table:
     return Table(X, y, X.ids)
 
 
-def game24(folder: Path) -> Table:
-    """GPT-4's values of each step."""
-    X, y = TrajectoryArray.from_frame(pd.read_csv(folder / "tot/game24_gpt4.csv.gz"), **GAME24)
-    return Table(X, y, X.meta["task"].to_numpy())
-
-
-def acted(name: str, folder: Path) -> Table:
-    """What an agent has done so far: those signals that vary."""
-    if name == "tau2-bench":
-        runs, y, group, _ = SOURCES[name](None, folder)
+def of_board(name: str, folder: Path) -> Table:
+    """Return stated values, or what an agent has done so far: those signals that vary."""
+    found = SOURCES[name](None, folder)
+    if found.is_log:
+        X = ActionSignals().fit_transform(found.X)
+        X = X[[name for name in X.channels if np.ptp(X[name].cells)]]
     else:
-        file = folder / "intercode/sql__gpt-3.5__ic_sql_react_10_turns.json.gz"
-        logs = pd.read_json(file, orient="index", convert_axes=False)
-        runs = [intercode_run(f"{log['query']}/{key}", log) for key, log in logs.iterrows()]
-        y, group = [run.outcome for run in runs], logs["query"]
-    X = ActionSignals().fit_transform(runs)
-    X = X[[name for name in X.channels if np.ptp(X[name].cells)]]
-    return Table(X, np.asarray(y), np.asarray(group))
+        X = found.X.with_cells(found.X.cells, channels=["value"])
+    return Table(X, np.asarray(found.y), np.asarray(found.group))
 
 
 SETS = {
     **{name: partial(small_models, *of) for name, of in SMALL_MODELS.items()},
     **{f"both, {task}": partial(small_models, None, task) for task in ("ring", "parcel")},
     **{f"{name}, judge": partial(judged, name) for name in JUDGED[:4]},
-    "game of 24": game24,
-    **{name: partial(acted, name) for name in ("InterCode SQL, ReAct", "tau2-bench")},
+    **{name: partial(of_board, name) for name in OF_BOARD},
     "chess": partial(chess, 0),
     **{f"chess, {n} of noise": partial(chess, n) for n in (20, 30)},
 }
@@ -86,8 +72,7 @@ SETS = {
 def margin(y: np.ndarray, traces: TrajectoryArray) -> float:
     """Log score above that of the success rate of these runs."""
     won = np.maximum(y, 0)
-    rate = as_step_weights("early", None).of(traces).rate(won)
-    return tps_score(won, traces) - tps_score(won, traces.with_cells(0 * traces.cells + rate))
+    return tps_score(won, traces) - tps_score(won, base_rate(traces, won))
 
 
 def filled(X: TrajectoryArray) -> TrajectoryArray:
@@ -121,7 +106,6 @@ def drawn(table: Table, size: int, *seed: int) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    """Print margins of the single signal, and what all together gain."""
     args = options(__doc__, draws=20, seed=0, jobs=2, sets=[""], out_of_fold=False)
     rows = {}
     for name in [name for name in SETS if name.startswith(tuple(args.sets))]:
@@ -133,7 +117,7 @@ def main() -> None:
         if args.out_of_fold:
             traces = cross_fit_traces(CombinedForecaster(), table.X, table.y, groups=table.tasks)
             row = {"single": best_single(table, table.X)[0], "together": margin(table.y, traces)}
-            rows[name, len(table.X)] = row | {"required": MILLINATS.get(name, np.nan) / 1000}
+            rows[name, len(table.X)] = row
         for n in [n for n in (60, 120, 300) if n + 40 <= len(table.X) and not args.out_of_fold]:
             calls = [(table, n, args.seed, k) for k in range(args.draws)]
             draws = pd.DataFrame(over(drawn, calls, args.jobs), columns=["single", "gain", "share"])
