@@ -9,9 +9,8 @@
 values of `end_worth`. "guarantee" simulates false alarms of the rules.
 """
 
-from __future__ import annotations
-
 import warnings
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -20,7 +19,7 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
 from reproduction.items import Data
-from shared import dispatch, over, plus_minus, show
+from shared import JUDGES, dispatch, over, plus_minus, show
 from trajscore import DensityRatioEProcess, PrefixForecaster, TrajectoryArray
 from trajscore.monitoring import Conformal, Pac, PacMarginal
 
@@ -68,7 +67,7 @@ def compared(args: Any, methods: dict, first: tuple[int, ...] = ()) -> None:
     A method that is named by a number has so many known runs.
     """
     warnings.filterwarnings("ignore")  # of runs longer than the longest in fitting
-    for name in ("hotpotqa", "gsm8k"):
+    for name in JUDGES:
         X, y = Data(args.data).runs(name)
         seeds = [[*first, seed] if first else seed for seed in range(args.splits)]
         rows = {}
@@ -80,21 +79,6 @@ def compared(args: Any, methods: dict, first: tuple[int, ...] = ()) -> None:
         known = "some" if methods is KNOWN else f"{args.share:.0%}"
         title = f"{name}, alpha = {ALPHA}: {known} of {len(X):,} runs known"
         show(f"{title}, {args.splits} splits", rows)
-
-
-def power(args: Any) -> None:
-    """Print power, and what it is made of."""
-    compared(args, METHODS)
-
-
-def worth(args: Any) -> None:
-    """Print the same over `end_worth`."""
-    compared(args, WORTH, (SEED,))
-
-
-def curve(args: Any) -> None:
-    """Print the same over the number of known runs."""
-    compared(args, KNOWN)
 
 
 def drawn(rng: np.random.Generator, n: int, discrete: bool) -> np.ndarray:
@@ -170,7 +154,6 @@ def drawn_runs(rng: np.random.Generator, y: np.ndarray, discrete: bool = False) 
 
 
 def one_set(seed: int, n: int, discrete: bool, **how: Any) -> float:
-    """False alarms of one set of known runs."""
     rng = np.random.default_rng(seed)
     y = (rng.random(n) < 0.6).astype(int)
     process = DensityRatioEProcess(alpha=ALPHA, random_state=seed, **how)
@@ -186,7 +169,6 @@ MEMORISED = PrefixForecaster(
 
 
 def guarantee(args: Any) -> None:
-    """Print false alarms of all rules."""
     rates_above(args.sets)
     by_design = lengths_that_tell(args.sets)
     few = range(max(args.sets // 5, 2))
@@ -203,7 +185,8 @@ def guarantee(args: Any) -> None:
 
 
 if __name__ == "__main__":
-    dispatch(
-        __doc__, {"power": power, "curve": curve, "worth": worth, "guarantee": guarantee},
-        splits=50, share=0.2, sets=1000, jobs=2,
-    )  # fmt: skip
+    commands = {
+        "power": partial(compared, methods=METHODS), "curve": partial(compared, methods=KNOWN),
+        "worth": partial(compared, methods=WORTH, first=(SEED,)), "guarantee": guarantee,
+    }  # fmt: skip
+    dispatch(__doc__, commands, splits=50, share=0.2, sets=1000, jobs=2)
