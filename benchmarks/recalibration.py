@@ -89,7 +89,6 @@ def few_runs(args: Any) -> None:
             half = t.ppf(0.975, args.splits - 1) * gain.std() / np.sqrt(args.splits)
             line[other] = f"{gain.mean():+.4f} ± {half:.4f}"
         lines[name] = line
-        print(name, *line.values(), sep="  ", flush=True)
     show(f"200 runs, {args.splits} splits", lines)
 
 

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import rankdata
+from scipy.stats import mannwhitneyu
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import ParameterGrid, StratifiedGroupKFold
@@ -34,6 +34,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from reproduction.agent_tracer import AgentTracerSignals
+from reproduction.tracer import last_value
 from shared import dispatch, show
 from trajscore import (
     ActionSignals,
@@ -102,10 +103,6 @@ def within(confidence: Floats, y: NDArray[Any], stratum: NDArray[Any]) -> Statis
         return auroc_within(confidence[drawn], success[drawn], stratum[drawn])[0]
 
     return lambda counts: np.apply_along_axis(of_counts, -1, counts)
-
-
-def final(trace: TrajectoryArray) -> Floats:
-    return trace.cells.ravel()[trace.offsets[1:] - 1]
 
 
 def values_at(trace: TrajectoryArray, t: int) -> Floats:
@@ -182,7 +179,9 @@ def risk(args: Any) -> None:
             ),
             LENGTH: ChannelRisk(None, kind="count").fit_transform(S),
         }
-        rows = {name: {"AUROC": within(-final(of), logs.y, logs.log)} for name, of in risks.items()}
+        rows = {
+            name: {"AUROC": within(-last_value(of), logs.y, logs.log)} for name, of in risks.items()
+        }
         known = int((logs.y != -1).sum())
         title = (
             f"{path}: {known} runs with an outcome of {len(logs.y)}, {len(set(logs.task))} tasks"
@@ -192,10 +191,9 @@ def risk(args: Any) -> None:
 
 def auroc(y: NDArray[Any], risk: Floats) -> Floats:
     """Return AUROC of each row of risks, of shape (..., n_runs)."""
-    failed = y == 0
-    ranks = rankdata(risk, axis=-1)[..., failed].sum(axis=-1)
-    n_failed = failed.sum()
-    return (ranks - n_failed * (n_failed + 1) / 2) / (n_failed * (~failed).sum())
+    failed, won = risk[..., y == 0], risk[..., y != 0]
+    pairs = mannwhitneyu(failed, won, axis=-1, method="asymptotic").statistic
+    return pairs / (failed.shape[-1] * won.shape[-1])
 
 
 def definitions(args: Any) -> None:
@@ -251,7 +249,7 @@ def traces_of(rows: Any, logs: Logs, y: NDArray[Any], seed: int) -> dict[str, Tr
 def measures(traces: list[TrajectoryArray], logs: Logs) -> dict[str, Statistic]:
     """Return AUROC at the end and at fixed steps."""
     _, y, _, log = logs
-    of = {"AUROC": [within(final(trace), y, log) for trace in traces]}
+    of = {"AUROC": [within(last_value(trace), y, log) for trace in traces]}
     of |= {f"step {t}": [after_step(trace, y, log, t) for trace in traces] for t in STEPS}
 
     def mean_of(statistics: list[Statistic]) -> Statistic:
@@ -282,7 +280,7 @@ def actions(args: Any) -> None:
             mixed[log == one] = rng.permutation(mixed[log == one])
         for name, trace in traces_of(rows, logs, mixed, seed).items():
             of = {
-                "at the end": within(final(trace), mixed, log),
+                "at the end": within(last_value(trace), mixed, log),
                 "step 15, of one fold": after_step(trace, mixed, log, 15),
                 "step 15, all pairs": within(values_at(trace, 15), mixed, log),
             }

@@ -73,12 +73,6 @@ def risks(runs: list, y: np.ndarray) -> dict:
     return {name: list(row) for name, row in zip(risk_of, np.c_[values, low, high], strict=True)}
 
 
-def judged(url: str, judge: str, runs: list, y: np.ndarray, cache: pathlib.Path) -> dict:
-    """Let `judge` say of each prefix whether the run will succeed."""
-    X = StepJudge(judge, url, cache=cache, progress=tqdm).fit_transform(runs)
-    return streams(X, y)["judge"] | {"judge": judge}
-
-
 def costs(folder: pathlib.Path, model: str) -> dict:
     """Return what a step costs, stream by stream: calls, seconds, tokens."""
     runs = [
@@ -114,8 +108,9 @@ def write_figures(folder: pathlib.Path) -> None:
             for task in TASKS:
                 asked = (other, task)
                 runs, y = real[asked].runs[:N_JUDGED], success[asked][:N_JUDGED]
-                cache = folder / f"judge-{model}.sqlite"
-                sets[asked]["judge"] = judged(url, model, runs, y, cache)
+                judge = StepJudge(model, url, cache=folder / f"judge-{model}.sqlite", progress=tqdm)
+                of_judge = streams(judge.fit_transform(runs), y)["judge"]
+                sets[asked]["judge"] = of_judge | {"judge": model}
     sets = {" ".join(key): own for key, own in sets.items()}
     figures = {"sets": sets, "cost": {model: costs(folder, model) for model in MODELS}}
     FIGURES.write_text(json.dumps(figures, indent=1, default=float) + "\n")

@@ -76,13 +76,14 @@ class Item(NamedTuple):
     caption: str = ""  # of what it draws
     needs: Sequence[str] = ()  # public sets that may be absent from the folder
     printed: str = ""  # the table
+    derived: Sequence[Mapping[str, Any]] = ()  # cells of two printed numbers
     cells: Sequence[Cell | Callable[[Data], Iterable[Cell]]] = ()
     instead: Callable[[Data], pd.DataFrame] | None = None  # the same on data that are public
     draw: Callable[[Data], Any] | None = None  # returns a figure
 
     def found(self, data: Data) -> list[Cell]:
         """Return the cells, but for those of data that are not there."""
-        found = []
+        found = [derived(**one) for one in self.derived]
         for part in self.cells:
             with suppress(FileNotFoundError):
                 found += [part] if isinstance(part, Cell) else list(part(data))
@@ -153,6 +154,13 @@ class Data:
         """Those of the agent logs that are there."""
         paths = [self.folder / name for name in names] if self.folder else []
         return [path for path in paths if path.exists()]
+
+
+def derived(of: str, **cell: Any) -> Cell:
+    """Make a cell of two printed numbers, such as ``0.611 - 0.623``; ``%`` is for a percentage."""
+    first, sign, second = of.split()
+    a, b = float(first), float(second)
+    return Cell(ours={"+": a + b, "-": a - b, "/": a / b, "%": 100 * a / b}[sign], **cell)
 
 
 def at_least(row: str, column: str, bound: float, ours: float, why: str = "") -> Cell:

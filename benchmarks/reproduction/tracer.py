@@ -23,12 +23,6 @@ LOGS = {
     "tau2/retail_gpt-4.1.json": "tau2 retail",
     "tau2/telecom_gpt-4.1.json": "tau2 telecom",
 }
-# gains in detection by a fifth of the run, of the printed shares
-FIGURE_2 = [
-    Cell("2.5-pro, percentage points", "airline", "12.0", 68.0 - 56.0),
-    Cell("2.5-pro, percentage points", "retail", "31.1", 97.3 - 66.2),
-    Cell("2.5-pro, percentage points", "telecom", "15.3", 97.4 - 82.1),
-]
 PAPER = Paper("tracer")
 GAIN_IS_LARGER = (
     "the smallest gain in Table II is 6.1% (2.5-pro, telecom: .691 against .651); none is 4.7%"
@@ -101,7 +95,7 @@ def public_logs(rows_of: Callable[..., pd.DataFrame], data: Data) -> pd.DataFram
 def judged(y: np.ndarray, risk: TrajectoryArray) -> dict[str, float]:
     """AUROC of runs, AUROC of all their prefixes, and AUARC; of runs with an outcome and a risk."""
     risk, y = risk[y != -1], y[y != -1]
-    cells, last = risk.cells.ravel(), last_risk(risk)
+    cells, last = risk.cells.ravel(), last_value(risk)
     runs = diagnostics(y, last)
     of_prefix = np.repeat(np.where(np.isnan(last), np.nan, y), risk.lengths)
     prefixes = diagnostics(of_prefix, np.where(np.isnan(of_prefix), np.nan, cells))
@@ -109,7 +103,7 @@ def judged(y: np.ndarray, risk: TrajectoryArray) -> dict[str, float]:
     return dict(zip(MEASURES, map(float, values), strict=True))
 
 
-def last_risk(risk: TrajectoryArray) -> np.ndarray:
+def last_value(risk: TrajectoryArray) -> np.ndarray:
     return risk.cells.ravel()[risk.offsets[1:] - 1]
 
 
@@ -124,7 +118,7 @@ def ranking(y: np.ndarray, S: TrajectoryArray) -> pd.DataFrame:
     rows = {}
     for name, scorer in SCORERS.items():
         risk = scorer.fit_transform(S)
-        last = last_risk(risk)
+        last = last_value(risk)
         known = (y != -1) & ~np.isnan(last)
         rows[name] = judged(y, risk) | {"AUARC": auarc_on_grid(y[known], last[known])}
     return pd.DataFrame.from_dict(rows, orient="index")
@@ -181,9 +175,7 @@ def draw_early_warning(data: Data) -> Any:
 
 
 PAPER.make(
-    cells={
-        "Table II": [table_2], "Figure 2": FIGURE_2, "Table III": [table_3], "Table IV": [table_4],
-    },
+    cells={"Table II": [table_2], "Table III": [table_3], "Table IV": [table_4]},
     instead={
         "Table II": partial(public_logs, ranking),
         "Table III": partial(public_logs, by_actor),
