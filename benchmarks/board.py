@@ -157,18 +157,17 @@ def rank(sets: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def of_set(
-    name: str, data_home: Path | None, folder: Path | None, entry: Path | None = None
-) -> tuple[dict[str, Any] | str, float]:
+def of_set(name: str, args: Any) -> tuple[dict[str, Any] | str, float]:
     """Judge the entries of a set; of a set that cannot be had, say why. With seconds."""
     started = time.perf_counter()
     try:
-        runs = make_set(SOURCES[name](data_home, folder))
+        runs = make_set(SOURCES[name](args.data_home, args.data))
     except (OSError, ImportError) as error:
         return f"{name}: {error}", 0.0
     # so that sums run in one order, however many sets are judged at a time
     with threadpool_limits(1):
-        return judge(name, runs, entries_of(runs, read_entry(entry))), time.perf_counter() - started
+        judged = judge(name, runs, entries_of(runs, read_entry(args.entry)))
+    return judged, time.perf_counter() - started
 
 
 def read_entry(file: Path | None) -> dict[str, Any]:
@@ -218,7 +217,7 @@ def main() -> int:
         raise SystemExit(f"no set is named {' or '.join(args.only)}; the sets: {known}")
     judged: dict[str, Any] = {}
     todo = Parallel(args.jobs, return_as="generator_unordered")(
-        delayed(of_set)(name, args.data_home, args.data, args.entry) for name in names
+        delayed(of_set)(name, args) for name in names
     )
     left_out = []
     for done, (one, seconds) in enumerate(todo, start=1):

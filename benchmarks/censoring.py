@@ -167,11 +167,10 @@ def stops(args: Any) -> None:
     show(f"{args.repeats} repeats", rows)
 
 
-def runs_of_tasks(
-    n_tasks: int, n_trials: int, by_signal: float, seed: int
-) -> tuple[TrajectoryArray, np.ndarray, np.ndarray]:
+def runs_of_tasks(by_signal: float, seed: int) -> tuple[TrajectoryArray, np.ndarray, np.ndarray]:
     """Make runs of tasks that differ in their signal and budget; a low signal stops some."""
-    rng, n = np.random.default_rng(seed), n_tasks * n_trials
+    rng, n_tasks, n_trials = np.random.default_rng(seed), 100, 5
+    n = n_tasks * n_trials
     task = np.repeat(np.arange(n_tasks), n_trials)
     signal = rng.normal(rng.normal(size=n_tasks)[task][:, None], 1, (n, 8))
     whole, most = rng.integers(4, 9, n), rng.integers(2, 9, n_tasks)[task]
@@ -187,7 +186,7 @@ def stop_test(args: Any) -> None:
     for by_signal, by in ((0.0, "groups"), (0.0, "no groups"), (0.3, "groups")):
         alarms = []
         for seed in range(args.seed, args.seed + args.repeats):
-            X, y, task = runs_of_tasks(100, 5, by_signal, seed)
+            X, y, task = runs_of_tasks(by_signal, seed)
             groups = task if by == "groups" else None
             alarms.append(administrative_stop_test(X, y, groups=groups).pvalue < 0.05)
         row[f"by signal {by_signal}, {by}"] = np.mean(alarms)

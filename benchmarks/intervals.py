@@ -47,7 +47,6 @@ def of_report(table: Table, n_resamples: int) -> pd.DataFrame:
 
 
 def show_coverage(title: str, truth: pd.Series, drawn: list[Table], jobs: int) -> None:
-    """Print how often the intervals of samples hold the truth."""
     every = pd.concat(over(of_report, [(table, 1000) for table in drawn], jobs))
     every = every[every.index.isin(truth.index)]
     stated = every.dropna()

@@ -35,10 +35,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "the same, pac": {"threshold": "pac"},
     "the same, randomized_ville": {"threshold": "randomized_ville"},
 }
-WORTH = {
-    f"end_worth {worth}": {"threshold": Conformal(end_worth=worth)}
-    for worth in (None, 1, 0.3, 0.1, 0)
-}
+WORTH = {f"end_worth {worth}": {"threshold": Conformal(end_worth=worth)} for worth in (None, 0.3)}
 KNOWN = {n: {} for n in (50, 100, 200, 400, 800, 1600)}  # by the default
 SHOWN = ["power", "power_before_end", "power_longer", "steps_saved", "false_alarm_rate"]
 
@@ -46,10 +43,7 @@ SHOWN = ["power", "power_before_end", "power_longer", "steps_saved", "false_alar
 def one_split(
     X: TrajectoryArray, y: np.ndarray, entropy: Any, known: float, method: dict
 ) -> list[float]:
-    """What is shown of a method, fitted on so many or such a share of the runs.
-
-    The last is the share of failing runs that are flagged by half of their steps.
-    """
+    """What is shown of a method, and the share of failing runs flagged by half of their steps."""
     rows = np.random.default_rng(entropy).permutation(len(X))
     n = int(known * len(X)) if known < 1 else int(known)
     old, new = rows[:n], rows[n : n + MOST_NEW]
@@ -62,10 +56,7 @@ def one_split(
 
 
 def compared(args: Any, methods: dict, first: tuple[int, ...] = ()) -> None:
-    """Print what is shown of methods over random splits, with 95% intervals.
-
-    A method that is named by a number has so many known runs.
-    """
+    """Print means over random splits; a method that is named by a number has so many known runs."""
     warnings.filterwarnings("ignore")  # of runs longer than the longest in fitting
     for name in JUDGES:
         X, y = Data(args.data).runs(name)

@@ -25,7 +25,7 @@ from scipy.special import expit, logit
 
 import public_sets
 from reproduction.items import Data
-from shared import JUDGES, ended_chess, options, show
+from shared import JUDGES, at_hand, ended_chess, options, show
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray, io
 from trajscore.core.run_sums import RunSums, run_sums
 from trajscore.core.weights import as_step_weights, step_weights
@@ -166,7 +166,6 @@ def forecasts_of(data: Data) -> Iterator[tuple[str, TrajectoryArray, Array]]:
 
 
 def real_logs(data: Data, data_home: Path | None) -> Iterator[tuple[str, Sample]]:
-    """Go through the sets that can be had, and name the others."""
     sources: dict[str, Callable[[], Sample]] = {
         f"BALROG {game}": partial(from_balrog, game, data_home) for game in public_sets.GAMES
     }
@@ -176,11 +175,7 @@ def real_logs(data: Data, data_home: Path | None) -> Iterator[tuple[str, Sample]
         sources[name] = partial(as_sample, X.lengths, y, X.ids)
     for name in ("tau-bench airline", "tau2-bench"):
         sources[name] = partial(from_log, name, data_home, data.folder)
-    for name, source in sources.items():
-        try:
-            yield name, source()
-        except (OSError, ImportError) as error:
-            print(f"{name} is not at hand: {error}")
+    return at_hand(sources)
 
 
 PRIOR = 5  # runs that the rate at the step before counts for
@@ -201,12 +196,10 @@ def rate_of(sample: Sample, rows: Array, tilt: bool, longest: int) -> Array:
     return out
 
 
-def rates(
-    sample: Sample, rng: np.random.Generator, n_folds: int = 10
-) -> tuple[Array, Array, Array]:
+def rates(sample: Sample, rng: np.random.Generator) -> tuple[Array, Array, Array]:
     """Out of fold by group: the rates of the runs still running, plain and tilted, and of all."""
     n_groups = sample.groups.max() + 1
-    fold = (rng.permutation(n_groups) % min(n_folds, n_groups))[sample.groups]
+    fold = (rng.permutation(n_groups) % min(10, n_groups))[sample.groups]
     out = np.empty((3, len(sample.steps)))
     longest = sample.lengths.max()
     for k in range(fold.max() + 1):
@@ -255,9 +248,7 @@ def on_first_third(sample: Sample, schedule: str) -> float:
     return float((weight * np.clip(third - sample.steps + 1, 0, 1)).sum() / weight.sum())
 
 
-def moved_by_one(
-    sample: Sample, schedule: str, first: Array, second: Array, tried: Array
-) -> list[float]:
+def moved_by_one(sample: Sample, schedule: str, first: Array, second: Array, tried: Array) -> list:
     """Standard errors by which a margin moves when one run goes on for ten times its length."""
     before = margin(sample, schedule, first, second)
     out = []
@@ -336,9 +327,8 @@ def main() -> None:
     args = options(__doc__, seed=1, quick=False, data_home=Path)
     n_laws, n_runs, n_tried = (20, 5_000, 5) if args.quick else (200, 20_000, 30)
     data, rng = Data(args.data), np.random.default_rng([args.seed, 1])
-    show(
-        "1. The truth and the tilted forecast, in the simulation", truth_and_tilt(10 * n_runs, rng)
-    )
+    simulated = truth_and_tilt(10 * n_runs, rng)
+    show("1. The truth and the tilted forecast, in the simulation", simulated)
     sets = dict(real_logs(data, args.data_home))
     ahead = before_and_after(sets, np.random.default_rng(args.seed))
     show("2. What the rate of runs still running is ahead of the tilted one by, in nats", ahead)

@@ -206,13 +206,9 @@ BALROG_COMMIT = "989931c5f7acb66ace99d423a480fd537d74e749"
 
 def balrog_archive(game: str) -> Archive:
     """Return where the results of a game are, about 80 MB with all others; without a licence."""
-    return Archive(
-        "balrog-ai/experiments",
-        BALROG_COMMIT,
-        rf"[^/]*/submissions/LLM/([^/]+/{game.lower()}/.*_run_\d+)\.json",
-        GAMES[game],
-        f"results of {game}",
-    )
+    pattern = rf"[^/]*/submissions/LLM/([^/]+/{game.lower()}/.*_run_\d+)\.json"
+    of_game = pattern, GAMES[game], f"results of {game}"
+    return Archive("balrog-ai/experiments", BALROG_COMMIT, *of_game)
 
 
 def balrog(game: str, data_home: Path | None) -> pd.DataFrame:
@@ -366,9 +362,7 @@ def of_balrog(which: str, data_home: Path | None, folder: Path | None) -> Found:
     return Found(runs, episodes["won"], episodes[by], episodes[other])
 
 
-def of_real_runs(
-    model: str, task: str, is_log: bool, data_home: Path | None, folder: Path | None
-) -> Found:
+def of_real_runs(model: str, task: str, is_log: bool, *folders: Path | None) -> Found:
     """Bundled runs of a small language model, or the mean probability of the tokens of each turn.
 
     Grouped by task.

@@ -78,7 +78,6 @@ def few(table: Table, n_runs: int, n_splits: int, seed: int) -> pd.DataFrame:
 
 
 def few_runs(args: Any) -> None:
-    """Print what maps gain over Platt's, with 95% intervals over the splits."""
     lines = {}
     for name, (X, y, tasks) in public_tables(args.data):
         table = Table(X, np.maximum(y, 0), X.ids if tasks is None else tasks)

@@ -71,20 +71,12 @@ def flat(value: Any, path: str) -> Numbers:
 def parts(value: Any) -> Iterable[tuple[Any, Any]]:
     """Return what a value holds, each with its key; nothing of a text."""
     if isinstance(value, pd.Series):
-        return zip(unique_keys(value.index), value, strict=True)
+        return zip(map(str, value.index), value, strict=True)
     if isinstance(value, pd.DataFrame | Mapping):
         return value.items()
     if isinstance(value, list | tuple | np.ndarray):
         return enumerate(value)
     return [(name, getattr(value, name)) for name in getattr(value, "__dataclass_fields__", ())]
-
-
-def unique_keys(index: pd.Index) -> list[str]:
-    """Return the keys of an index as text, numbered where they repeat."""
-    keys = [" ".join(map(str, k)) if isinstance(k, tuple) else str(k) for k in index]
-    if len(set(keys)) < len(keys):
-        return [f"{key} ({k})" for k, key in enumerate(keys)]
-    return keys
 
 
 def summary(values: np.ndarray, path: str) -> Numbers:
@@ -183,7 +175,6 @@ def censored(data: Data) -> Numbers:
 
 
 def stopping(data: Data) -> Numbers:
-    """Stopping rules on held-out runs, and a fleet."""
     thresholds = {
         name: name for name in ("ville", "pac", "conformal", "pac_marginal", "bonferroni")
     }
@@ -354,9 +345,9 @@ def compare(args: Any) -> None:
 
 def same(one: float | None, other: float | None) -> bool:
     """Whether two numbers are equal to the tolerance, relative where they are above 1."""
-    if one is None or other is None or one == other:
-        return one == other
-    return abs(one - other) <= TOLERANCE * max(1.0, abs(one))
+    if one is None or other is None:
+        return one is other
+    return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 
 if __name__ == "__main__":

@@ -80,7 +80,6 @@ def measure(name: str, function: Callable[[], Any], n_steps: int) -> Any:
 
 
 def median_seconds(function: Callable[[], object], repeats: int = 5) -> float:
-    """Median wall time of a call, after one call to warm up."""
     function()
     times = []
     for _ in range(repeats):
@@ -104,7 +103,6 @@ def peak_of(function: Callable[[], object]) -> int:
 
 
 def import_seconds(module: str) -> float:
-    """Time an import in fresh processes."""
     compiled = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}  # as an installed package is
     code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
     call = [sys.executable, "-c", code]
@@ -132,26 +130,21 @@ def targets(args: Any) -> None:
         "passes": median_seconds(lambda: (P.argmax(axis=1), P.max(axis=1))),
         "s": 1.0,
     }
-    calls: dict[str, tuple[Callable[[], object], str, float]] = {
-        f"tps_samples, {n:,} runs": (lambda: tps_samples(y, X), "logs", 5),
-        f"ecuas_score, {n:,} x 10": (lambda: ecuas_score(label, P, n=1), "passes", 3),
-        "paired_bootstrap, tasks of 5": (
-            lambda: paired_bootstrap(samples, reference=0, **options), "s", 3,
-        ),
-        "compare_predictors, 66 simultaneous pairs, tasks of 5": (
-            lambda: compare_predictors(columns, **options), "s", 3,
-        ),
-        "SequentialComparison.history": (
-            lambda: SequentialComparison(bound=1).update(a, b).history(), "s", 3,
-        ),
-        f"tps_decomposition, {len(few.cells):,} steps": (
-            lambda: tps_decomposition(y[: len(few)], few), "s", 2,
-        ),
-        "evaluate, 16,110 runs, 1,000 replicates, 2 jobs": (
-            lambda: evaluate(runs["judge"], outcomes, options=jobs), "s", 5,
-        ),
-    }  # fmt: skip
-    for name, (call, unit, target) in calls.items():
+    calls = (
+        (f"tps_samples, {n:,} runs", lambda: tps_samples(y, X), "logs", 5),
+        (f"ecuas_score, {n:,} x 10", lambda: ecuas_score(label, P, n=1), "passes", 3),
+        ("paired_bootstrap, tasks of 5",
+         lambda: paired_bootstrap(samples, reference=0, **options), "s", 3),
+        ("compare_predictors, 66 simultaneous pairs, tasks of 5",
+         lambda: compare_predictors(columns, **options), "s", 3),
+        ("SequentialComparison.history",
+         lambda: SequentialComparison(bound=1).update(a, b).history(), "s", 3),
+        (f"tps_decomposition, {len(few.cells):,} steps",
+         lambda: tps_decomposition(y[: len(few)], few), "s", 2),
+        ("evaluate, 16,110 runs, 1,000 replicates, 2 jobs",
+         lambda: evaluate(runs["judge"], outcomes, options=jobs), "s", 5),
+    )  # fmt: skip
+    for name, call, unit, target in calls:
         against_target(name, median_seconds(call, 3) / passes[unit], unit, target)
     memory = (peak_of(lambda: tps_samples(y, X)) - 8 * n) / 2**20
     against_target("tps_samples: peak memory beside the result", memory, "MiB", 64)

@@ -38,10 +38,15 @@ def public_tables(folder: Path | None) -> Iterator[tuple[str, Table]]:
     read |= {name: partial(judged, data, name) for name in JUDGED}
     read |= {name: partial(stated, name) for name in STATED}
     read |= {name: partial(classified, data, name) for name in CLASSIFIERS}
-    for name, table in read.items():
+    yield from at_hand(read)
+
+
+def at_hand(sources: Mapping[str, Callable[[], Any]]) -> Iterator[tuple[str, Any]]:
+    """Yield what the sources give that can be had, and name the others."""
+    for name, source in sources.items():
         try:
-            yield name, table()
-        except OSError as error:
+            yield name, source()
+        except (OSError, ImportError) as error:
             print(f"{name} is not at hand: {error}")
 
 
@@ -115,7 +120,6 @@ def over(function: Callable[..., Any], every: Iterable[Any], jobs: int = 2) -> l
 
 
 def covered(low: Any, high: Any, truth: Any) -> Any:
-    """Whether each interval holds the truth."""
     return (low <= truth) & (truth <= high)
 
 

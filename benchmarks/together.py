@@ -1,10 +1,10 @@
 """All signals together against the best single one: what is gained on runs held out.
 
-    python benchmarks/together.py [--draws 20] [--data FOLDER] [--sets chess ...] [--out-of-fold]
+    python benchmarks/together.py [--draws 20] [--data FOLDER] [--sets chess ...]
 
 Of random runs (whole tasks): the best signal out of fold, recalibrated, and `CombinedForecaster`;
 margins in nats over the success rate on other runs, unobserved ones as failures; gain of the mean
-and the worst draw. Or out of fold on all runs, where the single signal is the best in hindsight.
+and the worst draw.
 """
 
 from functools import partial
@@ -15,9 +15,9 @@ import pandas as pd
 
 from public_sets import SMALL_MODELS, SOURCES
 from reproduction.items import RUNS, TABLE
-from shared import JUDGED, Table, base_rate, options, over, show
+from shared import JUDGED, Table, at_hand, base_rate, options, over, show
 from trajscore import ActionSignals, TrajectoryArray
-from trajscore.calibration import CombinedForecaster, EnsembleCrossFitCalibrator, cross_fit_traces
+from trajscore.calibration import CombinedForecaster, EnsembleCrossFitCalibrator
 from trajscore.core.values import are_probabilities
 from trajscore.datasets import fetch_evaluator, load_chess, load_real_runs
 from trajscore.metrics import tps_score
@@ -106,27 +106,16 @@ def drawn(table: Table, size: int, *seed: int) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    args = options(__doc__, draws=20, seed=0, jobs=2, sets=[""], out_of_fold=False)
-    rows = {}
-    for name in [name for name in SETS if name.startswith(tuple(args.sets))]:
-        try:
-            table = SETS[name](args.data or Path())
-        except OSError as error:
-            print(f"{name} is not at hand: {error}")
-            continue
-        if args.out_of_fold:
-            traces = cross_fit_traces(CombinedForecaster(), table.X, table.y, groups=table.tasks)
-            row = {"single": best_single(table, table.X)[0], "together": margin(table.y, traces)}
-            rows[name, len(table.X)] = row
-        for n in [n for n in (60, 120, 300) if n + 40 <= len(table.X) and not args.out_of_fold]:
+    args = options(__doc__, draws=20, seed=0, jobs=2, sets=[""])
+    rows, names = {}, [name for name in SETS if name.startswith(tuple(args.sets))]
+    for name, table in at_hand({name: partial(SETS[name], args.data or Path()) for name in names}):
+        for n in [n for n in (60, 120, 300) if n + 40 <= len(table.X)]:
             calls = [(table, n, args.seed, k) for k in range(args.draws)]
             draws = pd.DataFrame(over(drawn, calls, args.jobs), columns=["single", "gain", "share"])
             rows[name, n] = dict(draws.mean(), error=draws["gain"].sem(), worst=draws["gain"].min())
-            print(name, n, *(f"{key} {value:.4f}" for key, value in rows[name, n].items()))
     show("Margins in nats", rows, 4)
-    if not args.out_of_fold:
-        gains = pd.DataFrame(rows).loc["gain"].groupby(level=1)
-        show("Gains of sets", gains.agg(["count", "mean", "min"]), 4)
+    gains = pd.DataFrame(rows).loc["gain"].groupby(level=1)
+    show("Gains of sets", gains.agg(["count", "mean", "min"]), 4)
 
 
 if __name__ == "__main__":

@@ -88,9 +88,8 @@ class Logs(NamedTuple):
                 if unobserved or run.outcome != -1:
                     runs.append(run)
                     log.append(place)
-        return cls(
-            runs, io.outcomes(runs), np.array([str(run.task) for run in runs]), np.array(log)
-        )
+        task = np.array([str(run.task) for run in runs])
+        return cls(runs, io.outcomes(runs), task, np.array(log))
 
 
 def within(confidence: Floats, y: NDArray[Any], stratum: NDArray[Any]) -> Statistic:
@@ -145,11 +144,7 @@ def with_interval(value: float, replicates: Floats, form: str) -> str:
 
 
 class InDeviations(BaseEstimator):
-    """Risk in standard deviations from the mean risk of the runs that a scorer was fitted on.
-
-    Folds may have found other parameters, whose risks are on other scales. Runs without an outcome
-    get a risk, but are not fitted on.
-    """
+    """Risk in standard deviations of that of the fitted runs: folds have risks on other scales."""
 
     def __init__(self, scorer: Any) -> None:
         self.scorer = scorer

@@ -53,15 +53,9 @@ def streams(X: TrajectoryArray, y: np.ndarray) -> dict:
 def risks(runs: list, y: np.ndarray) -> dict:
     """Return the AUROC of failing, with 95% bootstrap intervals, of what needs no calibration."""
     S = TracerSignals().fit_transform(runs)
-    risk_of = {
-        name: scorer.fit(S).score_samples(S)
-        for name, scorer in {
-            "TRACER": TracerScorer(),
-            "SAUP": SAUP(),
-            "mean surprisal": ChannelRisk(),
-            "run length": ChannelRisk(None, kind="count"),
-        }.items()
-    }
+    scorers = {"TRACER": TracerScorer(), "SAUP": SAUP(), "mean surprisal": ChannelRisk()}
+    scorers["run length"] = ChannelRisk(None, kind="count")
+    risk_of = {name: scorer.fit(S).score_samples(S) for name, scorer in scorers.items()}
     risk_of["semantic entropy"] = SemanticEntropy().fit(runs).score_samples(runs)
     success = (y == 1).astype(float)
     statistic = all_at_once(

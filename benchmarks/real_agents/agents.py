@@ -161,7 +161,6 @@ def make(url: str, task: str, seeds: range, path: pathlib.Path) -> list[dict]:
 
 
 def record(model: str, run: dict) -> dict:
-    """Return a run as a line of the log."""
     messages, steps = [], iter(run["steps"])
     for message in run["messages"]:
         streams = {}

@@ -104,7 +104,6 @@ class Paper:
 
     @property
     def items(self) -> list[Item]:
-        """All items, in the order of the page."""
         return list(self._items.values())
 
     def make(self, **how: Mapping[str, Any]) -> None:

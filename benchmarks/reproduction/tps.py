@@ -47,13 +47,8 @@ APPENDIX_D = [
     Cell("Table 13", "mean forecast of the base rate", "0.38", 118 / 308),
 ]
 REASONS = ("done", "max_steps", "parse_error", "tool_error", "env_terminated")
-# Table 6: runs of each reason, and the row as printed
-AUDIT = {
-    "StrategyQA": ((2229, 59, 2, 0, 0), "2290 2229 59 2 2229"),
-    "Tau2-Bench": ((201, 1, 0, 70, 6), "278 201 1 76 201"),
-    "HotpotQA": ((1529, 458, 13, 0, 0), "2000 1529 458 13 1529"),
-    "WebShop": ((163, 145, 192, 0, 0), "500 163 145 192 163"),
-}
+# runs of each reason, and the row as printed
+AUDIT = {name: (list(map(int, row[:5])), row[5:]) for name, *row in PAPER.rows("Table 6")}
 AUDITED = {  # as printed, and as `termination_audit` calls it
     "runs": "n_runs",
     "clean outcome": "complete",
@@ -69,7 +64,6 @@ def constant(n: int, value: float) -> TrajectoryArray:
 
 
 def rated(X: TrajectoryArray, rate: float) -> TrajectoryArray:
-    """The base rate as a forecast."""
     return X.with_cells(np.full(len(X.cells), rate))
 
 
@@ -129,7 +123,7 @@ def audit(data: Data) -> Iterator[Cell]:
         meta = pd.DataFrame({"stop_reason": np.repeat(REASONS, counts)})
         y = np.where(meta["stop_reason"] == "done", 1, -1)
         row = termination_audit(meta, y).table.iloc[-1]
-        for text, (title, column) in zip(printed_row.split(), AUDITED.items(), strict=True):
+        for text, (title, column) in zip(printed_row, AUDITED.items(), strict=True):
             yield Cell(name, title, text, float(row[column]))
 
 
@@ -167,9 +161,7 @@ def kept_steps(lengths: np.ndarray, rate: float) -> np.ndarray:
     return np.where(cut, rng.integers(1, np.maximum(lengths, 2)), lengths)
 
 
-def cut_runs(
-    y: np.ndarray, X: TrajectoryArray, calibrate: bool
-) -> Iterator[tuple[str, str, pd.DataFrame]]:
+def cut_runs(y: np.ndarray, X: TrajectoryArray, calibrate: bool) -> Iterator[tuple]:
     """Cut three of four runs, and yield what it shifts, by family and schedule."""
     kept = kept_steps(X.lengths, 0.75)
     for weights in sorted(SCHEDULES):
@@ -269,7 +261,6 @@ def table_12(data: Data) -> Iterator[Cell]:
 
 
 def draw_terminations(data: Data) -> Any:
-    """Draw Table 6."""
     reason = np.repeat(REASONS, AUDIT["WebShop"][0])
     y = np.repeat([1, 0, -1], [*WEBSHOP[:2], len(reason) - sum(WEBSHOP[:2])])
     return TerminationDisplay.from_predictions(y, reason).figure_

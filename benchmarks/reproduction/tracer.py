@@ -108,7 +108,6 @@ def last_value(risk: TrajectoryArray) -> np.ndarray:
 
 
 def diagnostics(y: np.ndarray, risk: np.ndarray) -> pd.Series:
-    """Rank what has a risk."""
     rows = ~np.isnan(risk)
     return trajectory_diagnostics(y[rows], -risk[rows][:, None])
 
@@ -125,12 +124,10 @@ def ranking(y: np.ndarray, S: TrajectoryArray) -> pd.DataFrame:
 
 
 def auarc_on_grid(y: np.ndarray, risk: np.ndarray, n_points: int = 20) -> float:
-    """Area under the accuracy-rejection curve over a coarse grid of coverages.
+    """Return the AUARC of the published tables, expected over all orders of equal risks.
 
-    The mean accuracy that TRACER's published tables hold: the accuracy among the ceil(c n) least
-    risky runs at coverages c = 1/20, ..., 1, by the trapezoidal rule, as the expected value over
-    all orders of runs with the same risk. It covers [0.05, 1] only, so a perfect ranking of
-    all-successful runs has 0.95.
+    It is the accuracy of the ceil(c n) least risky runs at coverages c = 1/20, ..., 1, by the
+    trapezoidal rule; so the most it can be is 0.95.
     """
     _, group, size = np.unique(risk, return_inverse=True, return_counts=True)
     share = np.bincount(group, y) / size
