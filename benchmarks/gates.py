@@ -252,8 +252,8 @@ def cost_bounds(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper bounds of the new mean less so many times the base's, for each repeat."""
     base_mean, new_mean = times * base.mean(axis=1), new.mean(axis=1)
-    of_kind = {"one set": [new], "paired": [new - times * base], "not paired": [new, -times * base]}
-    changes = of_kind[kind]
+    changes = [new - times * base] if kind == "paired" else [new, -times * base]
+    changes = [new] if kind == "one set" else changes
     sizes = [change.shape[1] for change in changes]
     errors = [
         (change - change.mean(axis=1, keepdims=True)) / np.sqrt(n * (n - 1))
