@@ -71,7 +71,10 @@ def flat(value: Any, path: str) -> Numbers:
 def parts(value: Any) -> Iterable[tuple[Any, Any]]:
     """Return what a value holds, each with its key; nothing of a text."""
     if isinstance(value, pd.Series):
-        return zip(map(str, value.index), value, strict=True)
+        keys = [
+            " ".join(map(str, key)) if isinstance(key, tuple) else str(key) for key in value.index
+        ]
+        return zip(keys, value, strict=True)
     if isinstance(value, pd.DataFrame | Mapping):
         return value.items()
     if isinstance(value, list | tuple | np.ndarray):
@@ -145,7 +148,7 @@ def calibrators(data: Data) -> Numbers:
         "running": PrefixForecaster(features="running", pooled=True, end="step"),
     }
     X, y = ended_chess()
-    first = (part[:1500] for part in data.runs("hotpotqa"))
+    first = [part[:1500] for part in data.runs("hotpotqa")]
     sources = {"chess": (X[X.channels[0]], y), "hotpotqa": first}
     for name, estimator in maps.items():
         for source, (Z, outcome) in sources.items():
