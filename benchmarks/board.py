@@ -3,25 +3,15 @@
     python benchmarks/board.py [--data-home FOLDER] [--data FOLDER] [--only WORD ...]
                                [--entry FILE] [--out FILE]
 
-Each entry is a pipeline from runs to a forecast of success at every step, fitted on other groups of
-runs: 5 folds, alike in success, drawn twice. Its score is the log score of the forecasts at steps
-1 to 30, with the weights that are the default of the package: 1 / sqrt(t), known when the forecast
-is made.
-Margins are over the forecast from length alone, in nats a step; intervals hold at once for all
-entries of a set (95%, bootstrap over groups), and p-values are adjusted by Holm within the set.
-An entry whose forecast depends on anything but the steps so far is refused.
-
-Across the logs, entries are ranked by score: Friedman's test, and Nemenyi's critical difference of
-mean ranks, below which two entries are tied. `public_sets.py` says what the sets are, and
-`board_entries.py` what is entered. The same numbers come out of every run, whatever --jobs is.
+docs/board.rst says how entries are judged, `public_sets.py` what the sets are, and
+`board_entries.py` what is entered. An entry whose forecast depends on anything but the steps so far
+is refused. The same numbers come out of every run, whatever --jobs is.
 
 --entry takes a Python file with an ``ENTRY``: a transformer from runs to numbers, a row a step. It
 is judged on the logs beside the others. --data is a folder whose subfolder tau2 has results of
-tau2-bench; the other sets are fetched, to --data-home if it is args. The page of the docs is built
+tau2-bench; the other sets are fetched, to --data-home if it is given. The page of the docs is built
 from ``--out docs/stored/board.json``.
 """
-
-from __future__ import annotations
 
 import json
 import runpy
@@ -167,22 +157,20 @@ def rank(sets: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def of_set(
-    name: str, data_home: Path | None, folder: Path | None, entry: Path | None = None
-) -> tuple[dict[str, Any] | str, float]:
+def of_set(name: str, args: Any) -> tuple[dict[str, Any] | str, float]:
     """Judge the entries of a set; of a set that cannot be had, say why. With seconds."""
     started = time.perf_counter()
     try:
-        runs = make_set(SOURCES[name](data_home, folder))
+        runs = make_set(SOURCES[name](args.data_home, args.data))
     except (OSError, ImportError) as error:
         return f"{name}: {error}", 0.0
     # so that sums run in one order, however many sets are judged at a time
     with threadpool_limits(1):
-        return judge(name, runs, entries_of(runs, read_entry(entry))), time.perf_counter() - started
+        judged = judge(name, runs, entries_of(runs, read_entry(args.entry)))
+    return judged, time.perf_counter() - started
 
 
 def read_entry(file: Path | None) -> dict[str, Any]:
-    """Return the transformer in a file, under its name."""
     if file is None:
         return {}
     if not file.exists():
@@ -194,7 +182,6 @@ def read_entry(file: Path | None) -> dict[str, Any]:
 
 
 def as_text(value: Any) -> str:
-    """Write JSON with six places."""
     rounded = json.loads(json.dumps(value), parse_float=lambda number: round(float(number), 6))
     return json.dumps(rounded, indent=1)
 
@@ -230,7 +217,7 @@ def main() -> int:
         raise SystemExit(f"no set is named {' or '.join(args.only)}; the sets: {known}")
     judged: dict[str, Any] = {}
     todo = Parallel(args.jobs, return_as="generator_unordered")(
-        delayed(of_set)(name, args.data_home, args.data, args.entry) for name in names
+        delayed(of_set)(name, args) for name in names
     )
     left_out = []
     for done, (one, seconds) in enumerate(todo, start=1):

@@ -1,7 +1,5 @@
 """What is entered in the board: pipelines from runs to a forecast of success at every step."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +28,7 @@ from trajscore import (
     io,
 )
 from trajscore.calibration import AliveRate, cross_fit_traces
-from trajscore.core.within_runs import step_numbers
+from trajscore.core.within_runs import running_max, running_sum, step_numbers
 
 Floats = NDArray[np.float64]
 LENGTH = "length"
@@ -48,7 +46,6 @@ class OverLength(TransformerMixin, BaseEstimator):
     """
 
     def fit(self, X: TrajectoryArray, y: Any, groups: Any = None) -> Self:
-        """Learn the rate of each step, and the weights of the numbers."""
         outcomes = np.asarray(y, dtype=np.float64)
         cells = X.cells.reshape(len(X.cells), -1)
         self.length_ = AliveRate().fit(X, y)
@@ -73,7 +70,6 @@ class OverLength(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: TrajectoryArray) -> TrajectoryArray:
-        """Return the forecast at each step."""
         # each row is added up by itself, so that a run gets the same digits in any company
         of_numbers = np.add.reduce(self._rows(X) * self.coef_, axis=1)
         p = expit(logit(self.length_.transform(X).cells) + of_numbers)
@@ -96,9 +92,7 @@ def splits(fold: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], NDArray[np.
     return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(fold.max() + 1)]
 
 
-def chosen_penalty(
-    rows: Floats, offset: Floats, label: Floats, weight: Floats, fold: NDArray[np.int64]
-) -> float:
+def chosen_penalty(rows: Floats, offset: Floats, label: Any, weight: Floats, fold: Any) -> float:
     """Return the penalty with the best log score in training, infinite where none beats none."""
     scores = np.zeros(len(PENALTIES) + 1)
     for k in np.unique(fold):
@@ -110,14 +104,12 @@ def chosen_penalty(
     return (np.inf, *PENALTIES)[int(np.argmax(scores))]
 
 
-def ridge(
-    rows: Floats, offset: Floats, label: Floats, weight: Floats, penalty: float, n_steps: int = 6
-) -> Floats:
+def ridge(rows: Floats, offset: Floats, label: Any, weight: Floats, penalty: float) -> Floats:
     """Fit a logistic regression with an offset and a ridge penalty, by Newton's steps."""
     coef = np.zeros(rows.shape[1])
     if np.isinf(penalty):
         return coef
-    for _ in range(n_steps):
+    for _ in range(6):
         p = expit(offset + rows @ coef)
         slope = rows.T @ (weight * (label - p)) - penalty * coef
         curve = (rows * (weight * p * (1 - p))[:, None]).T @ rows
@@ -129,21 +121,15 @@ class BaseRate(TransformerMixin, BaseEstimator):
     """The best constant of the training runs, with the weights of the steps."""
 
     def fit(self, X: TrajectoryArray, y: Any) -> Self:
-        """Take the mean outcome over steps."""
         self.rate_ = np.average(np.repeat(y, X.lengths), weights=1 / np.sqrt(step_numbers(X)))
         return self
 
     def transform(self, X: TrajectoryArray) -> TrajectoryArray:
-        """Return it at each step."""
         return X.with_cells(np.full(len(X.lengths.repeat(X.lengths)), self.rate_), channels=["p"])
 
 
 class Once(TransformerMixin, BaseEstimator):
-    """A slow transformer that reads each run once: clones are the object itself.
-
-    It learns no outcomes. What it learns, such as how common words are, it learns from the first
-    runs that it sees.
-    """
+    """A slow transformer that reads each run once and learns no outcomes: clones are itself."""
 
     def __init__(self, transformer: Any) -> None:
         self.transformer = transformer
@@ -153,13 +139,11 @@ class Once(TransformerMixin, BaseEstimator):
         return self
 
     def fit(self, X: Sequence[io.Run], y: Any = None) -> Self:
-        """Learn once."""
         if not hasattr(self, "names_"):
             self.names_ = self.transformer.fit(X).get_feature_names_out()
         return self
 
     def transform(self, X: Sequence[io.Run]) -> TrajectoryArray:
-        """Return the rows of each run."""
         cells = [self.rows_.of(run).reshape(len(run), -1) for run in X]
         return TrajectoryArray(
             np.concatenate(cells), [len(part) for part in cells], channels=self.names_,
@@ -241,24 +225,19 @@ class TracerRisk(TracerScorer):
 
 
 class TextClassifier(TransformerMixin, BaseEstimator):
-    """Log-odds of success by a logistic regression on the words of the last turns.
+    """Log-odds of success by a logistic regression on the words that `words` makes of each turn.
 
-    `words` makes the words of each turn of a run (default: those of this turn and the one before);
     `most` steps are learned from, drawn at random, where there are more.
     """
 
-    def __init__(self, words: Any = None, C: float = 0.1, most: int = 8_000) -> None:
+    def __init__(self, words: Any, C: float = 0.1, most: int = 8_000) -> None:
         self.words = words
         self.C = C
         self.most = most
 
     def fit(self, X: Sequence[io.Run], y: Any, groups: Any = None) -> Self:
-        """Learn from the steps of all runs."""
         rows, lengths = self._words(X)
-        label, weight = (
-            np.repeat(y, lengths),
-            1 / np.sqrt(np.concatenate([np.arange(1, n + 1) for n in lengths])),
-        )
+        label, weight = np.repeat(y, lengths), 1 / np.sqrt(step_numbers(turns(X)))
         if len(label) > self.most:
             drawn = np.sort(np.random.default_rng(0).permutation(len(label))[: self.most])
             rows, label, weight = rows[drawn], label[drawn], weight[drawn]
@@ -267,7 +246,6 @@ class TextClassifier(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Sequence[io.Run]) -> TrajectoryArray:
-        """Return the log-odds at each step."""
         rows, lengths = self._words(X)
         odds = self.model_.decision_function(rows)
         return TrajectoryArray(odds, lengths, ids=[run.id for run in X])
@@ -279,8 +257,7 @@ class TextClassifier(TransformerMixin, BaseEstimator):
         return cross_fit_traces(self, X, y, cv=splits(folds_of_groups(held, N_INNER)))
 
     def _words(self, X: Sequence[io.Run]) -> tuple[csr_matrix, list[int]]:
-        words = words_of if self.words is None else self.words.of
-        parts = [words(run) for run in X]
+        parts = [self.words.of(run) for run in X]
         return vstack(parts).tocsr(), [part.shape[0] for part in parts]
 
 
@@ -299,12 +276,10 @@ class Identity(TransformerMixin, BaseEstimator):
         self.names = names
 
     def fit(self, X: Sequence[io.Run], y: Any = None) -> Self:
-        """Learn which there are."""
         self.kinds_ = sorted({self.names[run.id] for run in X})
         return self
 
     def transform(self, X: Sequence[io.Run]) -> TrajectoryArray:
-        """Return an indicator of each."""
         shown = np.array([[self.names[run.id] == kind for kind in self.kinds_] for run in X])
         cells = np.repeat(shown, [len(run) for run in X], axis=0).astype(np.float64)
         return turns(X).with_cells(cells, channels=[IDENTITY + kind for kind in self.kinds_])
@@ -318,18 +293,15 @@ class Beside(TransformerMixin, BaseEstimator):
         self.second = second
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Fit both."""
         self.fit_transform(X, y, groups)
         return self
 
     def fit_transform(self, X: Any, y: Any, groups: Any = None) -> TrajectoryArray:
-        """Fit both, and return the numbers for the training runs."""
         takes = isinstance(self.second, TextClassifier)
         known = {"groups": groups} if takes else {}
         return self._both(self.first.fit_transform(X, y), self.second.fit_transform(X, y, **known))
 
     def transform(self, X: Any) -> TrajectoryArray:
-        """Return the numbers of both."""
         return self._both(self.first.transform(X), self.second.transform(X))
 
     def _both(self, first: TrajectoryArray, second: TrajectoryArray) -> TrajectoryArray:
@@ -346,14 +318,12 @@ def log_odds(X: TrajectoryArray, history: bool = False) -> TrajectoryArray:
     odds = logit(np.clip(X.cells.ravel(), 1e-4, 1 - 1e-4))
     if not history:
         return X.with_cells(odds, channels=["log-odds"])
-    parts = []
-    for own in np.split(odds, np.cumsum(X.lengths)[:-1]):
-        n = np.arange(1, len(own) + 1)
-        changes = np.diff(own, prepend=own[0])
-        low, high = np.minimum.accumulate(own), np.maximum.accumulate(own)
-        parts.append(np.stack([own, np.cumsum(own) / n, low, high, changes], axis=1))
+    mean = running_sum(X, odds) / step_numbers(X)
+    low, high = -running_max(X, -odds), running_max(X, odds)
+    change = np.diff(odds, prepend=0)
+    change[X.offsets[:-1]] = 0
     names = ["log-odds", "mean", "lowest", "highest", "change"]
-    return X.with_cells(np.concatenate(parts), channels=names)
+    return X.with_cells(np.column_stack([odds, mean, low, high, change]), channels=names)
 
 
 @dataclass(frozen=True)
@@ -372,12 +342,10 @@ def over_length(signals: Any) -> Entry:
 
 
 def entries_of(runs: Found, own: Mapping[str, Any]) -> dict[str, Entry]:
-    """Return the entries of a set, by name; of a log, your own transformers among them."""
     return of_logs(runs, own) if runs.is_log else of_values()
 
 
 def of_values() -> dict[str, Entry]:
-    """Return the entries of stated values."""
     return {
         LENGTH: Entry(AliveRate()),
         "base rate": Entry(BaseRate()),

@@ -6,26 +6,18 @@
     python benchmarks/censoring.py mean_test [--repeats 2000] [--seed 7000]
     python benchmarks/censoring.py shift     [--data FOLDER]
 
-"budget": the HotpotQA runs are the population. A repeat draws runs from it, gives each a step
-budget of 3 by the toss of a coin (or none), hides the outcomes of those cut off, and estimates the
-score that the observed prefixes have with the outcomes known, by each estimator of q_Z.
+"budget": HotpotQA runs, half of them with a budget of 3 steps, by each estimator of q_Z.
 
-"stops": runs of `make_trajectories` are stopped at each step with a chance that depends on the
-latest forecast, see `DESIGNS`. Error of the log score against that of the same runs had none been
-stopped, how much the estimate varies, and how often the 95% interval of `StopHazard.interval` holds
-the score in the population.
+"stops": runs of `make_trajectories`, stopped at low forecasts, see `DESIGNS`. Error of the log
+score against that of the same runs had none been stopped, its spread, and coverage.
 
 "stop_test": how often `administrative_stop_test` rejects at the level .05: tasks differ in their
 signal and their budget, and nothing else stops a run, or a low signal does, too.
 
-"mean_test": how often `conditional_mean_test` rejects the true q_Z at the level .05. Outcomes of
-independent runs, of runs of tasks (which end alike, or depend less on each other), and shares of
-five continuations, of the same or any number of them.
+"mean_test": how often `conditional_mean_test` rejects the true q_Z at .05, see `OUTCOMES`.
 
 "shift": what it changes that three in four public runs are cut, and its two parts.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
@@ -36,7 +28,7 @@ from scipy.special import ndtri
 
 from reproduction.items import Data
 from reproduction.tps import kept_steps
-from shared import coverage, dispatch, over, show
+from shared import JUDGES, coverage, dispatch, over, show
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray
 from trajscore.censoring import (
     ContinuationModel,
@@ -100,7 +92,6 @@ def one_sample(
 
 
 def budget(args: Any) -> None:
-    """Print bias and coverage under a budget."""
     X, y = Data(args.data).runs("hotpotqa")
     share, n_runs = shares_of(X, y), 1500
     sums = [run_sums(y, one, SCORE, as_step_weights()) for one in (X, X.prefix(BUDGET))]
@@ -136,7 +127,6 @@ DESIGNS = {
 
 
 def truth(n_runs: int, design: Design, seed: int) -> float:
-    """Score of runs without stops."""
     runs = make_trajectories(n_runs, lengths=design.lengths, random_state=seed)
     return tps_score(runs.final_outcome, runs.data.prefix(design.budget or runs.data.lengths.max()))
 
@@ -163,7 +153,6 @@ def repaired(n_runs: int, design: Design, seed: int) -> dict[str, list[float]]:
 
 
 def stops(args: Any) -> None:
-    """Print error and coverage for each design and number of runs."""
     rows = {}
     for name, design in DESIGNS.items():
         target = np.mean([truth(100_000, design, 10**6 + seed) for seed in range(5)])
@@ -178,11 +167,10 @@ def stops(args: Any) -> None:
     show(f"{args.repeats} repeats", rows)
 
 
-def runs_of_tasks(
-    n_tasks: int, n_trials: int, by_signal: float, seed: int
-) -> tuple[TrajectoryArray, np.ndarray, np.ndarray]:
+def runs_of_tasks(by_signal: float, seed: int) -> tuple[TrajectoryArray, np.ndarray, np.ndarray]:
     """Make runs of tasks that differ in their signal and budget; a low signal stops some."""
-    rng, n = np.random.default_rng(seed), n_tasks * n_trials
+    rng, n_tasks, n_trials = np.random.default_rng(seed), 100, 5
+    n = n_tasks * n_trials
     task = np.repeat(np.arange(n_tasks), n_trials)
     signal = rng.normal(rng.normal(size=n_tasks)[task][:, None], 1, (n, 8))
     whole, most = rng.integers(4, 9, n), rng.integers(2, 9, n_tasks)[task]
@@ -193,13 +181,12 @@ def runs_of_tasks(
 
 
 def stop_test(args: Any) -> None:
-    """Print the shares of repeats in which the test rejects, with groups and without."""
     row = {}
     # without groups the level does not hold, so power says nothing
     for by_signal, by in ((0.0, "groups"), (0.0, "no groups"), (0.3, "groups")):
         alarms = []
         for seed in range(args.seed, args.seed + args.repeats):
-            X, y, task = runs_of_tasks(100, 5, by_signal, seed)
+            X, y, task = runs_of_tasks(by_signal, seed)
             groups = task if by == "groups" else None
             alarms.append(administrative_stop_test(X, y, groups=groups).pvalue < 0.05)
         row[f"by signal {by_signal}, {by}"] = np.mean(alarms)
@@ -252,7 +239,6 @@ def rejected(n: int, chances: str, known: str, outcomes: str, seed: int) -> pd.S
 
 
 def mean_test(args: Any) -> None:
-    """Print the shares of repeats in which the test rejects a right q_Z."""
     cases = [("any", known, "independent") for known in KNOWN]
     cases += [(chances, "all", "independent") for chances in CHANCES]
     cases += [(q, "3 features", outcomes) for q in ("any", "low") for outcomes in OUTCOMES]
@@ -268,9 +254,8 @@ def mean_test(args: Any) -> None:
 
 
 def shift(args: Any) -> None:
-    """Print the shift of the score of recalibrated judges."""
     rows = {}
-    for name in ("hotpotqa", "gsm8k"):
+    for name in JUDGES:
         X, y = Data(args.data).runs(name)
         forecasts = PlattCrossFitCalibrator().fit_transform(X, y)
         table = censoring_shift(y, forecasts, kept_steps(X.lengths, 0.75))

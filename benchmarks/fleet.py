@@ -11,17 +11,9 @@ quiet     streams in which nothing changes: the share with any alarm, and the sa
 changes   at run 1,000: the share that is noticed within 4,000 runs, the median delay in runs, and
           how often the cause is right, unclear, or wrong, from 500 runs after the alarm
 
-inputs    runs are drawn by their forecast, whose mean falls by a tenth
-lengths   runs are drawn by their length, whose mean grows by a quarter
-success   runs are drawn by their outcome: a tenth of all succeed no more
-unseen    a tenth of all fail instead of succeeding, whatever their forecast
-bolder    log odds of all forecasts grow by 1.2
-ranking   outcomes of half the runs are shuffled
-
-The standard error of .05 in 500 streams is .01.
+`drawn` has the changes, `CAUSE` what each should be called. The standard error of .05 in 500
+streams is .01.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -135,7 +127,6 @@ def follow(table: Table, n: int, change: str, seed: Any) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Print two tables for each population."""
     args = options(__doc__, streams=500, changed=100, runs=10_000, seed=0, jobs=2, only=[])
     for name, table, n in populations(args.data):
         if args.only and not any(part in name for part in args.only):

@@ -11,8 +11,6 @@ thousand times. "costs": the same of means of costs, beside the bounds by t alon
 is left.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -164,7 +162,6 @@ def designs() -> Iterator[tuple[str, Design]]:
 
 
 def grid(args: Any) -> None:
-    """Print the worst wrong passes and fails of each kind of design."""
     agree()
     show_worst(wrong, designs(), args, 12)
 
@@ -190,7 +187,6 @@ def agree() -> None:
 
 
 def verdicts(args: Any) -> None:
-    """Print the shares of the verdicts."""
     rows = {}
     for drop, margin in ((0.0, 0.0), (0.0, 0.05), (0.05, 0.0), (0.1, 0.0), (0.15, 0.0)):
         one = Design("paired", "differ", 40, 5, 0.6, drop)
@@ -239,7 +235,6 @@ def costs_of(law: str, size: tuple[int, ...], rng: np.random.Generator) -> np.nd
 
 
 def drawn_costs(one: CostDesign, repeats: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Mean costs of tasks in the base and in the new set."""
     sizes = [(repeats, n, one.n_trials) for n in (one.n_base, one.n_new)]
     tasks = [np.exp(one.of_task * rng.normal(size=size[:2]) - one.of_task**2 / 2) for size in sizes]
     if one.kind == "paired":
@@ -333,7 +328,6 @@ def cost_designs() -> Iterator[tuple[str, CostDesign]]:
 
 
 def costs(args: Any) -> None:
-    """Print the worst wrong passes and fails of gates of costs, and what power they have."""
     agree_on_costs()
     show_worst(wrong_costs, cost_designs(), args, 6)
     show(f"{args.sets} pairs of sets: shares of verdicts, by t alone in brackets", power(args))

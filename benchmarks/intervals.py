@@ -6,27 +6,17 @@
     python benchmarks/intervals.py labels    [--samples 500]
     python benchmarks/intervals.py means     [--simulations 500] [--seed 0]
 
-A sample of runs is judged by `evaluate` as given: how often the 95% interval of each metric, of its
-margin over the base rate and of what there is by step holds the truth, and how wide it is. Samples
-with one outcome only are drawn again.
+"simulated": intervals of `evaluate`, of runs of one forecast each that knows their chance of
+success. The truth is that of 400,000 runs, and 0 for errors of calibration.
 
-"simulated": runs of one forecast each that knows their chance of success; several sizes, ties, rare
-failures, and clusters of runs of equal and unequal size. The truth is that of 400,000 runs, and 0
-for errors of calibration. The standard error of a coverage of .95 in 500 simulations is .01.
+"public": the same of runs, or whole tasks, drawn from a public table, which is the population.
 
-"public": a public table is the population, so its own values are the truth; runs, or whole tasks,
-are drawn from it with replacement, 60 and 200 at a time.
+"labels": `label_intervals` from 100 labels of 2,000 runs, drawn uniformly or by `LabelDesign`; a
+judge calls 10% of the successes and 20% of the failures wrong.
 
-"labels": 100 of 2,000 simulated runs are labelled, drawn uniformly or chosen by `LabelDesign`, and
-a judge calls 10% of the successes and 20% of the failures wrong: how often `label_intervals` holds.
-
-"means": how often intervals of `paired_bootstrap` hold a rate of failures, the mean log score of
-forecasts that know the risks, their Brier score, and the difference of two log scores: of scores
-alone, and with those that runs would have had, had they ended the other way. Runs are independent,
-or in tasks of 5 that end alike.
+"means": `paired_bootstrap` of few runs, alone and with the scores that runs would have had, had
+they ended the other way; independent, or in tasks of 5 that end alike.
 """
-
-from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
@@ -37,9 +27,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from shared import Table, coverage, covered, dispatch, over, public_tables, show
+from shared import Table, base_rate, coverage, covered, dispatch, over, public_tables, show
 from trajscore import TrajectoryArray, evaluate
-from trajscore.core.weights import as_step_weights
 from trajscore.datasets import make_trajectories
 from trajscore.inference import LabelDesign, label_intervals, paired_bootstrap
 from trajscore.metrics import tps_samples, tps_score
@@ -52,22 +41,12 @@ def of_report(table: Table, n_resamples: int) -> pd.DataFrame:
     draws = EvaluationOptions(n_resamples=n_resamples)
     report = evaluate(X, y, groups=tasks, calibrator=None, options=draws)
     of = report.intervals.sort_index().loc[report.table.index[0]]
-    steps = report.by_step.droplevel(["predictor", "form"])
-    parts = {
-        "": of[["value", "low", "high"]],
-        "margin of ": of[["margin", "margin_low", "margin_high"]],
-        "AUROC at step ": steps[["AUROC", "AUROC_low", "AUROC_high"]],
-        "margin at step ": steps[["margin", "margin_low", "margin_high"]],
-    }
-    named = [
-        one.set_axis(["value", "low", "high"], axis=1).rename(lambda key, name=name: f"{name}{key}")
-        for name, one in parts.items()
-    ]
-    return pd.concat(named).dropna(subset="value")
+    value = of[["value", "low", "high"]]
+    margin = of[["margin", "margin_low", "margin_high"]].set_axis(value.columns, axis=1)
+    return pd.concat([value, margin.rename("margin of {}".format)]).dropna(subset="value")
 
 
 def show_coverage(title: str, truth: pd.Series, drawn: list[Table], jobs: int) -> None:
-    """Print how often the intervals of samples hold the truth."""
     every = pd.concat(over(of_report, [(table, 1000) for table in drawn], jobs))
     every = every[every.index.isin(truth.index)]
     stated = every.dropna()
@@ -128,7 +107,6 @@ ERRORS = ("S-ECE", "S-ECE early", "T-ECE", "MCB log")
 
 
 def simulated(args: Any) -> None:
-    """Print a table for each setting."""
     for name in args.only or SETTINGS:
         setting, rng = SETTINGS[name], np.random.default_rng(args.seed)
         truth = of_report(setting.draw(np.random.default_rng(1), N_TRUTH), 2)["value"]
@@ -155,7 +133,6 @@ def sample(table: Table, n: int, rng: np.random.Generator) -> Table:
 
 
 def public(args: Any) -> None:
-    """Print the coverage in samples of each public table."""
     for name, (X, y, tasks) in public_tables(args.data):
         if args.only and not any(one in name for one in args.only):
             continue
@@ -190,12 +167,10 @@ LABELLED = ("success rate", "TPS log", "TPS log margin")
 
 
 def labels(args: Any) -> None:
-    """Print how often intervals from few labels hold the truth."""
     runs = make_trajectories(20_000, sharpness=1.5, noise=0.5, base_rate=0.7, random_state=0)
     table = Table(runs.data, runs.target.astype(float))
     score = tps_score(table.y, table.X)
-    rate = as_step_weights().of(table.X).rate(table.y)
-    constant = tps_score(table.y, table.X.with_cells(np.full(len(table.X.cells), rate)))
+    constant = tps_score(table.y, base_rate(table.X, table.y))
     truth = dict(zip(LABELLED, (table.y.mean(), score, score - constant), strict=True))
     samples = over(labelled, [(table, seed) for seed in range(args.samples)], args.jobs)
     rows: dict[str, dict[str, float]] = {}
@@ -234,7 +209,6 @@ def means_of_few(rate: float, n: int, in_tasks: bool, seed: int) -> pd.DataFrame
 
 
 def means(args: Any) -> None:
-    """Print how often intervals of means of few runs hold the truth."""
     for in_tasks in (False, True):
         rows = {}
         for rate in (0.02, 0.05, 0.1, 0.5):

@@ -2,31 +2,15 @@
 
     python benchmarks/proper.py [--seed 1] [--quick] [--data FOLDER] [--data-home FOLDER]
 
-Step weights known when the forecast is made ("early", 1 / sqrt(t), is the default) are held against
-the published ones, which are normalised over each run's own length ("own"). Three tables:
-
-1. Simulation: runs that succeed take 1 to 10 steps, those that fail 11 to 30. The truth is the
-   chance of success of a run that has come so far; the tilted forecast is the one that the
-   published weights reward: E[w_t(T) Y] / E[w_t(T)] over the runs that have come so far.
-2. Real logs: the same two forecasts as rates of the other runs, out of fold by group, and what the
-   truth is ahead by, in nats, with its 95% interval over groups.
-3. Schedules of weights. In how many of the real logs the tilted forecast wins with z > 2. In how
-   many random laws (tests/joint_laws.py) some forecast beats the truth by more than three standard
-   errors. Runs needed, 1 under the published weights, to tell recalibrated forecasts of real runs
-   from a constant, and the truth of the random laws from one that is noisy, anew at each step or
-   once a run (medians). The share of the weight on the first third of each run. By how many
-   standard errors the margin of the rate over a constant moves when one run of a log goes on for
-   ten times its length (median). What a noisy forecast states on average in the simulation,
-   recalibrated, and what happens.
+The three tables of docs/theorem.rst, which says what they show: the truth and the tilted forecast
+in a simulation, the same as rates of real logs, and schedules of weights on those logs and on
+random laws (tests/joint_laws.py).
 
 BALROG, InterCode and tau-bench are fetched to `--data-home` (default: that of scikit-learn), chess
 is bundled, and other sets are those of `--data`, see benchmarks/reproduce.py. Sets that are not at
 hand are named. All tables take about three minutes.
 """
 
-from __future__ import annotations
-
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -41,12 +25,11 @@ from scipy.special import expit, logit
 
 import public_sets
 from reproduction.items import Data
-from shared import options, show
+from shared import JUDGES, at_hand, ended_chess, options, show
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray, io
 from trajscore.core.run_sums import RunSums, run_sums
 from trajscore.core.weights import as_step_weights, step_weights
 from trajscore.core.within_runs import step_numbers
-from trajscore.datasets import load_chess
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from joint_laws import JointLaw, draw_law, linear_front
@@ -74,11 +57,9 @@ class Sample:
 
     @property
     def steps(self) -> Array:
-        """Number the steps of all runs, one after the other."""
         return step_numbers(TrajectoryArray(np.zeros(self.lengths.sum()), self.lengths))
 
     def per_cell(self, values: Array) -> Array:
-        """Repeat a value of each run for its steps."""
         return np.repeat(values, self.lengths)
 
     def schedule(self, name: str) -> dict[str, Any]:
@@ -100,18 +81,8 @@ class Margin:
     value: float
     error: float
 
-    @classmethod
-    def of(cls, sums: RunSums, groups: Array) -> Margin:
-        """Take the differences of each run."""
-        N, D = sums.total, sums.divisor
-        value = N.sum() / D.sum()
-        of_group = np.bincount(groups, (N - value * D) / D.mean())
-        n = len(of_group)
-        return cls(value, np.sqrt((of_group**2).sum() * n / (n - 1)) / len(N))
-
     @property
     def z(self) -> float:
-        """Return standard errors above zero."""
         return self.value / self.error if self.error else 0.0
 
     def __str__(self) -> str:
@@ -120,9 +91,13 @@ class Margin:
 
 
 def margin(sample: Sample, schedule: str, first: Array, second: Array) -> Margin:
-    """Return what one forecast is ahead by."""
+    """Return what one forecast is ahead by, from the differences of each run."""
     ahead = sample.score(schedule, first) - sample.score(schedule, second)
-    return Margin.of(ahead, sample.groups)
+    N, D = ahead.total, ahead.divisor
+    value = N.sum() / D.sum()
+    of_group = np.bincount(sample.groups, (N - value * D) / D.mean())
+    n = len(of_group)
+    return Margin(value, np.sqrt((of_group**2).sum() * n / (n - 1)) / len(N))
 
 
 def draw(n_runs: int, rng: np.random.Generator) -> tuple[Sample, Array, Array]:
@@ -144,10 +119,11 @@ def truth_and_tilt(n_runs: int, rng: np.random.Generator) -> pd.DataFrame:
     sample, truth, tilted = draw(n_runs, rng)
     rows = {}
     for schedule in (OWN, COMMON, EARLY):
-        scores = {"truth": sample.score(schedule, truth), "tilted": sample.score(schedule, tilted)}
-        ahead = Margin.of(scores["truth"] - scores["tilted"], sample.groups)
-        means = {name: one.mean(np.ones(n_runs)) for name, one in scores.items()}
-        rows[schedule] = means | {"the truth is ahead by": str(ahead)}
+        rows[schedule] = {
+            "truth": sample.score(schedule, truth).mean(np.ones(n_runs)),
+            "tilted": sample.score(schedule, tilted).mean(np.ones(n_runs)),
+            "the truth is ahead by": str(margin(sample, schedule, truth, tilted)),
+        }
     return pd.DataFrame(rows).T
 
 
@@ -182,29 +158,24 @@ def from_log(name: str, data_home: Path | None, folder: Path | None) -> Sample:
 
 
 def forecasts_of(data: Data) -> Iterator[tuple[str, TrajectoryArray, Array]]:
-    """Yield the sets that have forecasts; each run is a group."""
-    for name in ("hotpotqa", "gsm8k"):
+    """Yield the sets that have forecasts and outcomes; each run is a group."""
+    for name in JUDGES:
         with suppress(FileNotFoundError):
             yield name, *data.runs(name)
-    yield "chess", *load_chess(return_X_y=True)
+    yield "chess", *ended_chess()
 
 
 def real_logs(data: Data, data_home: Path | None) -> Iterator[tuple[str, Sample]]:
-    """Go through the sets that can be had, and name the others."""
-    sources: dict[str, Callable[[], Sample]] = {}
-    for game in ("babaisai", "babyai", "minihack", "textworld"):
-        sources[f"BALROG {game}"] = partial(from_balrog, game, data_home)
-    for name in filter(re.compile("InterCode").match, public_sets.SOURCES):
+    sources: dict[str, Callable[[], Sample]] = {
+        f"BALROG {game}": partial(from_balrog, game, data_home) for game in public_sets.GAMES
+    }
+    for name in [name for name in public_sets.SOURCES if name.startswith("InterCode")]:
         sources[name] = partial(from_log, name, data_home, data.folder)
     for name, X, y in forecasts_of(data):
         sources[name] = partial(as_sample, X.lengths, y, X.ids)
     for name in ("tau-bench airline", "tau2-bench"):
         sources[name] = partial(from_log, name, data_home, data.folder)
-    for name, source in sources.items():
-        try:
-            yield name, source()
-        except (OSError, ImportError) as error:
-            print(f"{name} is not at hand: {error}")
+    return at_hand(sources)
 
 
 PRIOR = 5  # runs that the rate at the step before counts for
@@ -225,12 +196,10 @@ def rate_of(sample: Sample, rows: Array, tilt: bool, longest: int) -> Array:
     return out
 
 
-def rates(
-    sample: Sample, rng: np.random.Generator, n_folds: int = 10
-) -> tuple[Array, Array, Array]:
+def rates(sample: Sample, rng: np.random.Generator) -> tuple[Array, Array, Array]:
     """Out of fold by group: the rates of the runs still running, plain and tilted, and of all."""
     n_groups = sample.groups.max() + 1
-    fold = (rng.permutation(n_groups) % min(n_folds, n_groups))[sample.groups]
+    fold = (rng.permutation(n_groups) % min(10, n_groups))[sample.groups]
     out = np.empty((3, len(sample.steps)))
     longest = sample.lengths.max()
     for k in range(fold.max() + 1):
@@ -251,10 +220,8 @@ def before_and_after(sets: dict[str, Sample], rng: np.random.Generator) -> pd.Da
             "groups": sample.groups.max() + 1,
             "success": f"{sample.y.mean():.3f}",
             "steps": f"{sample.lengths.mean():.1f}",
-            **{
-                title: str(margin(sample, schedule, alive, tilted))
-                for title, schedule in (("own", OWN), ("early", EARLY))
-            },
+            "own": str(margin(sample, OWN, alive, tilted)),
+            "early": str(margin(sample, EARLY, alive, tilted)),
         }
     return pd.DataFrame(rows).T
 
@@ -281,9 +248,7 @@ def on_first_third(sample: Sample, schedule: str) -> float:
     return float((weight * np.clip(third - sample.steps + 1, 0, 1)).sum() / weight.sum())
 
 
-def moved_by_one(
-    sample: Sample, schedule: str, first: Array, second: Array, tried: Array
-) -> list[float]:
+def moved_by_one(sample: Sample, schedule: str, first: Array, second: Array, tried: Array) -> list:
     """Standard errors by which a margin moves when one run goes on for ten times its length."""
     before = margin(sample, schedule, first, second)
     out = []
@@ -307,14 +272,9 @@ def tried_in(law: JointLaw, n_runs: int, rng: np.random.Generator) -> pd.DataFra
         for schedule in SCHEDULES
     }
     odds = logit(law.forecast(runs))
-    noise = {
-        "runs, noise a step": rng.normal(size=len(odds)),
-        "runs, noise a run": sample.per_cell(rng.normal(size=n_runs)),
-    }
-    of_noise = {
-        name: needed(sample, expit(odds), expit(odds + one / 2)) for name, one in noise.items()
-    }
-    return pd.DataFrame(lost).T.assign(**of_noise)
+    noisy = expit(odds + rng.normal(size=len(odds)) / 2)
+    rng.normal(size=n_runs)  # so that later laws are those of the published table
+    return pd.DataFrame(lost).T.assign(**{"runs, noise": needed(sample, expit(odds), noisy)})
 
 
 def needed(sample: Sample, first: Array, second: Array) -> Array:
@@ -326,7 +286,7 @@ def needed(sample: Sample, first: Array, second: Array) -> Array:
 def needed_in_logs(data: Data) -> Array:
     """Runs needed to tell recalibrated forecasts from a constant: the median over real ones."""
     sizes = []
-    for X, y in ((X[y >= 0], y[y >= 0]) for _, X, y in forecasts_of(data)):
+    for _, X, y in forecasts_of(data):
         sample = as_sample(X.lengths, y, X.ids)
         constant = np.full(len(X.cells), y.mean())
         for one in [X] if X.channels is None else [X[name] for name in X.channels]:
@@ -364,13 +324,11 @@ def schedules(
 
 
 def main() -> None:
-    """Print the tables."""
     args = options(__doc__, seed=1, quick=False, data_home=Path)
     n_laws, n_runs, n_tried = (20, 5_000, 5) if args.quick else (200, 20_000, 30)
     data, rng = Data(args.data), np.random.default_rng([args.seed, 1])
-    show(
-        "1. The truth and the tilted forecast, in the simulation", truth_and_tilt(10 * n_runs, rng)
-    )
+    simulated = truth_and_tilt(10 * n_runs, rng)
+    show("1. The truth and the tilted forecast, in the simulation", simulated)
     sets = dict(real_logs(data, args.data_home))
     ahead = before_and_after(sets, np.random.default_rng(args.seed))
     show("2. What the rate of runs still running is ahead of the tilted one by, in nats", ahead)

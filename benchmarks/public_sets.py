@@ -7,8 +7,6 @@ path that the error names::
     git archive --prefix=x/ -o PATH COMMIT FOLDER ...
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io
@@ -61,7 +59,6 @@ class Archive(NamedTuple):
 
     @property
     def file(self) -> str:
-        """Name of the archive."""
         return f"{self.repository.replace('/', '-')}-{self.commit[:12]}.tar.gz"
 
     def path(self, data_home: Path | None) -> Path:
@@ -94,7 +91,6 @@ def unpack(archive: Path, pattern: str) -> dict[str, bytes]:
 
 
 def checksum(files: Mapping[str, bytes]) -> str:
-    """Return the SHA-256 of names and contents."""
     digest = hashlib.sha256()
     for file, content in files.items():
         digest.update(f"{file}\n{len(content)}\n".encode() + content)
@@ -132,19 +128,19 @@ def unpacked_log(archive: Archive, data_home: Path | None) -> Path:
 
 DATABASES = r"sql/spider/ic_spider_dev"  # of each question
 INTERCODE = {  # results of each set, and the SHA-256 of their paths and contents
-    "sql_react": (
+    "SQL, ReAct": (
         rf"results/sql/gpt-3\.5/ic_sql_react_10_turns|{DATABASES}",
         "bd28acb2c9f369c9c63aa5be2370ebf1e24c8a302ababb56f65f7adfdcf95cc0",
     ),
-    "sql_try_again": (
+    "SQL, try again": (
         rf"results/sql/gpt-3\.5/ic_sql_multiturn_gpt-3\.5_10_turns|{DATABASES}",
         "f17cfee23e8ebab2181322535860457f7e3e691f0b966f04ce591f04057e735c",
     ),
-    "bash_react": (
+    "Bash, ReAct": (
         r"results/bash/gpt-3\.5/ic_bash_react_10_turns_fs_\d",
         "cbbcffb11b262bdb117acb3b41080f202f8fc7625f5820bb76f3ca4618c0d93c",
     ),
-    "bash_try_again": (
+    "Bash, try again": (
         r"results/bash/gpt-4/ic_bash_multiturn_gpt-4_10_turns_fs_\d",
         "d7e63346deda55d09ceeac5cb06b401884787f2a240b734ea945fbabc2832b8b",
     ),
@@ -200,23 +196,19 @@ def intercode_turn(thought: Any, action: Any, result: Any, is_valid: Any) -> Ste
 
 
 GAMES = {  # SHA-256 of paths and contents of the results of each game
-    "babaisai": "fc042c05d73b052de31db0033616136686bfbbc1086c957aefc6a185c8e9722e",
-    "babyai": "dfd3a817ffc692f5014c53b9b20109adb109ed306ff9216fc59dfd3eb629f9a2",
-    "minihack": "7bcfaccbfd077b5a849c82e4dae5fdd8f904342257de22b8a2dabaf059f46948",
-    "textworld": "406936a3a5216184cd373dff2c1e20b1bcecf31f8066610fde90a25ea8a4e925",
+    "BabaIsAI": "fc042c05d73b052de31db0033616136686bfbbc1086c957aefc6a185c8e9722e",
+    "BabyAI": "dfd3a817ffc692f5014c53b9b20109adb109ed306ff9216fc59dfd3eb629f9a2",
+    "MiniHack": "7bcfaccbfd077b5a849c82e4dae5fdd8f904342257de22b8a2dabaf059f46948",
+    "TextWorld": "406936a3a5216184cd373dff2c1e20b1bcecf31f8066610fde90a25ea8a4e925",
 }
 BALROG_COMMIT = "989931c5f7acb66ace99d423a480fd537d74e749"
 
 
 def balrog_archive(game: str) -> Archive:
     """Return where the results of a game are, about 80 MB with all others; without a licence."""
-    return Archive(
-        "balrog-ai/experiments",
-        BALROG_COMMIT,
-        rf"[^/]*/submissions/LLM/([^/]+/{game}/.*_run_\d+)\.json",
-        GAMES[game],
-        f"results of {game}",
-    )
+    pattern = rf"[^/]*/submissions/LLM/([^/]+/{game.lower()}/.*_run_\d+)\.json"
+    of_game = pattern, GAMES[game], f"results of {game}"
+    return Archive("balrog-ai/experiments", BALROG_COMMIT, *of_game)
 
 
 def balrog(game: str, data_home: Path | None) -> pd.DataFrame:
@@ -370,9 +362,7 @@ def of_balrog(which: str, data_home: Path | None, folder: Path | None) -> Found:
     return Found(runs, episodes["won"], episodes[by], episodes[other])
 
 
-def of_real_runs(
-    model: str, task: str, is_log: bool, data_home: Path | None, folder: Path | None
-) -> Found:
+def of_real_runs(model: str, task: str, is_log: bool, *folders: Path | None) -> Found:
     """Bundled runs of a small language model, or the mean probability of the tokens of each turn.
 
     Grouped by task.
@@ -396,15 +386,9 @@ SMALL_MODELS = {
 SOURCES: dict[str, Callable[[Path | None, Path | None], Found]] = {
     "tau-bench airline": of_tau_bench,
     "tau2-bench": of_tau2,
-    "InterCode SQL, ReAct": partial(of_intercode, "sql_react"),
-    "InterCode SQL, try again": partial(of_intercode, "sql_try_again"),
-    "InterCode Bash, ReAct": partial(of_intercode, "bash_react"),
-    "InterCode Bash, try again": partial(of_intercode, "bash_try_again"),
+    **{f"InterCode {name}": partial(of_intercode, name) for name in INTERCODE},
     "multi-SWE-bench Java": of_multi_swe_bench,
-    "BALROG BabaIsAI": partial(of_balrog, "babaisai"),
-    "BALROG BabyAI": partial(of_balrog, "babyai"),
-    "BALROG MiniHack": partial(of_balrog, "minihack"),
-    "BALROG TextWorld": partial(of_balrog, "textworld"),
+    **{f"BALROG {game}": partial(of_balrog, game) for game in GAMES},
     **{name: partial(of_real_runs, *of, True) for name, of in SMALL_MODELS.items()},
     "HotpotQA, judge": partial(of_evaluator, "hotpotqa"),
     "GSM8K, judge": partial(of_evaluator, "gsm8k"),

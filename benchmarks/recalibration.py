@@ -10,10 +10,6 @@ if there are fewer), in random halves.
 Every recalibrated trace is out of fold; chess games that were not observed count as failures.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +18,7 @@ from scipy.stats import t
 from sklearn.model_selection import StratifiedGroupKFold
 
 from reproduction.items import Data
-from shared import Table, dispatch, public_tables, show
+from shared import JUDGES, Table, base_rate, dispatch, public_tables, show
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray, evaluate
 from trajscore.calibration import (
     BetaCrossFitCalibrator,
@@ -30,7 +26,6 @@ from trajscore.calibration import (
     IsotonicCrossFitCalibrator,
     cross_fit_traces,
 )
-from trajscore.core.weights import as_step_weights
 from trajscore.datasets import load_chess
 from trajscore.inference import compare_predictors
 from trajscore.metrics import tps_samples, tps_score
@@ -77,14 +72,12 @@ def few(table: Table, n_runs: int, n_splits: int, seed: int) -> pd.DataFrame:
             name: cross_fit_traces(one, *of, cv=cv, groups=tasks[drawn])
             for name, one in CALIBRATORS.items()
         }
-        rate = as_step_weights("early", None).of(of[0]).rate(of[1])
-        traces["base rate"] = of[0].with_cells(np.full(len(of[0].cells), rate))
+        traces["base rate"] = base_rate(*of)
         rows.append({name: tps_score(of[1], one) for name, one in traces.items()})
     return pd.DataFrame(rows)
 
 
 def few_runs(args: Any) -> None:
-    """Print what maps gain over Platt's, with 95% intervals over the splits."""
     lines = {}
     for name, (X, y, tasks) in public_tables(args.data):
         table = Table(X, np.maximum(y, 0), X.ids if tasks is None else tasks)
@@ -95,29 +88,21 @@ def few_runs(args: Any) -> None:
             half = t.ppf(0.975, args.splits - 1) * gain.std() / np.sqrt(args.splits)
             line[other] = f"{gain.mean():+.4f} ± {half:.4f}"
         lines[name] = line
-        print(name, *line.values(), sep="  ", flush=True)
     show(f"200 runs, {args.splits} splits", lines)
 
 
-def judges(folder: Path | None) -> Iterator[tuple[str, TrajectoryArray, np.ndarray]]:
-    """Yield the judges' forecasts."""
-    for name in ("hotpotqa", "gsm8k"):
-        yield name, *Data(folder).runs(name)
-
-
 def judged(args: Any) -> None:
-    """Print metrics of the judges."""
-    for name, X, y in judges(args.data):
+    for name in JUDGES:
+        X, y = Data(args.data).runs(name)
         report = evaluate({"judge": X}, y, options=EvaluationOptions(n_jobs=args.jobs))
-        print(f"\n{report}")
         show(name, report.table.reindex(columns=SHOWN).T, 4)
 
 
 def maps(args: Any) -> None:
-    """Print the score of each map."""
+    tables = [(name, *Data(args.data).runs(name)) for name in JUDGES]
     games, ended = load_chess(return_X_y=True)
-    chess = [(f"chess, {name}", games[name], ended) for name in games.channels]
-    for name, X, y in [*judges(args.data), *chess]:
+    tables += [(f"chess, {name}", games[name], ended) for name in games.channels]
+    for name, X, y in tables:
         show(f"{name}, {len(X)} runs", compared(X, y), 5)
 
 

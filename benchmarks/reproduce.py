@@ -9,8 +9,6 @@ said. Without it, score sets and tables of verifiers are fetched, and agent logs
 paper are means over --splits random splits (50, as there); 10 are enough for a look.
 """
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Iterable, Iterator
@@ -60,7 +58,6 @@ def largest(cells: list[Cell]) -> str:
 
 
 def csv_table(table: pd.DataFrame, widths: str = "auto") -> Iterator[str]:
-    """Yield a csv-table directive."""
     yield ".. csv-table::"
     yield f"   :header: {line(table.columns)}"
     yield f"   :widths: {widths}"
@@ -71,7 +68,6 @@ def csv_table(table: pd.DataFrame, widths: str = "auto") -> Iterator[str]:
 
 
 def line(row: Iterable[object]) -> str:
-    """Quote the cells of a row."""
     return ", ".join('"' + text(one).replace('"', '""') + '"' for one in row)
 
 
@@ -119,18 +115,13 @@ def details(item: Item, cells: list[Cell], data: Data, picture: str | None) -> I
 
 
 def draw(item: Item, name: str, data: Data, folder: Path) -> str | None:
-    """Draw an item; None if there is nothing to draw it of."""
     if item.draw is None:
         return None
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}_{item.name.lower().replace(' ', '_')}.svg"
     # the same picture gives the same file
-    style = {
-        "svg.hashsalt": "trajscore",
-        "svg.fonttype": "none",
-        "savefig.bbox": "tight",
-        "axes.prop_cycle": mpl.cycler(color=SERIES),
-    }
+    style = {"svg.hashsalt": "trajscore", "svg.fonttype": "none", "savefig.bbox": "tight"}
+    style["axes.prop_cycle"] = mpl.cycler(color=SERIES)
     with suppress(FileNotFoundError), mpl.rc_context(style):
         item.draw(data).savefig(path, metadata={"Date": None})
         path.write_text("".join(f"{one.rstrip()}\n" for one in path.read_text().splitlines()))
@@ -139,19 +130,13 @@ def draw(item: Item, name: str, data: Data, folder: Path) -> str | None:
 
 
 def page(name: str, cells_of: dict[str, list[Cell]], data: Data, docs: Path) -> str:
-    """Write a paper's part of the page."""
     items = PAPERS[name].items
-    summary = [
-        {
-            "Item": item.name,
-            "What": item.what,
-            "How ours is made": item.how,
-            "Largest difference": largest(cells_of[item.name]),
-            "Status": status(item, cells_of[item.name], data),
-        }
-        for item in items
-    ]
-    lines = list(csv_table(pd.DataFrame(summary), "9 20 26 9 36"))
+    columns = ["Item", "What", "How ours is made", "Largest difference", "Status"]
+    rows = []
+    for item in items:
+        cells = cells_of[item.name]
+        rows.append([item.name, item.what, item.how, largest(cells), status(item, cells, data)])
+    lines = list(csv_table(pd.DataFrame(rows, columns=columns), "9 20 26 9 36"))
     for item in items:
         picture = draw(item, name, data, docs / "_static" / "reproduction")
         lines += details(item, cells_of[item.name], data, picture)
@@ -163,24 +148,17 @@ def write(name: str, cells_of: dict[str, list[Cell]], data: Data, docs: Path = D
     folder = docs / "reproduction"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.inc").write_text(page(name, cells_of, data, docs))
-    rows = [
-        {
-            "item": item,
-            "row": one.row,
-            "column": one.column,
-            "printed": one.printed,
-            "ours": f"{one.ours:.6g}",
-            "difference": f"{one.difference:+.{one.decimals}f}" if one.holds is None else "",
-            "status": one.status,
-        }
-        for item, cells in cells_of.items()
-        for one in cells
-    ]
-    pd.DataFrame(rows).to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
+    rows = []
+    for item, cells in cells_of.items():
+        for one in cells:
+            off = f"{one.difference:+.{one.decimals}f}" if one.holds is None else ""
+            rows.append([item, *one[:3], f"{one.ours:.6g}", off, one.status])
+    columns = ["item", "row", "column", "printed", "ours", "difference", "status"]
+    table = pd.DataFrame(rows, columns=columns)
+    table.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
 
 
 def show_items(name: str, cells_of: dict[str, list[Cell]], data: Data) -> None:
-    """Print every item, and every cell that differs."""
     print(f"\n== {PAPERS[name].title}")
     for item in PAPERS[name].items:
         cells = cells_of[item.name]
@@ -191,7 +169,6 @@ def show_items(name: str, cells_of: dict[str, list[Cell]], data: Data) -> None:
 
 
 def main() -> None:
-    """Make all cells; print, and write the page where asked to."""
     args = options(__doc__, only=[], splits=50, write=False)
     mpl.use("Agg")
     warnings.simplefilter("ignore", UserWarning)  # what they say is in the tables

@@ -6,14 +6,11 @@
 Sections: scores, calibrators, censored, stopping, comparisons, batches, runs_of_logs, reports,
 reproduction.
 
-Write a file before you rewrite a part of the package, another after it, and compare the two: every
-number is equal to 1e-12, or it is named and the exit status is 1. A number that is in one file only
-is named, too; `--gone` says which may be missing. FOLDER is that of benchmarks/reproduce.py; what
-is not there is left out, and said. It takes some minutes: `--only` takes a few of the sections. The
-largest is the last, the papers' tables.
+Every number is equal to 1e-12, or it is named and the exit status is 1. A number that is in one
+file only is named, too; `--gone` says which may be missing. FOLDER is that of
+benchmarks/reproduce.py; what is not there is left out, and said. It takes some minutes: `--only`
+takes a few of the sections. The largest is the last, the papers' tables.
 """
-
-from __future__ import annotations
 
 import contextlib
 import json
@@ -30,7 +27,7 @@ import numpy as np
 import pandas as pd
 
 from reproduce import PAPERS, Data
-from shared import dispatch
+from shared import JUDGES, dispatch, ended_chess
 from trajscore import (
     ActionSignals,
     DensityRatioEProcess,
@@ -50,7 +47,6 @@ from trajscore import (
     streaming,
     tracer,
 )
-from trajscore.datasets import load_chess
 
 TOLERANCE = 1e-12
 LONG = 60  # longer arrays are summed up
@@ -58,13 +54,10 @@ FAMILIES = ("log", "brier", ("beta", 4, 2))
 Numbers = Iterator[tuple[str, Any]]
 
 
-# ------------------------------------------------------------------------------ values as numbers
-
-
 def flat(value: Any, path: str) -> Numbers:
     """Yield each number of a value with its path; names and sentences are left out."""
     if isinstance(value, Number | np.generic):
-        yield path, value.item() if isinstance(value, np.generic) else value
+        yield path, float(value)
     elif isinstance(value, TrajectoryArray):
         yield from summary(value.cells, path)
     elif isinstance(value, pd.Series | np.ndarray) and len(value) > LONG:
@@ -78,20 +71,15 @@ def flat(value: Any, path: str) -> Numbers:
 def parts(value: Any) -> Iterable[tuple[Any, Any]]:
     """Return what a value holds, each with its key; nothing of a text."""
     if isinstance(value, pd.Series):
-        return zip(unique_keys(value.index), value, strict=True)
+        keys = [
+            " ".join(map(str, key)) if isinstance(key, tuple) else str(key) for key in value.index
+        ]
+        return zip(keys, value, strict=True)
     if isinstance(value, pd.DataFrame | Mapping):
         return value.items()
     if isinstance(value, list | tuple | np.ndarray):
         return enumerate(value)
     return [(name, getattr(value, name)) for name in getattr(value, "__dataclass_fields__", ())]
-
-
-def unique_keys(index: pd.Index) -> list[str]:
-    """Return the keys of an index as text, numbered where they repeat."""
-    keys = [" ".join(map(str, k)) if isinstance(k, tuple) else str(k) for k in index]
-    if len(set(keys)) < len(keys):
-        return [f"{key} ({k})" for k, key in enumerate(keys)]
-    return keys
 
 
 def summary(values: np.ndarray, path: str) -> Numbers:
@@ -104,21 +92,6 @@ def summary(values: np.ndarray, path: str) -> Numbers:
         yield f"{path}/mean", known.mean()
         yield f"{path}/rms", np.sqrt((known**2).mean())
         yield f"{path}/in_order", (known * np.cos(np.arange(len(known)))).mean()
-
-
-# ------------------------------------------------------------------------------------------ data
-
-
-def chess() -> tuple[TrajectoryArray, np.ndarray]:
-    """Return the bundled games that came to their end."""
-    X, y = load_chess(return_X_y=True)
-    return X[y >= 0], y[y >= 0]
-
-
-def judged(data: Data, name: str, n_runs: int) -> tuple[TrajectoryArray, np.ndarray]:
-    """Return the first runs of a table of the e-valuator paper."""
-    X, y = data.runs(name)
-    return X[:n_runs], y[:n_runs]
 
 
 def logs(data: Data) -> Iterator[tuple[str, io.Runs]]:
@@ -135,9 +108,6 @@ def logs(data: Data) -> Iterator[tuple[str, io.Runs]]:
         yield "/".join(path.relative_to(folder).parts), runs
 
 
-# -------------------------------------------------------------------------------------- sections
-
-
 def reproduction(data: Data) -> Numbers:
     """All items of the papers: each printed cell, and tables of public data."""
     for name, paper in PAPERS.items():
@@ -151,8 +121,7 @@ def reproduction(data: Data) -> Numbers:
 
 
 def scores(data: Data) -> Numbers:
-    """Metrics of traces, in each family and under each schedule."""
-    X, y = chess()
+    X, y = ended_chess()
     for channel in X.channels:
         P = X[channel]
         for family in FAMILIES:
@@ -178,8 +147,9 @@ def calibrators(data: Data) -> Numbers:
         "prefix": PrefixForecaster(),
         "running": PrefixForecaster(features="running", pooled=True, end="step"),
     }
-    X, y = chess()
-    sources = {"chess": (X[X.channels[0]], y), "hotpotqa": judged(data, "hotpotqa", 1500)}
+    X, y = ended_chess()
+    first = [part[:1500] for part in data.runs("hotpotqa")]
+    sources = {"chess": (X[X.channels[0]], y), "hotpotqa": first}
     for name, estimator in maps.items():
         for source, (Z, outcome) in sources.items():
             yield from flat(estimator.fit_transform(Z, outcome), f"{name}/{source}/fold")
@@ -188,7 +158,7 @@ def calibrators(data: Data) -> Numbers:
 
 def censored(data: Data) -> Numbers:
     """What is known of runs that were cut off."""
-    X, y = judged(data, "hotpotqa", 1500)
+    X, y = (part[:1500] for part in data.runs("hotpotqa"))
     rng = np.random.default_rng(1)
     stopped = (rng.random(len(y)) < 0.15) & (X.lengths > 2)
     seen = np.where(stopped, -1, y)
@@ -208,24 +178,22 @@ def censored(data: Data) -> Numbers:
 
 
 def stopping(data: Data) -> Numbers:
-    """Stopping rules on held-out runs, and a fleet."""
+    thresholds = {
+        name: name for name in ("ville", "pac", "conformal", "pac_marginal", "bonferroni")
+    }
+    thresholds["end_worth"] = monitoring.Conformal(end_worth=0.3)
+    thresholds["randomized"] = monitoring.Conformal("randomized")
     rules = {
-        threshold: DensityRatioEProcess(threshold=threshold, alpha=0.1, random_state=0)
-        for threshold in ("ville", "pac", "conformal", "pac_marginal", "bonferroni")
+        name: DensityRatioEProcess(threshold=threshold, alpha=0.1, random_state=0)
+        for name, threshold in thresholds.items()
     } | {
-        "end_worth": DensityRatioEProcess(
-            threshold=monitoring.Conformal(end_worth=0.3), alpha=0.1, random_state=0
-        ),
-        "randomized": DensityRatioEProcess(
-            threshold=monitoring.Conformal("randomized"), alpha=0.1, random_state=0
-        ),
         "all": DensityRatioEProcess(alpha=0.1, hold_out="runs", random_state=0),
         "ltt": monitoring.LearnThenTestStop(alpha=0.1, random_state=0),
         "raw": monitoring.RawVerifier(alpha=0.1),
         "calibrated": monitoring.CalibratedVerifier(alpha=0.1),
     }
-    for name in ("hotpotqa", "gsm8k"):
-        X, y = judged(data, name, 3000)
+    for name in JUDGES:
+        X, y = data.runs(name)
         train, rest = slice(0, 1500), slice(1500, 3000)
         for kind, rule in rules.items():
             rule.fit(X[train], y[train])
@@ -242,8 +210,7 @@ def stopping(data: Data) -> Numbers:
 
 
 def comparisons(data: Data) -> Numbers:
-    """Intervals, tests and numbers of runs; gates; labels."""
-    X, y = chess()
+    X, y = ended_chess()
     samples = {name: metrics.tps_samples(y, X[name]) for name in X.channels}
     values = np.column_stack(list(samples.values()))
     for kind, groups in {"runs": None, "tasks": np.arange(len(y)) // 4}.items():
@@ -268,8 +235,7 @@ def comparisons(data: Data) -> Numbers:
 
 
 def batches(data: Data) -> Numbers:
-    """Accumulators over batches."""
-    X, y = judged(data, "hotpotqa", 4000)
+    X, y = (part[:4000] for part in data.runs("hotpotqa"))
     for kind in ("TPSAccumulator", "CalibrationAccumulator", "RankingAccumulator"):
         accumulator = getattr(streaming, kind)()
         for start in range(0, 4000, 700):
@@ -278,7 +244,6 @@ def batches(data: Data) -> Numbers:
 
 
 def runs_of_logs(data: Data) -> Numbers:
-    """Runs of logs, their confidences and signals, and the risk that TRACER sees."""
     scorers = {
         "max": TracerScorer(),
         "additive": TracerScorer(aggregation="additive", k=0.3, w=0.4),
@@ -308,8 +273,7 @@ def runs_of_logs(data: Data) -> Numbers:
 
 
 def reports(data: Data) -> Numbers:
-    """Reports as JSON: numbers at any depth."""
-    X, y = chess()
+    X, y = ended_chess()
     tasks = np.arange(len(y)) // 3
     rng = np.random.default_rng(2)
     stopped = np.where(rng.random(len(y)) < 0.2, -1, y)
@@ -320,8 +284,9 @@ def reports(data: Data) -> Numbers:
     yield from of_report(evaluate(X, stopped, censored="drop"), "chess_drop")
     yield from of_report(evaluate(X, y, by=by), "chess_by")
     yield from of_report(evaluate(X[:60], y[:60]), "chess_60")
-    for name in ("hotpotqa", "gsm8k"):
-        yield from of_report(evaluate(*judged(data, name, 2000), monitoring=True), name)
+    for name in JUDGES:
+        first = (part[:2000] for part in data.runs(name))
+        yield from of_report(evaluate(*first, monitoring=True), name)
     for name, runs in logs(data):
         outcome = np.array([run.outcome for run in runs], dtype=float)
         if len(runs) < 30 or len(set(outcome[outcome >= 0])) < 2:
@@ -339,19 +304,13 @@ def of_report(report: Any, name: str) -> Numbers:
 
 
 SECTIONS: dict[str, Callable[[Data], Numbers]] = {
-    one.__name__: one
-    for one in (
-        scores, calibrators, censored, stopping, comparisons, batches, runs_of_logs, reports,
-        reproduction,
-    )
+    "scores": scores, "calibrators": calibrators, "censored": censored, "stopping": stopping,
+    "comparisons": comparisons, "batches": batches, "runs_of_logs": runs_of_logs,
+    "reports": reports, "reproduction": reproduction,
 }  # fmt: skip
 
 
-# ------------------------------------------------------------------------------ write and compare
-
-
 def write(args: Any) -> None:
-    """Write the numbers of sections as JSON."""
     warnings.simplefilter("ignore")  # they are about the data, which are the same
     (path,), data = args.files, Data(args.data, args.splits)
     numbers: dict[str, float | None] = {}
@@ -382,18 +341,16 @@ def compare(args: Any) -> None:
         for key in keys:
             print(f"{title}: {key}")
     equal = len(old.keys() & new.keys()) - len(changed)
-    print(
-        f"{equal:,} equal, {len(changed):,} changed, {len(missing):,} only before, "
-        f"{len(added):,} only after"
-    )
+    print(f"{equal:,} equal, {len(changed):,} changed")
+    print(f"{len(missing):,} only before, {len(added):,} only after")
     raise SystemExit(bool(changed or missing))
 
 
 def same(one: float | None, other: float | None) -> bool:
     """Whether two numbers are equal to the tolerance, relative where they are above 1."""
-    if one is None or other is None or one == other:
-        return one == other
-    return abs(one - other) <= TOLERANCE * max(1.0, abs(one))
+    if one is None or other is None:
+        return one is other
+    return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 
 if __name__ == "__main__":

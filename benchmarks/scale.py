@@ -12,8 +12,6 @@ steps on average and three predictors of continuous forecasts, none of which rep
 Targets are ratios where they can be, and medians, so that they carry over between machines.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess
@@ -82,7 +80,6 @@ def measure(name: str, function: Callable[[], Any], n_steps: int) -> Any:
 
 
 def median_seconds(function: Callable[[], object], repeats: int = 5) -> float:
-    """Median wall time of a call, after one call to warm up."""
     function()
     times = []
     for _ in range(repeats):
@@ -93,13 +90,11 @@ def median_seconds(function: Callable[[], object], repeats: int = 5) -> float:
 
 
 def against_target(name: str, value: float, unit: str, target: float) -> None:
-    """Print one line of a table."""
     verdict = "ok" if value <= target else "MISSED"
     print(f"{name:<58} {value:9.3g} {unit:<6} target {target:g} {unit} {verdict}", flush=True)
 
 
 def peak_of(function: Callable[[], object]) -> int:
-    """Return the bytes that a call takes at its peak."""
     tracemalloc.start()
     function()
     peak = tracemalloc.get_traced_memory()[1]
@@ -108,7 +103,6 @@ def peak_of(function: Callable[[], object]) -> int:
 
 
 def import_seconds(module: str) -> float:
-    """Time an import in fresh processes."""
     compiled = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}  # as an installed package is
     code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
     call = [sys.executable, "-c", code]
@@ -120,7 +114,6 @@ def import_seconds(module: str) -> float:
 
 
 def targets(args: Any) -> None:
-    """Print speed and memory of the spine against the targets that the project sets itself."""
     n, rng = 1_000_000, np.random.default_rng(0)
     traces, y = make_runs(n, predictors=PREDICTORS[:1])
     X, few = traces["judge"], traces["judge"][: n // (120 if args.quick else 12)]
@@ -137,26 +130,21 @@ def targets(args: Any) -> None:
         "passes": median_seconds(lambda: (P.argmax(axis=1), P.max(axis=1))),
         "s": 1.0,
     }
-    calls: dict[str, tuple[Callable[[], object], str, float]] = {
-        f"tps_samples, {n:,} runs": (lambda: tps_samples(y, X), "logs", 5),
-        f"ecuas_score, {n:,} x 10": (lambda: ecuas_score(label, P, n=1), "passes", 3),
-        "paired_bootstrap, tasks of 5": (
-            lambda: paired_bootstrap(samples, reference=0, **options), "s", 3,
-        ),
-        "compare_predictors, 66 simultaneous pairs, tasks of 5": (
-            lambda: compare_predictors(columns, **options), "s", 3,
-        ),
-        "SequentialComparison.history": (
-            lambda: SequentialComparison(bound=1).update(a, b).history(), "s", 3,
-        ),
-        f"tps_decomposition, {len(few.cells):,} steps": (
-            lambda: tps_decomposition(y[: len(few)], few), "s", 2,
-        ),
-        "evaluate, 16,110 runs, 1,000 replicates, 2 jobs": (
-            lambda: evaluate(runs["judge"], outcomes, options=jobs), "s", 5,
-        ),
-    }  # fmt: skip
-    for name, (call, unit, target) in calls.items():
+    calls = (
+        (f"tps_samples, {n:,} runs", lambda: tps_samples(y, X), "logs", 5),
+        (f"ecuas_score, {n:,} x 10", lambda: ecuas_score(label, P, n=1), "passes", 3),
+        ("paired_bootstrap, tasks of 5",
+         lambda: paired_bootstrap(samples, reference=0, **options), "s", 3),
+        ("compare_predictors, 66 simultaneous pairs, tasks of 5",
+         lambda: compare_predictors(columns, **options), "s", 3),
+        ("SequentialComparison.history",
+         lambda: SequentialComparison(bound=1).update(a, b).history(), "s", 3),
+        (f"tps_decomposition, {len(few.cells):,} steps",
+         lambda: tps_decomposition(y[: len(few)], few), "s", 2),
+        ("evaluate, 16,110 runs, 1,000 replicates, 2 jobs",
+         lambda: evaluate(runs["judge"], outcomes, options=jobs), "s", 5),
+    )  # fmt: skip
+    for name, call, unit, target in calls:
         against_target(name, median_seconds(call, 3) / passes[unit], unit, target)
     memory = (peak_of(lambda: tps_samples(y, X)) - 8 * n) / 2**20
     against_target("tps_samples: peak memory beside the result", memory, "MiB", 64)
@@ -167,7 +155,6 @@ def targets(args: Any) -> None:
 
 
 def in_memory(args: Any) -> None:
-    """Time evaluate."""
     traces, y = make_runs(args.runs)
     jobs = EvaluationOptions(n_jobs=args.jobs)
     name = f"evaluate, {args.runs:,} runs, {args.jobs} threads"
@@ -175,7 +162,6 @@ def in_memory(args: Any) -> None:
 
 
 def monitoring(args: Any) -> None:
-    """Time a monitoring fit."""
     traces, y = make_runs(args.runs)
     X, process = traces["judge"], DensityRatioEProcess(random_state=0)
     measure(f"monitoring, {args.runs:,} runs: fit", lambda: process.fit(X, y), len(X.cells))
@@ -201,7 +187,6 @@ def folder_of(n_steps: int, folder: Path) -> Path:
 
 
 def in_batches(args: Any) -> None:
-    """Time one score of one predictor, and the whole report."""
     n_steps = args.steps
     source = str(folder_of(n_steps, Path(args.folder)))
     one = iter_batches(source, value="judge", **COLUMNS)
@@ -213,7 +198,6 @@ def in_batches(args: Any) -> None:
 
 
 def same_in_memory(args: Any) -> None:
-    """Show by how much values in batches differ from those in memory."""
     source = str(folder_of(args.steps, Path(args.folder)))
     result = evaluate(iter_batches(source, value=list(PREDICTORS), **COLUMNS)).intervals
     table = dataset.dataset(source).to_table()
@@ -226,7 +210,6 @@ def same_in_memory(args: Any) -> None:
 
 
 def on_dask(args: Any) -> None:
-    """Compare partitions of whole runs with one process."""
     from dask import config, dataframe, delayed
     from distributed import Client, LocalCluster
 

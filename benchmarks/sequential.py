@@ -10,8 +10,6 @@ Rules are held against each other on the same streams of differences:
     mSPRT    normal mixture with the variance seen so far, prior sd .1, from run 20 on
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable
@@ -44,14 +42,8 @@ def seldom(rng: np.random.Generator, n: int) -> Streams:
 
 
 # name: the number of the stream, the stream. Each mean is 0 in the first.
-NULLS: dict[str, tuple[int, Draw]] = {
-    "both .6": (0, agents(0.6)),
-    "seldom much worse": (6, seldom),
-}
-DROPS: dict[str, tuple[int, Draw]] = {
-    "drop of .1 from .6": (0, agents(0.6, 0.1)),
-    "drop of .1 from .9": (6, agents(0.9, 0.1)),
-}
+NULLS = {"both .6": (0, agents(0.6)), "seldom much worse": (6, seldom)}
+DROPS = {"drop of .1 from .6": (0, agents(0.6, 0.1)), "drop of .1 from .9": (6, agents(0.9, 0.1))}
 
 
 def _log_bets(streams: Streams) -> np.ndarray:
@@ -72,7 +64,6 @@ def _moments(streams: Streams) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def bets(streams: Streams, alpha: float) -> np.ndarray:
-    """The rule of the package."""
     return _log_bets(streams) >= -math.log(alpha)
 
 
@@ -93,15 +84,10 @@ def msprt(streams: Streams, alpha: float) -> np.ndarray:
     return (log >= -math.log(2 * alpha)) & (mean > 0) & (t >= 20)
 
 
-RULES = {
-    "bets": bets,
-    "Robbins": robbins,
-    "mSPRT": msprt,
-}
+RULES = {"bets": bets, "Robbins": robbins, "mSPRT": msprt}
 
 
 def main() -> None:
-    """Print how often each rule ever says that the mean is above 0, within 400 runs."""
     args = options(__doc__, streams=10_000, seed=1)
     warnings.simplefilter("ignore")
     of_class = agents(0.6, 0.1)(np.random.default_rng(args.seed), 3)

@@ -1,7 +1,5 @@
 """What benchmarks share: public tables of forecasts, the command line, seeds, tables."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -15,9 +13,11 @@ from joblib import Parallel, delayed
 from public_sets import SOURCES
 from reproduction.items import Data
 from trajscore import TrajectoryArray
+from trajscore.core.weights import as_step_weights
 from trajscore.datasets import load_chess
 
 JUDGED = ("hotpotqa", "gsm8k", "math", "mmlupro", "chessgames", "medqa")
+JUDGES = JUDGED[:2]  # the largest tables, which most scripts take
 STATED = ("basketball, win probabilities", "game of 24, GPT-4's values")
 CLASSIFIERS = ("agnews_gpt2", "sst2_gpt2", "pneumoniamnist_resnet50", "cifar10_resnet-20")
 
@@ -38,11 +38,22 @@ def public_tables(folder: Path | None) -> Iterator[tuple[str, Table]]:
     read |= {name: partial(judged, data, name) for name in JUDGED}
     read |= {name: partial(stated, name) for name in STATED}
     read |= {name: partial(classified, data, name) for name in CLASSIFIERS}
-    for name, table in read.items():
+    yield from at_hand(read)
+
+
+def at_hand(sources: Mapping[str, Callable[[], Any]]) -> Iterator[tuple[str, Any]]:
+    """Yield what the sources give that can be had, and name the others."""
+    for name, source in sources.items():
         try:
-            yield name, table()
-        except OSError as error:
+            yield name, source()
+        except (OSError, ImportError) as error:
             print(f"{name} is not at hand: {error}")
+
+
+def ended_chess() -> tuple[TrajectoryArray, np.ndarray]:
+    """Return the bundled games that came to their end."""
+    X, y = load_chess(return_X_y=True)
+    return X[y >= 0], y[y >= 0]
 
 
 def judged(data: Data, name: str) -> Table:
@@ -62,6 +73,11 @@ def classified(data: Data, name: str) -> Table:
     p = np.exp(log_p)
     X = TrajectoryArray(p.max(axis=1), np.ones(len(p), dtype=np.int64))
     return Table(X, (p.argmax(axis=1) == y).astype(int))
+
+
+def base_rate(X: TrajectoryArray, y: np.ndarray) -> TrajectoryArray:
+    """Return the best constant as a forecast: the success rate, with the weights of the steps."""
+    return X.with_cells(np.full(X.cells.shape, as_step_weights().of(X).rate(y)))
 
 
 def options(doc: str, commands: Sequence[str] = (), **numbers: Any) -> argparse.Namespace:
@@ -93,7 +109,6 @@ def options(doc: str, commands: Sequence[str] = (), **numbers: Any) -> argparse.
 
 
 def dispatch(doc: str, commands: Mapping[str, Callable[[Any], None]], **numbers: Any) -> None:
-    """Do what the command line names."""
     args = options(doc, tuple(commands), **numbers)
     commands[args.what](args)
 
@@ -105,7 +120,6 @@ def over(function: Callable[..., Any], every: Iterable[Any], jobs: int = 2) -> l
 
 
 def covered(low: Any, high: Any, truth: Any) -> Any:
-    """Whether each interval holds the truth."""
     return (low <= truth) & (truth <= high)
 
 

@@ -2,10 +2,8 @@
 
     python benchmarks/steps.py --data FOLDER [--held FOLDER] [--draws 10]
 
-Verdicts of 20 judges, TRACER and action signals, and texts; without --held, out of fold by tasks.
+Verdicts of 20 judges, or TRACER and action signals; without --held, out of fold by tasks.
 """
-
-from __future__ import annotations
 
 import warnings
 from pathlib import Path
@@ -20,9 +18,8 @@ from trajscore.inference import compare_predictors
 from trajscore.localization import FirstErrorLocator, FirstErrorWindow
 from trajscore.metrics import first_error as fe
 
-FILES = ("agentprocessbench_steps", "agentprocessbench_hotpotqa_signals", "who_and_when_steps")
-KNOWN = ["run", "task", "dataset", "step", "message", "label", "first_wrong", "part", "agent"]
-KNOWN += ["mistake_step", "mistake_agent", "agentrx_root", "agentrx_first"]
+FILES = ("agentprocessbench_steps", "agentprocessbench_hotpotqa_signals")
+KNOWN = ["run", "task", "dataset", "step", "message", "label", "first_wrong"]
 NONE = "no signal"  # a channel that does not vary
 BEST, *OTHERS = "gemini_3_flash_preview_thinking", "gpt_5_2_chat", "kimi_k2_5_thinking"
 
@@ -31,15 +28,8 @@ def read(folder: Path | None, file: str) -> Any:
     """Return signals, labels and tasks of the runs of a table of steps."""
     if folder is None:
         return None
-    steps = pd.read_csv(folder / f"{file}.csv.gz")
-    if "mistake_step" in steps:  # signals as in the bundled data
-        steps["chars"] = np.log1p(steps["chars"])
-        steps["terminal"] = steps["agent"].str.contains("(?i)terminal")
-        steps["orchestrator"] = steps["agent"].str.startswith("Orchestrator")
-        steps["first_wrong"] = steps["mistake_step"]
-    else:
-        runs = pd.read_csv(folder / "agentprocessbench_runs.csv.gz")[["run", "first_wrong"]]
-        steps = steps.merge(runs, on="run")
+    runs = pd.read_csv(folder / "agentprocessbench_runs.csv.gz")[["run", "first_wrong"]]
+    steps = pd.read_csv(folder / f"{file}.csv.gz").merge(runs, on="run")
     names = [*steps.columns.drop(KNOWN, errors="ignore"), NONE]
     how = {"value": names, "meta": ["task", "first_wrong"], "missing": "allow"}
     X = TrajectoryArray.from_frame(steps.assign(**{NONE: 0.0}), id="run", step="step", **how)
@@ -96,7 +86,6 @@ def few(train: Any, held: Any, n: int, draws: int) -> float:
 
 
 def main() -> None:
-    """Print all figures."""
     args = options(__doc__, held=Path, draws=10)
     for file in FILES:
         train, held = (read(folder, file) for folder in (args.data, args.held))

@@ -1,14 +1,13 @@
 """All signals together against the best single one: what is gained on runs held out.
 
     python benchmarks/together.py [--draws 20] [--data FOLDER] [--sets chess ...] [--out-of-fold]
-    python benchmarks/together.py --adds [--draws 200]
+    python benchmarks/together.py --adds [--draws 100]
 
 Of random runs (whole tasks): the best signal out of fold, recalibrated, and `CombinedForecaster`;
 margins in nats over the success rate on other runs, unobserved ones as failures; gain of the mean
-and the worst draw. Or out of fold on all runs, where the single signal is the best in hindsight.
+and the worst draw. Or out of fold on all runs, where the single signal is the best in hindsight. Or
+whether what a report says that each signal adds holds on other runs, in simulation.
 """
-
-from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
@@ -16,19 +15,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from public_sets import SMALL_MODELS, SOURCES, intercode_run
+from public_sets import SMALL_MODELS, SOURCES
 from reproduction.items import RUNS, TABLE
-from shared import JUDGED, Table, options, over, show
+from shared import JUDGED, Table, at_hand, base_rate, options, over, show
 from trajscore import ActionSignals, TrajectoryArray, evaluate
 from trajscore.calibration import CombinedForecaster, EnsembleCrossFitCalibrator, cross_fit_traces
 from trajscore.core.values import are_probabilities
-from trajscore.core.weights import as_step_weights
 from trajscore.datasets import fetch_evaluator, load_chess, load_real_runs
 from trajscore.metrics import tps_score
 from trajscore.report import EvaluationOptions
 
-GAME24 = {"id": "run_id", "step": "step", "value": ["value"], "outcome": "solved", "meta": ["task"]}
-MILLINATS = {"chess": 115, "Gemma 3 270M, ring": 107, "SmolLM2 135M, ring": 125, "both, ring": 190}
+OF_BOARD = ("game of 24, GPT-4's values", "InterCode SQL, ReAct", "tau2-bench")
 
 
 def chess(n_noise: int, folder: Path) -> Table:
@@ -54,32 +51,22 @@ def judged(name: str, folder: Path) -> Table:
     return Table(X, y, X.ids)
 
 
-def game24(folder: Path) -> Table:
-    """GPT-4's values of each step."""
-    X, y = TrajectoryArray.from_frame(pd.read_csv(folder / "tot/game24_gpt4.csv.gz"), **GAME24)
-    return Table(X, y, X.meta["task"].to_numpy())
-
-
-def acted(name: str, folder: Path) -> Table:
-    """What an agent has done so far: those signals that vary."""
-    if name == "tau2-bench":
-        runs, y, group, _ = SOURCES[name](None, folder)
+def of_board(name: str, folder: Path) -> Table:
+    """Return stated values, or what an agent has done so far: those signals that vary."""
+    found = SOURCES[name](None, folder)
+    if found.is_log:
+        X = ActionSignals().fit_transform(found.X)
+        X = X[[name for name in X.channels if np.ptp(X[name].cells)]]
     else:
-        file = folder / "intercode/sql__gpt-3.5__ic_sql_react_10_turns.json.gz"
-        logs = pd.read_json(file, orient="index", convert_axes=False)
-        runs = [intercode_run(f"{log['query']}/{key}", log) for key, log in logs.iterrows()]
-        y, group = [run.outcome for run in runs], logs["query"]
-    X = ActionSignals().fit_transform(runs)
-    X = X[[name for name in X.channels if np.ptp(X[name].cells)]]
-    return Table(X, np.asarray(y), np.asarray(group))
+        X = found.X.with_cells(found.X.cells, channels=["value"])
+    return Table(X, np.asarray(found.y), np.asarray(found.group))
 
 
 SETS = {
     **{name: partial(small_models, *of) for name, of in SMALL_MODELS.items()},
     **{f"both, {task}": partial(small_models, None, task) for task in ("ring", "parcel")},
     **{f"{name}, judge": partial(judged, name) for name in JUDGED[:4]},
-    "game of 24": game24,
-    **{name: partial(acted, name) for name in ("InterCode SQL, ReAct", "tau2-bench")},
+    **{name: partial(of_board, name) for name in OF_BOARD},
     "chess": partial(chess, 0),
     **{f"chess, {n} of noise": partial(chess, n) for n in (20, 30)},
 }
@@ -88,8 +75,7 @@ SETS = {
 def margin(y: np.ndarray, traces: TrajectoryArray) -> float:
     """Log score above that of the success rate of these runs."""
     won = np.maximum(y, 0)
-    rate = as_step_weights("early", None).of(traces).rate(won)
-    return tps_score(won, traces) - tps_score(won, traces.with_cells(0 * traces.cells + rate))
+    return tps_score(won, traces) - tps_score(won, base_rate(traces, won))
 
 
 def filled(X: TrajectoryArray) -> TrajectoryArray:
@@ -164,29 +150,25 @@ def adds(n: int, *seed: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print margins of the single signal, and what all together gain."""
     args = options(__doc__, draws=20, seed=0, jobs=2, sets=[""], out_of_fold=False, adds=False)
     if args.adds:
-        told = {n: over(adds, [(n, args.seed, k) for k in range(args.draws)], args.jobs)
-                for n in (100, 300, 1000)}  # fmt: skip
-        show("What signals add", {n: pd.DataFrame(each).mean() for n, each in told.items()}, 3)
+        of_sizes = {}
+        for n in (100, 300, 1000):
+            calls = [(n, args.seed, k) for k in range(args.draws)]
+            of_sizes[n] = pd.DataFrame(over(adds, calls, args.jobs)).mean()
+        show("What signals add", of_sizes, 3)
         return
-    rows = {}
-    for name in [name for name in SETS if name.startswith(tuple(args.sets))]:
-        try:
-            table = SETS[name](args.data or Path())
-        except OSError as error:
-            print(f"{name} is not at hand: {error}")
-            continue
+    rows, names = {}, [name for name in SETS if name.startswith(tuple(args.sets))]
+    for name, table in at_hand({name: partial(SETS[name], args.data or Path()) for name in names}):
         if args.out_of_fold:
             traces = cross_fit_traces(CombinedForecaster(), table.X, table.y, groups=table.tasks)
-            row = {"single": best_single(table, table.X)[0], "together": margin(table.y, traces)}
-            rows[name, len(table.X)] = row | {"required": MILLINATS.get(name, np.nan) / 1000}
-        for n in [n for n in (60, 120, 300) if n + 40 <= len(table.X) and not args.out_of_fold]:
+            single = best_single(table, table.X)[0]
+            rows[name, len(table.X)] = {"single": single, "together": margin(table.y, traces)}
+            continue
+        for n in [n for n in (60, 120, 300) if n + 40 <= len(table.X)]:
             calls = [(table, n, args.seed, k) for k in range(args.draws)]
             draws = pd.DataFrame(over(drawn, calls, args.jobs), columns=["single", "gain", "share"])
             rows[name, n] = dict(draws.mean(), error=draws["gain"].sem(), worst=draws["gain"].min())
-            print(name, n, *(f"{key} {value:.4f}" for key, value in rows[name, n].items()))
     show("Margins in nats", rows, 4)
     if not args.out_of_fold:
         gains = pd.DataFrame(rows).loc["gain"].groupby(level=1)

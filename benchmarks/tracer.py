@@ -12,14 +12,11 @@ LOG is any log that trajscore.io reads. AUROC compares two runs of the same log 
 "definitions": the same by whose definition of the signals is taken, and the largest AUROC over a
 grid of parameters on the runs that it was looked for on: with outcomes, and with shuffled ones.
 
-"actions": forecasters learn from all logs together. Runs of one task stay in one fold; values are
-means over the seeds of the folds. At step t, forecasts after step t are judged on the runs that are
-at least that long; pairs are of one fold, too, as what differs between folds at one step is the
-fit. TPS is held against the forecast that is learned from length. The control has outcomes that are
+"actions": forecasters learn from all logs together, out of fold by task; means over the seeds of
+the folds. At step t pairs are of one fold, as what differs between folds at one step is the fit.
+TPS is held against the forecast that is learned from length. The control has outcomes that are
 shuffled within each log.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -29,7 +26,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import rankdata
+from scipy.stats import mannwhitneyu
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import ParameterGrid, StratifiedGroupKFold
@@ -37,6 +34,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from reproduction.agent_tracer import AgentTracerSignals
+from reproduction.tracer import last_value
 from shared import dispatch, show
 from trajscore import (
     ActionSignals,
@@ -81,7 +79,7 @@ class Logs(NamedTuple):
     log: NDArray[Any]
 
     @classmethod
-    def read(cls, paths: Sequence[str], unobserved: bool = True) -> Logs:
+    def read(cls, paths: Sequence[str], unobserved: bool = True) -> Self:
         """Read logs; the name of the log goes before the ids of its runs."""
         runs, log = [], []
         for place, path in enumerate(map(Path, paths)):
@@ -90,9 +88,8 @@ class Logs(NamedTuple):
                 if unobserved or run.outcome != -1:
                     runs.append(run)
                     log.append(place)
-        return cls(
-            runs, io.outcomes(runs), np.array([str(run.task) for run in runs]), np.array(log)
-        )
+        task = np.array([str(run.task) for run in runs])
+        return cls(runs, io.outcomes(runs), task, np.array(log))
 
 
 def within(confidence: Floats, y: NDArray[Any], stratum: NDArray[Any]) -> Statistic:
@@ -105,11 +102,6 @@ def within(confidence: Floats, y: NDArray[Any], stratum: NDArray[Any]) -> Statis
         return auroc_within(confidence[drawn], success[drawn], stratum[drawn])[0]
 
     return lambda counts: np.apply_along_axis(of_counts, -1, counts)
-
-
-def final(trace: TrajectoryArray) -> Floats:
-    """Return the value of each run at its last step."""
-    return trace.cells.ravel()[trace.offsets[1:] - 1]
 
 
 def values_at(trace: TrajectoryArray, t: int) -> Floats:
@@ -152,17 +144,12 @@ def with_interval(value: float, replicates: Floats, form: str) -> str:
 
 
 class InDeviations(BaseEstimator):
-    """Risk in standard deviations from the mean risk of the runs that a scorer was fitted on.
-
-    Folds may have found other parameters, whose risks are on other scales. Runs without an outcome
-    get a risk, but are not fitted on.
-    """
+    """Risk in standard deviations of that of the fitted runs: folds have risks on other scales."""
 
     def __init__(self, scorer: Any) -> None:
         self.scorer = scorer
 
     def fit(self, X: TrajectoryArray, y: NDArray[Any]) -> Self:
-        """Fit the scorer, and take mean and deviation of its risks."""
         known = y != -1
         self.scorer_ = clone(self.scorer).fit(X[known], y[known])
         risk = self.scorer_.score_samples(X[known])
@@ -170,13 +157,11 @@ class InDeviations(BaseEstimator):
         return self
 
     def transform(self, X: TrajectoryArray) -> TrajectoryArray:
-        """Return the risk of the run so far."""
         risk = self.scorer_.transform(X).cells.ravel()
         return X.with_cells((risk - self.center_) / self.scale_, channels=("risk",))
 
 
 def risk(args: Any) -> None:
-    """Print a table of each log."""
     tuned = InDeviations(TracerScorer(tune="pairwise_logistic", tau=0.2))
     for path in args.logs:
         logs = Logs.read([path])
@@ -189,7 +174,9 @@ def risk(args: Any) -> None:
             ),
             LENGTH: ChannelRisk(None, kind="count").fit_transform(S),
         }
-        rows = {name: {"AUROC": within(-final(of), logs.y, logs.log)} for name, of in risks.items()}
+        rows = {
+            name: {"AUROC": within(-last_value(of), logs.y, logs.log)} for name, of in risks.items()
+        }
         known = int((logs.y != -1).sum())
         title = (
             f"{path}: {known} runs with an outcome of {len(logs.y)}, {len(set(logs.task))} tasks"
@@ -199,14 +186,12 @@ def risk(args: Any) -> None:
 
 def auroc(y: NDArray[Any], risk: Floats) -> Floats:
     """Return AUROC of each row of risks, of shape (..., n_runs)."""
-    failed = y == 0
-    ranks = rankdata(risk, axis=-1)[..., failed].sum(axis=-1)
-    n_failed = failed.sum()
-    return (ranks - n_failed * (n_failed + 1) / 2) / (n_failed * (~failed).sum())
+    failed, won = risk[..., y == 0], risk[..., y != 0]
+    pairs = mannwhitneyu(failed, won, axis=-1, method="asymptotic").statistic
+    return pairs / (failed.shape[-1] * won.shape[-1])
 
 
 def definitions(args: Any) -> None:
-    """Print AUROC by definition, and the largest one over a grid."""
     for path in args.logs:
         runs = sorted(io.read_runs(path), key=lambda run: run.id)
         runs = [run for run in runs if run.outcome != -1]
@@ -259,7 +244,7 @@ def traces_of(rows: Any, logs: Logs, y: NDArray[Any], seed: int) -> dict[str, Tr
 def measures(traces: list[TrajectoryArray], logs: Logs) -> dict[str, Statistic]:
     """Return AUROC at the end and at fixed steps."""
     _, y, _, log = logs
-    of = {"AUROC": [within(final(trace), y, log) for trace in traces]}
+    of = {"AUROC": [within(last_value(trace), y, log) for trace in traces]}
     of |= {f"step {t}": [after_step(trace, y, log, t) for trace in traces] for t in STEPS}
 
     def mean_of(statistics: list[Statistic]) -> Statistic:
@@ -269,7 +254,6 @@ def measures(traces: list[TrajectoryArray], logs: Logs) -> dict[str, Statistic]:
 
 
 def actions(args: Any) -> None:
-    """Print one table of all logs, and AUROC with shuffled outcomes."""
     logs = Logs.read(args.logs, unobserved=False)
     _, y, task, log = logs
     rows = learned(logs)
@@ -291,7 +275,7 @@ def actions(args: Any) -> None:
             mixed[log == one] = rng.permutation(mixed[log == one])
         for name, trace in traces_of(rows, logs, mixed, seed).items():
             of = {
-                "at the end": within(final(trace), mixed, log),
+                "at the end": within(last_value(trace), mixed, log),
                 "step 15, of one fold": after_step(trace, mixed, log, 15),
                 "step 15, all pairs": within(values_at(trace, 15), mixed, log),
             }

@@ -6,8 +6,6 @@ Of the family "parcel" the true chance is known (`load_real_runs`). Forecasts ar
 Are differences of Trajectory Proper Scores those of distances (`regret`)? And which other metrics?
 """
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from itertools import combinations
@@ -134,7 +132,6 @@ def of_set(model: str | None, n_draws: int) -> dict:
 
 
 def main() -> None:
-    """Write and print the figures."""
     args = options(__doc__, draws=300, out=Path)
     figures = {name: of_set(model, args.draws) for name, model in SETS.items()}
     for name, own in figures.items():

@@ -16,8 +16,6 @@ The exit code is 1 where there is one of raw, nonsense and hang. A mutation can 
 its number, which is said with it: --only NUMBER.
 """
 
-from __future__ import annotations
-
 import argparse
 import copy
 import gzip

@@ -15,8 +15,6 @@ With --turns: the CPU time of a look at a simulated conversation so long. With -
 looks at every prefix of every run of a log are those of the batch.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import importlib.util

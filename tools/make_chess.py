@@ -16,8 +16,6 @@ Searches are limited by nodes, with one thread and a cleared hash, so the same e
 makes the same games again.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import math

@@ -7,8 +7,6 @@ a random moment after a save has begun to write. After each the file must read a
 whole.
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import os

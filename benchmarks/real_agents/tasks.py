@@ -6,8 +6,6 @@ the run, so that a run's length tells much of its outcome. Examples in a prompt 
 the tasks.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 
@@ -27,19 +25,10 @@ class Task:
     """A chain of places or people to go along, each with a note about the next one.
 
     A subclass says what is drawn (`names`, `lengths` of the chain, notes that name the right one
-    alone, and a wrong one, too), what the prompt holds, what the agent sees (`see`), and why the
-    run ended, if it did, by an action (`act`).
+    alone, and a wrong one, too), what the prompt and its questions hold, what the agent sees
+    (`see`), and why the run ended, if it did, by an action (`act`).
     """
 
-    names: tuple[str, ...]
-    lengths: tuple[int, int]
-    plain: tuple[str, ...]
-    tricky: tuple[str, ...]
-    system: str
-    examples: str
-    ask: str
-    will_succeed: str
-    percent: str
     was_right = "Was that right, yes or no? Answer:"
 
     def __init__(self, seed: int):
@@ -91,7 +80,6 @@ Go to: take
     percent = "Chance that the ring will be taken, in percent:"
 
     def see(self) -> str:
-        """Return what the agent reads."""
         if self.here == self.chain[-1]:
             return f"You are in the {self.here}. The ring is here."
         if self.here in self.notes:
@@ -99,7 +87,6 @@ Go to: take
         return f"You are in the {self.here}. Nothing here."
 
     def act(self, word: str) -> str | None:
-        """Do `word`; return why the run ended, or None."""
         self.n_actions += 1
         if word == "take":
             return "success" if self.here == self.chain[-1] else "failure"
@@ -138,11 +125,9 @@ To: David
     percent = "Chance that the parcel will arrive, in percent:"
 
     def see(self) -> str:
-        """Return what the agent reads."""
         return f"{self.here} says: {self.notes[self.here]}"
 
     def act(self, word: str) -> str | None:
-        """Do `word`; return why the run ended, or None."""
         self.n_actions += 1
         self.here = self.chain[self.n_actions]
         if word != self.here.lower():

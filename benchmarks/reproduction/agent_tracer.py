@@ -3,8 +3,6 @@
 https://github.com/sinatayebati/agent-tracer
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """ECUAS: the expected cost of uncertainty-augmented systems (Estienne et al., 2026)."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Collection, Iterator
 from functools import cache, partial
@@ -52,13 +50,11 @@ def calibrated(data: Data, folder: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def why(folder: str, kind: str, text: str, ours: float) -> str:
-    """Why a cell of Table 3 differs."""
     far = abs(ours - float(text)) > 3e-4
     return IN_SINGLE_PRECISION if far and folder in SATURATED and kind == "raw" else LAST_DIGIT
 
 
 def system(data: Data, name: str, folder: str, rows: dict[str, list[str]]) -> Iterator[Cell]:
-    """Two rows of Table 3."""
     for kind, (log_p, y) in (("raw", data.answers(folder)), ("cal", calibrated(data, folder))):
         table = Answers.from_proba(y, log_p, log_proba=True).metrics(rule="trapezoid")
         table["N-BS of confidence"] *= 2  # as the paper prints it
@@ -109,14 +105,9 @@ def cost_of_sampling(y: np.ndarray, log_p: np.ndarray, n: float, temperature: fl
     correct = y[:, None] == np.array(classes)
     with warnings.catch_warnings():  # unlikely answers are more uncertain than the largest u
         warnings.simplefilter("ignore", UserWarning)
-        return ecuas_from_confidence(
-            correct.ravel(),
-            log_odds.ravel(),
-            n=n,
-            n_classes=len(classes),
-            sample_weight=softmax(log_p / temperature, axis=1).ravel(),
-            log_odds=True,
-        )
+        how = {"n": n, "n_classes": len(classes), "log_odds": True}
+        how["sample_weight"] = softmax(log_p / temperature, axis=1).ravel()
+        return ecuas_from_confidence(correct.ravel(), log_odds.ravel(), **how)
 
 
 def draw_confidence(data: Data) -> Any:

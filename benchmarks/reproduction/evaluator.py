@@ -1,7 +1,5 @@
 """E-valuator: agent verifiers with sequential hypothesis testing (Sadhuka et al., 2025)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache, partial
 from typing import Any
@@ -101,15 +99,12 @@ def panel(name: str, data: Data) -> Iterator[Cell]:
     """What is said of a panel of Figure 2: no level is kept by calibrating the verifier."""
     yield from controlled(name, data)
     false = reports(data, name)["calibrated verifier"]["false_alarm_rate"]
-    excess, why = (
-        float((false - false.index).max()),
-        "the calibrated verifier keeps to its level here",
-    )
+    excess = float((false - false.index).max())
+    why = "the calibrated verifier keeps to its level here"
     yield at_least(TABLES[name], "largest excess of calibrated", 0, excess, why)
 
 
 def medqa(data: Data) -> Iterator[Cell]:
-    """Numbers of section 4.1 on MedQA."""
     row = reports(data, "medqa")["1/alpha"].loc[0.5]
     yield Cell("MedQA", "mean length", "2.4", float(data.runs("medqa")[0].lengths.mean()))
     false = row["false_alarm_rate"]
@@ -117,7 +112,6 @@ def medqa(data: Data) -> Iterator[Cell]:
 
 
 def hotpotqa(data: Data) -> Iterator[Cell]:
-    """Numbers of sections 4.1 and 4.2 on HotpotQA."""
     tables = reports(data, "hotpotqa")
     raw = tables["raw verifier"]
     exchanged = (
@@ -193,7 +187,6 @@ def toy(data: Data) -> Iterator[Cell]:
 
 
 def draw_rates(data: Data) -> Any:
-    """Draw the panel of HotpotQA."""
     return PowerDisplay.from_reports(reports(data, "hotpotqa")).figure_
 
 

@@ -38,7 +38,6 @@ class Cell(NamedTuple):
 
     @property
     def decimals(self) -> int:
-        """Digits after the point that are printed."""
         return len(self.printed.partition(".")[2])
 
     @property
@@ -50,14 +49,12 @@ class Cell(NamedTuple):
 
     @property
     def equal(self) -> bool:
-        """Whether ours agrees."""
         if self.holds is not None:
             return self.holds
         return self.difference == 0 or abs(self.ours - float(self.printed)) <= self.slack
 
     @property
     def status(self) -> str:
-        """In words."""
         return "equal" if self.equal else f"differs, because {self.why}"
 
     def shown(self) -> str:
@@ -79,13 +76,14 @@ class Item(NamedTuple):
     caption: str = ""  # of what it draws
     needs: Sequence[str] = ()  # public sets that may be absent from the folder
     printed: str = ""  # the table
+    derived: Sequence[Mapping[str, Any]] = ()  # cells of two printed numbers
     cells: Sequence[Cell | Callable[[Data], Iterable[Cell]]] = ()
     instead: Callable[[Data], pd.DataFrame] | None = None  # the same on data that are public
     draw: Callable[[Data], Any] | None = None  # returns a figure
 
     def found(self, data: Data) -> list[Cell]:
         """Return the cells, but for those of data that are not there."""
-        found = []
+        found = [derived(**one) for one in self.derived]
         for part in self.cells:
             with suppress(FileNotFoundError):
                 found += [part] if isinstance(part, Cell) else list(part(data))
@@ -106,7 +104,6 @@ class Paper:
 
     @property
     def items(self) -> list[Item]:
-        """All items, in the order of the page."""
         return list(self._items.values())
 
     def make(self, **how: Mapping[str, Any]) -> None:
@@ -116,20 +113,13 @@ class Paper:
                 self._items[name] = self[name]._replace(**{field: made})
 
     def rows(self, name: str) -> list[list[str]]:
-        """Words of each line of a printed table."""
         return [line.split() for line in self[name].printed.splitlines()]
 
 
 class Data:
     """Public data in a folder, or fetched; a FileNotFoundError says what is not there.
 
-    Parameters
-    ----------
-    folder : Path or None
-        As ``expected_cost/NAME/scores.npy``, ``evaluator/NAME_w_scores_compressed.csv.gz``,
-        ``tau_bench/NAME`` and ``tau2/NAME``; None to fetch what a function of the package fetches.
-    splits : int
-        Random splits for rates that are means over splits.
+    reproduce.py says what the folder holds; rates over splits are of so many random `splits`.
     """
 
     def __init__(self, folder: Path | None, splits: int = 50) -> None:
@@ -163,6 +153,13 @@ class Data:
         """Those of the agent logs that are there."""
         paths = [self.folder / name for name in names] if self.folder else []
         return [path for path in paths if path.exists()]
+
+
+def derived(of: str, **cell: Any) -> Cell:
+    """Make a cell of two printed numbers, such as ``0.611 - 0.623``; ``%`` is for a percentage."""
+    first, sign, second = of.split()
+    a, b = float(first), float(second)
+    return Cell(ours={"+": a + b, "-": a - b, "/": a / b, "%": 100 * a / b}[sign], **cell)
 
 
 def at_least(row: str, column: str, bound: float, ours: float, why: str = "") -> Cell:

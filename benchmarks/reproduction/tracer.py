@@ -1,7 +1,5 @@
 """TRACER: trajectory risk aggregation for critical episodes (Tayebati et al., 2026)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
@@ -25,12 +23,6 @@ LOGS = {
     "tau2/retail_gpt-4.1.json": "tau2 retail",
     "tau2/telecom_gpt-4.1.json": "tau2 telecom",
 }
-# gains in detection by a fifth of the run, of the printed shares
-FIGURE_2 = [
-    Cell("2.5-pro, percentage points", "airline", "12.0", 68.0 - 56.0),
-    Cell("2.5-pro, percentage points", "retail", "31.1", 97.3 - 66.2),
-    Cell("2.5-pro, percentage points", "telecom", "15.3", 97.4 - 82.1),
-]
 PAPER = Paper("tracer")
 GAIN_IS_LARGER = (
     "the smallest gain in Table II is 6.1% (2.5-pro, telecom: .691 against .651); none is 4.7%"
@@ -39,7 +31,6 @@ GAIN_LOST = "of averages over the nine rows, each side against the best baseline
 
 
 def table_of(name: str) -> np.ndarray:
-    """Numbers of a printed table."""
     return np.array([[float(one) for one in row if one[0] == "."] for row in PAPER.rows(name)])
 
 
@@ -104,7 +95,7 @@ def public_logs(rows_of: Callable[..., pd.DataFrame], data: Data) -> pd.DataFram
 def judged(y: np.ndarray, risk: TrajectoryArray) -> dict[str, float]:
     """AUROC of runs, AUROC of all their prefixes, and AUARC; of runs with an outcome and a risk."""
     risk, y = risk[y != -1], y[y != -1]
-    cells, last = risk.cells.ravel(), last_risk(risk)
+    cells, last = risk.cells.ravel(), last_value(risk)
     runs = diagnostics(y, last)
     of_prefix = np.repeat(np.where(np.isnan(last), np.nan, y), risk.lengths)
     prefixes = diagnostics(of_prefix, np.where(np.isnan(of_prefix), np.nan, cells))
@@ -112,13 +103,11 @@ def judged(y: np.ndarray, risk: TrajectoryArray) -> dict[str, float]:
     return dict(zip(MEASURES, map(float, values), strict=True))
 
 
-def last_risk(risk: TrajectoryArray) -> np.ndarray:
-    """The risk of each whole run."""
+def last_value(risk: TrajectoryArray) -> np.ndarray:
     return risk.cells.ravel()[risk.offsets[1:] - 1]
 
 
 def diagnostics(y: np.ndarray, risk: np.ndarray) -> pd.Series:
-    """Rank what has a risk."""
     rows = ~np.isnan(risk)
     return trajectory_diagnostics(y[rows], -risk[rows][:, None])
 
@@ -128,19 +117,17 @@ def ranking(y: np.ndarray, S: TrajectoryArray) -> pd.DataFrame:
     rows = {}
     for name, scorer in SCORERS.items():
         risk = scorer.fit_transform(S)
-        last = last_risk(risk)
+        last = last_value(risk)
         known = (y != -1) & ~np.isnan(last)
         rows[name] = judged(y, risk) | {"AUARC": auarc_on_grid(y[known], last[known])}
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def auarc_on_grid(y: np.ndarray, risk: np.ndarray, n_points: int = 20) -> float:
-    """Area under the accuracy-rejection curve over a coarse grid of coverages.
+    """Return the AUARC of the published tables, expected over all orders of equal risks.
 
-    The mean accuracy that TRACER's published tables hold: the accuracy among the ceil(c n) least
-    risky runs at coverages c = 1/20, ..., 1, by the trapezoidal rule, as the expected value over
-    all orders of runs with the same risk. It covers [0.05, 1] only, so a perfect ranking of
-    all-successful runs has 0.95.
+    It is the accuracy of the ceil(c n) least risky runs at coverages c = 1/20, ..., 1, by the
+    trapezoidal rule; so the most it can be is 0.95.
     """
     _, group, size = np.unique(risk, return_inverse=True, return_counts=True)
     share = np.bincount(group, y) / size
@@ -185,9 +172,7 @@ def draw_early_warning(data: Data) -> Any:
 
 
 PAPER.make(
-    cells={
-        "Table II": [table_2], "Figure 2": FIGURE_2, "Table III": [table_3], "Table IV": [table_4],
-    },
+    cells={"Table II": [table_2], "Table III": [table_3], "Table IV": [table_4]},
     instead={
         "Table II": partial(public_logs, ranking),
         "Table III": partial(public_logs, by_actor),
