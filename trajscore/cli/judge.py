@@ -21,7 +21,7 @@ from trajscore.cli.inputs import (
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.values import number_of
 from trajscore.judging import StepJudge
-from trajscore.judging.forms import FORMS
+from trajscore.judging.answers import FORMS
 from trajscore.judging.questions import CHANNEL, questions
 from trajscore.loading.load import load
 from trajscore.loading.tables import Inputs

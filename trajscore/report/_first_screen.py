@@ -25,8 +25,7 @@ from trajscore.evaluation.options import FORMS, RECALIBRATED
 from trajscore.evaluation.reliability import WrongRun, worst_runs
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import COUNTED_AS, RUN_SCORE, runs_that_count
-from trajscore.report.glossary import TEMPLATES
-from trajscore.report.numbers import of_hundred
+from trajscore.report.glossary import TEMPLATES, of_hundred
 from trajscore.report.recipe import recipes
 from trajscore.report.verdicts import of_stopping
 from trajscore.report.wording import Answer, answer, outcome_of, succeeded

@@ -23,7 +23,7 @@ from trajscore.evaluation.options import (
     Note,
 )
 from trajscore.evaluation.recommendation import Action, Interval, Recommendation
-from trajscore.report.numbers import digits_that_show, fixed, interval, with_interval
+from trajscore.report.glossary import digits_that_show, fixed, interval, with_interval
 
 _MOST_NAMED = 5
 

@@ -34,7 +34,7 @@ from trajscore.evaluation.recommendation import (
 from trajscore.evaluation.reliability import typical
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import COUNTED_AS, left_out
-from trajscore.report.numbers import fixed, of_hundred
+from trajscore.report.glossary import fixed, of_hundred
 from trajscore.report.verdicts import (
     card_reason,
     is_above_live_counting,

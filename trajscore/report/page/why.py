@@ -15,7 +15,7 @@ from trajscore.core.within_runs import step_numbers
 from trajscore.evaluation.options import FORMS
 from trajscore.metrics.steps import mean_by_step
 from trajscore.report._first_screen import acted_on
-from trajscore.report.numbers import fixed
+from trajscore.report.glossary import fixed
 from trajscore.report.page.charts import Axis, Plot, axis_of
 from trajscore.report.page.screen import STYLES, said_against_happened
 from trajscore.report.page.view import Drawer, View

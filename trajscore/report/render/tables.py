@@ -18,7 +18,6 @@ from trajscore.core.score_families import digits_of
 from trajscore.core.ties import group_ties
 from trajscore.core.values import number_of
 from trajscore.evaluation.combined import HISTORY, LOSS, NOW
-from trajscore.evaluation.equal_length import OVER_LENGTH
 from trajscore.evaluation.evaluation import CLIPS, Evaluation
 from trajscore.evaluation.groups import shown_groups
 from trajscore.evaluation.options import (
@@ -28,13 +27,13 @@ from trajscore.evaluation.options import (
     GAIN,
     OVER_ALIVE,
     OVER_ALIVE_END,
+    OVER_LENGTH,
     REFERENCES,
     columns_of,
 )
 from trajscore.evaluation.recommendation import GAINED
 from trajscore.report._disclosures import excluded_table
-from trajscore.report.glossary import GLOSSARY, arrow, explain
-from trajscore.report.numbers import fixed, short_number, with_interval
+from trajscore.report.glossary import GLOSSARY, arrow, explain, fixed, short_number, with_interval
 from trajscore.report.verdicts import of_groups
 
 _OVER = {
