@@ -30,7 +30,7 @@ from trajscore.core.ids import id_order
 from trajscore.core.parallel import one_blas_thread
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import are_probabilities, as_count, is_number
+from trajscore.core.values import are_probabilities, as_amount, as_count, is_number
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 
 
@@ -72,7 +72,7 @@ class CombinedForecaster(LearnedForecaster):
         Channel of the best single signal.
     combination_ : object
         The fit to all runs: ``alone`` and ``maps``, the maps of each signal, the ``alive`` rate,
-        ``coef`` and ``intercept``.
+        and ``coef``, the intercept last.
     n_censored_, n_dropped_ : int
         Training runs without an observed outcome, and those of them (or of weight zero) left out.
     n_channels_in_ : int
@@ -124,8 +124,7 @@ class CombinedForecaster(LearnedForecaster):
         super()._check_parameters()
         if not is_number(self.penalty) or not 0 < self.penalty < np.inf:
             raise ValueError(f"penalty must be a positive number, got {self.penalty!r}")
-        if not is_number(self.handicap) or not 0 <= self.handicap < np.inf:
-            raise ValueError(f"handicap must be a number of nats, 0 or more, got {self.handicap!r}")
+        as_amount(self.handicap, "handicap")
         if self.subsample is not None:
             as_count(self.subsample, "subsample")
         as_step_weights(self.weights, self.horizon)
@@ -194,8 +193,6 @@ class CombinedForecaster(LearnedForecaster):
             X, y, metadata.get("sample_weight"), metadata.get("q_z")
         )
         codes = None if groups is None else check_groups(groups, len(traces))
-        self.n_censored_ = int((~labels.observed).sum())
-        self.n_dropped_ = int((weight == 0).sum())
         order = id_order(traces.ids)  # so that the order of rows cannot matter
         rows = order[weight[order] > 0]
         if not len(rows):
@@ -255,8 +252,7 @@ class CombinedForecaster(LearnedForecaster):
         alive.fit(steps.X, steps.label, sample_weight=steps.weight)
         fitted = Combination(base, tuple(alone), tuple(maps), alive)
         rows = fitted.rows_of(steps.X)
-        coef, intercept = steps.regress(rows, self.penalty)
-        return replace(fitted, coef=coef, intercept=intercept), rows
+        return replace(fitted, coef=steps.regress(rows, self.penalty)), rows
 
     def _begin(self, n: int) -> State:
         return State(History.begin(n, self.n_channels_in_), np.zeros(n))

@@ -41,6 +41,8 @@ GAINED = "gain"
 OVERCONFIDENT = "overconfidence"
 ESTIMATES = (*FORMS, GAINED, OVERCONFIDENT)
 """What recommendations are decided by: columns of the cards, with an interval each."""
+_FACTS = ("n_runs", "success_rate", "n_needed", "only_value", "signal_high")
+_LIMITS = ("matters", "confidence_level", "best_alone")
 
 
 class Action(StrEnum):
@@ -130,40 +132,23 @@ class Recommendation:
     @classmethod
     def of_card(cls, name: str, card: pd.Series) -> Self:
         """Read a row of the cards."""
+        values: dict[str, Any] = {column: card[column] for column in (*_FACTS, *_LIMITS)}
+        values |= {each: Interval(*card[columns_of(each)]) for each in ESTIMATES}
         return cls(
             predictor=name,
             action=Action(card["card"]),
             at_its_word=Shown(card["at_its_word"]),
-            n_runs=int(card["n_runs"]),
-            success_rate=float(card["success_rate"]),
-            n_needed=int(card["n_needed"]),
-            only_value=float(card["only_value"]),
-            signal_high=float(card["signal_high"]),
-            as_given=Interval(*map(float, card[columns_of(AS_GIVEN)])),
-            recalibrated=Interval(*map(float, card[columns_of(RECALIBRATED)])),
-            gain=Interval(*map(float, card[columns_of(GAINED)])),
-            overconfidence=Interval(*map(float, card[columns_of(OVERCONFIDENT)])),
-            matters=float(card["matters"]),
-            confidence_level=float(card["confidence_level"]),
-            best_alone=str(card["best_alone"]),
             tied=bool(card.get("tied", False)),
+            **values,
         )
 
     def card(self) -> dict[str, Any]:
         """Return a row of the cards."""
-        card: dict[str, Any] = {
-            "card": str(self.action),
-            "at_its_word": str(self.at_its_word),
-            "n_runs": self.n_runs,
-            "success_rate": self.success_rate,
-            "n_needed": self.n_needed,
-            "only_value": self.only_value,
-            "signal_high": self.signal_high,
-        }
+        card: dict[str, Any] = {"card": str(self.action), "at_its_word": str(self.at_its_word)}
+        card |= {name: getattr(self, name) for name in _FACTS}
         for name in ESTIMATES:
             card |= zip(columns_of(name), self.interval(name), strict=True)
-        rest = ("matters", "confidence_level", "best_alone")
-        return card | {name: getattr(self, name) for name in rest}
+        return card | {name: getattr(self, name) for name in _LIMITS}
 
     def interval(self, estimate: str) -> Interval:
         """Return one of the estimates that decided it, with its interval."""
@@ -362,6 +347,7 @@ def recommend(
         slope = slope_of(first, options.scores[0], options.weights)
         signal_high = slope.most(level, intervals.get(RECALIBRATED))
         noise = slope.noise
+    ends: dict[str, Any] = {name: intervals.get(name, Interval()) for name in ESTIMATES}
     numbers = Recommendation(
         predictor=first.predictor,
         action=Action.TOO_FEW,
@@ -371,13 +357,10 @@ def recommend(
         n_needed=0,
         only_value=first.only_value,
         signal_high=signal_high,
-        as_given=intervals.get(AS_GIVEN, Interval()),
-        recalibrated=intervals.get(RECALIBRATED, Interval()),
-        gain=intervals.get(GAINED, Interval()),
-        overconfidence=intervals.get(OVERCONFIDENT, Interval()),
         matters=matters,
         confidence_level=level,
         best_alone="" if rival is None else rival.predictor,
+        **ends,
     )
     decided = replace(numbers, action=decide(numbers), at_its_word=at_its_word(numbers, noise))
     if decided.action != Action.TOO_FEW:
@@ -477,12 +460,8 @@ def pair_table(rows: Rows, cards: pd.DataFrame, options: Options) -> pd.DataFram
 
 def ranked(cards: pd.DataFrame) -> dict[str, Recommendation]:
     """Return what to do with each predictor, the best first: by action, then by margin."""
-    return {
-        each.predictor: each
-        for each in _in_order(
-            Recommendation.of_card(str(name), card) for name, card in cards.iterrows()
-        )
-    }
+    every = _in_order(Recommendation.of_card(str(name), card) for name, card in cards.iterrows())
+    return {each.predictor: each for each in every}
 
 
 def _in_order(recommendations: Iterable[Recommendation]) -> list[Recommendation]:

@@ -288,18 +288,16 @@ def _of_equals(row: Row, options: Options) -> tuple[Any, ...]:
     if area <= 0.5:
         lengths = -lengths
     stratum = pair_codes(length_bins(row.traces.lengths), folds_of(row.traces))
-    runs = runs_with_a_partner(row.runs.labels, stratum)
-    labels = row.runs.labels[runs]
-    groups = row.runs.groups
-    if groups is not None:
-        groups = groups[runs]
-    if not has_both(labels):
-        return len(runs), *[np.nan] * 6
-    estimate, influence = auroc_within(confidence[runs], labels, stratum[runs])
+    rows = runs_with_a_partner(row.runs.labels, stratum)
+    runs = row.runs.take(rows)
+    if not has_both(runs.labels):
+        return len(rows), *[np.nan] * 6
+    of_runs = runs.labels, stratum[rows]
+    estimate, influence = auroc_within(confidence[rows], *of_runs)
     # within a bin of lengths something may be left of them
-    of_length, influence_of_length = auroc_within(lengths[runs], labels, stratum[runs])
+    of_length, influence_of_length = auroc_within(lengths[rows], *of_runs)
     return (
-        len(runs),
-        *auroc_interval(confidence[runs], labels, stratum[runs], groups, level),
-        *interval_of(estimate - of_length, influence - influence_of_length, groups, level),
+        len(rows),
+        *auroc_interval(confidence[rows], *of_runs, runs.groups, level),
+        *interval_of(estimate - of_length, influence - influence_of_length, runs.groups, level),
     )

@@ -65,6 +65,16 @@ def opening(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
+def best_of(data: Evaluation) -> Recommendation:
+    """Return what to do with the predictor that is ahead."""
+    return next(iter(data.recommendations.values()))
+
+
+def quoted(name: str) -> str:
+    """Name a predictor in a sentence; quoted, where its name has several words."""
+    return f"\u201c{name}\u201d" if " " in name else name
+
+
 # -------------------------------------------------------------------- cards
 
 
@@ -130,6 +140,12 @@ def _size(of: Interval, data: Evaluation) -> str:
 def amount(value: float, data: Evaluation) -> str:
     """Write a difference of the leading score, with as many digits as tell it from zero."""
     return f"{fixed(value, digits_that_show(value, data.digits))}{data.options.unit}"
+
+
+def way_gone(best: Recommendation) -> str:
+    """Write how far a predictor leads to a perfect forecast: "14% (10 to 18)"."""
+    value, low, high = (fixed(100 * best.share(each), 0) for each in best.margin)
+    return f"{value}% ({low} to {high})"
 
 
 # -------------------------------------------------------------------- counting steps
