@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
@@ -100,6 +99,7 @@ class CombinedForecaster(LearnedForecaster):
     <TrajectoryArray: 360 runs of 1 to 60 steps, channels probability>
     """
 
+    _output_channels = ("probability",)
     _range = OrdinaryRange()  # of the training scores
 
     def __init__(
@@ -240,14 +240,13 @@ class CombinedForecaster(LearnedForecaster):
                 f"give more runs, or a smaller cv"
             )
         base = float(logit(rate))
-        alone = []
-        maps = []
-        for k, is_probability in enumerate(self._are_probabilities):
-            rising = steps.map_of(k, SignalMap(base, is_probability))
-            alone.append(rising)
-            if rising.probability is None:  # then higher values may go with failure
-                rising = steps.map_of(k, replace(rising, falls=True))
-            maps.append(rising)
+        blank = [SignalMap(base, is_probability) for is_probability in self._are_probabilities]
+        alone = [steps.map_of(k, each) for k, each in enumerate(blank)]
+        # where success does not rise with it, higher values may go with failure
+        maps = [
+            each if each.probability else steps.map_of(k, replace(each, falls=True))
+            for k, each in enumerate(alone)
+        ]
         alive = AliveRate(weights=self.weights, horizon=self.horizon)
         alive.fit(steps.X, steps.label, sample_weight=steps.weight)
         fitted = Combination(base, tuple(alone), tuple(maps), alive)
@@ -270,7 +269,3 @@ class CombinedForecaster(LearnedForecaster):
         if done is None or not done.any():
             return State(history, alone), p
         return State(history.without(done), alone[~done]), p
-
-    @property
-    def _output_channels(self) -> Sequence[str]:
-        return ("probability",)

@@ -50,7 +50,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(arguments: argparse.Namespace) -> None:
     """Judge the runs of a log, and write a table."""
     out = arguments.out
-    check_table("--out", out)
+    check_table(out)
     inputs = load(arguments.log, load_request(arguments, needs_scores=False))
     if not inputs.log:
         raise ValueError(f"{arguments.log} is a table; a judge reads what was said, give a log")

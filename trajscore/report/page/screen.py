@@ -22,7 +22,7 @@ from trajscore.report.glossary import TEMPLATES, fixed, of_hundred, with_interva
 from trajscore.report.page.charts import Axis, Plot, axis_of, path
 from trajscore.report.page.view import View, quote
 from trajscore.report.verdicts import card_reason, of_groups, opening
-from trajscore.report.wording import Light, outcome_of
+from trajscore.report.wording import outcome_of
 
 STYLES = {
     Action.USE: "use",
@@ -32,7 +32,6 @@ STYLES = {
     Action.UNSCORED: "few",
     Action.AVOID: "avoid",
 }
-_LIGHTS = {Light.SOUND: "sound", Light.LOOK: "look", Light.PROBLEM: "problem"}
 _MOST_ROWS = 9
 _FEW_NAMED = 5
 # Where forecasts lie closer together, a line between them would stand upright.
@@ -44,7 +43,7 @@ def screen(view: View) -> dict[str, Any]:
     of = view.screen
     data = view.data
     parts: dict[str, Any] = {
-        "light": _LIGHTS[of.answer.light],
+        "light": of.answer.light.name.lower(),
         "unknown": f", unknown outcomes {COUNTED_AS[data.facts.censored]}"
                    * bool(data.facts.n_censored),
         "price": f"{PRICE:g}", "lost": f"{LOST:g}",
