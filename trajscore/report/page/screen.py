@@ -94,7 +94,7 @@ def said_against_happened(
     data = view.data
     plot = Plot(Axis(), Axis(), "", height)
     plot.line([0, 1], [0, 1], "reference")
-    bins = {form: reliability(data, (name, form), part) for form in view.data.forms_of(name)}
+    bins = {form: reliability(data, (name, form), part) for form in data.forms_of(name)}
     bins = {form: of_form for form, of_form in bins.items() if len(of_form.rate)}
     for form, of_form in bins.items():
         plot.spans(of_form.forecast, of_form.low, of_form.high, form)
