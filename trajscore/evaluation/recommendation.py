@@ -22,7 +22,6 @@ from trajscore.core.policy import (
     MIN_RUNS_FOR_DIFFERENCE,
     MIN_RUNS_PER_OUTCOME,
 )
-from trajscore.core.score_families import get_family
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.evaluation.assurance import Slope, runs_needed, slope_of, spread_of
 from trajscore.evaluation.options import (
@@ -233,8 +232,7 @@ def decide(numbers: Recommendation) -> Action:
         return Action.AVOID
     if numbers.has_too_few_runs:
         return Action.TOO_FEW
-    margins = [numbers.interval(form) for form in FORMS]
-    margins = [margin for margin in margins if not math.isnan(margin.estimate)]
+    margins = [each for each in map(numbers.interval, FORMS) if not math.isnan(each.estimate)]
     if not margins:
         return Action.UNSCORED
     matters = numbers.matters
@@ -405,7 +403,7 @@ def _differences(
     elif len(scores) == 2:
         differences[GAINED] = scores[RECALIBRATED] - scores[AS_GIVEN]
     of_constant = reference(np.ones(len(base.runs)))
-    family, rate = get_family(options.scores[0]), float(base.traces.cells[0])
+    family, rate = options.scores[0], float(base.traces.cells[0])
     perfect = rate * family.success(np.ones(1)) + (1 - rate) * family.failure(np.zeros(1))
     return differences, MATERIAL_SHARE * float(perfect[0] - of_constant)
 
@@ -417,7 +415,7 @@ def intervals_of(
     if not differences or units.n_units < 2:
         return {}
     values = np.stack([difference.pseudo_values() for difference in differences.values()], axis=1)
-    mean, low, high = intervals_of_means(
+    ends = intervals_of_means(
         values,
         [difference.change(len(values)) for difference in differences.values()],
         units,
@@ -425,10 +423,8 @@ def intervals_of(
         n_resamples=settings.n_resamples,
         random_state=settings.random_state,
     )
-    return {
-        name: Interval(float(mean[k]), float(low[k]), float(high[k]))
-        for k, name in enumerate(differences)
-    }
+    threes = np.stack(ends, axis=1).tolist()
+    return {name: Interval(*three) for name, three in zip(differences, threes, strict=True)}
 
 
 # -------------------------------------------------------------------- pairs and ranks
@@ -478,8 +474,7 @@ def _in_order(recommendations: Iterable[Recommendation]) -> list[Recommendation]
         leads = each.is_ahead or each.best_alone not in useful
         follows = bool(each.best_alone) and not (each.is_useful and leads)
         needs_map = each.tied and each.action != Action.USE
-        margin = each.margin.estimate
-        behind = math.inf if math.isnan(margin) else -margin
+        behind = math.inf if math.isnan(each.margin.estimate) else -each.margin.estimate
         says_nothing = each.is_open and not each.is_wrong  # nothing is shown of it
         order = _ORDER.get(each.action, 0)
         return follows, order, not each.varies, not each.tied, needs_map, says_nothing, behind

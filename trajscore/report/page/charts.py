@@ -173,7 +173,8 @@ class Plot:
             way = end - start
             length = math.hypot(*way * (self.width, self.height) / 100)
             for share in np.linspace(0, 1, max(2, int(length / 8))):
-                self._take(*start + share * way, 1.5, 1.5)
+                a, b = start + share * way
+                self._take(a, b, 1.5, 1.5)
 
 
 def path(x: ArrayLike, y: ArrayLike) -> str:
