@@ -20,7 +20,7 @@ from serve import MODELS, SLOTS
 from tasks import TASKS
 from tqdm import tqdm
 
-from trajscore.judging.forms import percent_share, yes_share
+from trajscore.judging.answers import percent_share, yes_share
 
 TEMPERATURE = 0.7  # of what the agent does
 N_TOKENS = 4  # of an answer

@@ -44,6 +44,8 @@ class AliveRate(LearnedForecaster):
     ----------
     going_, ended_ : ndarray of shape (n_bins,)
         Rates by bin of steps, of runs that go on (without `end`: of all) and of runs that end.
+    n_censored_, n_dropped_ : int
+        Training runs without an observed outcome, and those of them (or of weight zero) left out.
     n_channels_in_ : int
         Number of channels, which are not read.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
@@ -72,7 +71,7 @@ class CombinedForecaster(LearnedForecaster):
         Channel of the best single signal.
     combination_ : object
         The fit to all runs: ``alone`` and ``maps``, the maps of each signal, the ``alive`` rate,
-        ``coef`` and ``intercept``.
+        and ``coef``, the intercept last.
     n_censored_, n_dropped_ : int
         Training runs without an observed outcome, and those of them (or of weight zero) left out.
     n_channels_in_ : int
@@ -100,6 +99,7 @@ class CombinedForecaster(LearnedForecaster):
     <TrajectoryArray: 360 runs of 1 to 60 steps, channels probability>
     """
 
+    _output_channels = ("probability",)
     _range = OrdinaryRange()  # of the training scores
 
     def __init__(
@@ -194,8 +194,6 @@ class CombinedForecaster(LearnedForecaster):
             X, y, metadata.get("sample_weight"), metadata.get("q_z")
         )
         codes = None if groups is None else check_groups(groups, len(traces))
-        self.n_censored_ = int((~labels.observed).sum())
-        self.n_dropped_ = int((weight == 0).sum())
         order = id_order(traces.ids)  # so that the order of rows cannot matter
         rows = order[weight[order] > 0]
         if not len(rows):
@@ -243,20 +241,18 @@ class CombinedForecaster(LearnedForecaster):
                 f"give more runs, or a smaller cv"
             )
         base = float(logit(rate))
-        alone = []
-        maps = []
-        for k, is_probability in enumerate(self._are_probabilities):
-            rising = steps.map_of(k, SignalMap(base, is_probability))
-            alone.append(rising)
-            if rising.probability is None:  # then higher values may go with failure
-                rising = steps.map_of(k, replace(rising, falls=True))
-            maps.append(rising)
+        blank = [SignalMap(base, is_probability) for is_probability in self._are_probabilities]
+        alone = [steps.map_of(k, each) for k, each in enumerate(blank)]
+        # where success does not rise with it, higher values may go with failure
+        maps = [
+            each if each.probability else steps.map_of(k, replace(each, falls=True))
+            for k, each in enumerate(alone)
+        ]
         alive = AliveRate(weights=self.weights, horizon=self.horizon)
         alive.fit(steps.X, steps.label, sample_weight=steps.weight)
         fitted = Combination(base, tuple(alone), tuple(maps), alive)
         rows = fitted.rows_of(steps.X)
-        coef, intercept = steps.regress(rows, self.penalty)
-        return replace(fitted, coef=coef, intercept=intercept), rows
+        return replace(fitted, coef=steps.regress(rows, self.penalty)), rows
 
     def _begin(self, n: int) -> State:
         return State(History.begin(n, self.n_channels_in_), np.zeros(n))
@@ -274,7 +270,3 @@ class CombinedForecaster(LearnedForecaster):
         if done is None or not done.any():
             return State(history, alone), p
         return State(history.without(done), alone[~done]), p
-
-    @property
-    def _output_channels(self) -> Sequence[str]:
-        return ("probability",)

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logit
-from sklearn.linear_model import LogisticRegression
 
 from trajscore.calibration.cross_fit import CrossFitCalibrator
-from trajscore.calibration.training import CalibrationSample
+from trajscore.calibration.training import CalibrationSample, fit_weighted
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import check_choice, is_number
@@ -233,13 +232,7 @@ def fit_logistic(
         cell = np.floor(columns / _CELL)
         starts = np.flatnonzero(np.append(True, (cell[1:] != cell[:-1]).any(axis=1)))
         at, weights = zip(*(_in_cells(columns, weight, starts) for weight in weights), strict=True)
-    model = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-10, max_iter=200)
-    model.fit(
-        np.concatenate(at),
-        np.repeat([1, 0], [len(rows) for rows in at]),
-        sample_weight=np.concatenate(weights),
-    )
-    return model.coef_[0], float(model.intercept_[0])
+    return fit_weighted(at, weights, C=C, tol=1e-10, max_iter=200)
 
 
 def _in_cells(

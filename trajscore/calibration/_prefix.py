@@ -189,8 +189,6 @@ class PrefixForecaster(LearnedForecaster):
         traces, labels, weight = self._training_runs(X, y, sample_weight, q_z)
         traces = traces.with_ended(traces.ended | labels.observed)
         used = weight > 0
-        self.n_censored_ = int((~labels.observed).sum())
-        self.n_dropped_ = int((~used).sum())
         outcomes = np.unique(labels.value[used])
         if not len(outcomes):
             raise ValueError("no training run has an observed outcome; give some")

@@ -9,12 +9,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import expit, log_expit, logit
-from sklearn.linear_model import LogisticRegression
 
 from trajscore.calibration._alive_rate import AliveRate
 from trajscore.calibration._maps import EnsembleCrossFitCalibrator
 from trajscore.calibration.cross_fit import Map, with_folds
-from trajscore.calibration.training import CalibrationSample
+from trajscore.calibration.training import CalibrationSample, fit_weighted
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
 from trajscore.core.score_families import CLIP
@@ -88,12 +87,13 @@ class History(NamedTuple):
         return History(self.t, *(part[~done] for part in self[1:]))
 
     def rows(self, alive: FloatArray) -> FloatArray:
-        """Return what the regression sees of each run: history, the same times log t, and t."""
+        """Return what the regression sees: history, the same times log t, t, and a constant."""
         seen = self.n > 0
         of_signals = (self.last, self.total / np.maximum(self.n, 1), self.low, self.high)
         statistics = np.hstack([np.where(seen, part, 0.0) for part in of_signals])
         log_t = np.full((len(statistics), 1), np.log(self.t))
-        return np.hstack([alive[:, None], statistics, statistics * log_t, log_t])
+        constant = np.ones_like(log_t)
+        return np.hstack([alive[:, None], statistics, statistics * log_t, log_t, constant])
 
 
 @dataclass(frozen=True)
@@ -104,13 +104,12 @@ class Combination:
     alone: tuple[SignalMap, ...]  # by which each signal rises with success
     maps: tuple[SignalMap, ...]  # that rise or fall, whichever fits better
     alive: AliveRate
-    coef: FloatArray = field(default_factory=lambda: np.zeros(0))
-    intercept: float = 0.0
+    coef: FloatArray = field(default_factory=lambda: np.zeros(0))  # the intercept last
 
     @property
     def n_columns(self) -> int:
         """How many numbers the regression sees of a step."""
-        return 8 * len(self.maps) + 2
+        return 8 * len(self.maps) + 3
 
     def heard(self, scores: FloatArray) -> FloatArray:
         """Return the log-odds of what each signal says, less those of the base rate."""
@@ -138,27 +137,26 @@ class Combination:
     def log_odds(self, rows: FloatArray) -> FloatArray:
         """Forecast by the regression."""
         # no product of matrices, whose last digit depends on how many rows there are
-        return np.add.reduce(rows * self.coef, axis=1) + self.intercept
+        return np.add.reduce(rows * self.coef, axis=1)
 
     def columns_of(self, signals: Sequence[int]) -> IntArray:
         """Return what the regression on some of the signals sees, in `rows`."""
         is_kept = np.isin((np.arange(self.n_columns) - 1) % len(self.maps), signals)
-        is_kept[[0, -1]] = True  # the alive rate and the step
+        is_kept[[0, -2, -1]] = True  # the alive rate, the step and the constant
         return np.flatnonzero(is_kept)
 
-    def with_regression(self, columns: IntArray, coef: FloatArray, intercept: float) -> Combination:
+    def with_regression(self, columns: IntArray, coef: Any) -> Combination:
         """Return the same with a regression on some columns."""
         of_all = np.zeros(self.n_columns)
         of_all[columns] = coef
-        return replace(self, coef=of_all, intercept=float(intercept))
+        return replace(self, coef=of_all)
 
     def of_signals(self, signals: Sequence[int], curvature: FloatArray) -> Combination:
         """Return the regression on some of the signals, by one Newton step from that on all."""
         columns = self.columns_of(signals)
-        kept = np.append(columns, self.n_columns)  # with the intercept
-        slope = curvature[kept] @ np.append(self.coef, self.intercept)
-        fitted = np.linalg.solve(curvature[np.ix_(kept, kept)], slope)
-        return self.with_regression(columns, fitted[:-1], fitted[-1])
+        slope = curvature[columns] @ self.coef
+        fitted = np.linalg.solve(curvature[np.ix_(columns, columns)], slope)
+        return self.with_regression(columns, fitted)
 
 
 class Steps(NamedTuple):
@@ -201,16 +199,11 @@ class Steps(NamedTuple):
         fitted = EnsembleCrossFitCalibrator(link=link)._fit_map(sample)
         return blank if fitted.fallback else replace(blank, probability=fitted)
 
-    def regress(self, rows: FloatArray, penalty: float) -> tuple[FloatArray, float]:
+    def regress(self, rows: FloatArray, penalty: float) -> FloatArray:
         """Fit a ridge logistic regression; a soft outcome counts as both."""
-        won, lost = np.flatnonzero(self.success), np.flatnonzero(self.failure)
-        model = LogisticRegression(C=1 / penalty, solver="newton-cholesky", tol=1e-3, max_iter=50)
-        model.fit(
-            rows[np.concatenate([won, lost])],
-            np.repeat([1, 0], [len(won), len(lost)]),
-            sample_weight=np.concatenate([self.success[won], self.failure[lost]]),
-        )
-        return model.coef_[0], float(model.intercept_[0])
+        weights = [part[part > 0] for part in (self.success, self.failure)]
+        at = [rows[part > 0, :-1] for part in (self.success, self.failure)]
+        return np.append(*fit_weighted(at, weights, C=1 / penalty, tol=1e-3, max_iter=50))
 
     def of_fewer(
         self, fitted: Combination, rows: FloatArray, penalty: float
@@ -220,7 +213,7 @@ class Steps(NamedTuple):
         They go on from one Newton step away from that on all; with many signals single ones alone.
         """
         every = range(len(fitted.maps))
-        _, curvature = self.newton_step(rows, fitted.coef, fitted.intercept, penalty)
+        _, curvature = self.newton_step(rows, fitted.coef, penalty)
         subsets: list[tuple[int, ...]] = [(k,) for k in every]
         if len(every) <= _MOST_REFINED:
             subsets += [tuple(k for k in every if k != left_out) for left_out in every]
@@ -229,26 +222,21 @@ class Steps(NamedTuple):
             columns = fitted.columns_of(signals)
             near = fitted.of_signals(signals, curvature)
             for _ in range(_N_NEWTON):
-                after, _ = self.newton_step(
-                    rows[:, columns], near.coef[columns], near.intercept, penalty
-                )
-                near = fitted.with_regression(columns, after[:-1], after[-1])
+                after, _ = self.newton_step(rows[:, columns], near.coef[columns], penalty)
+                near = fitted.with_regression(columns, after)
             apart[signals] = near
         return apart, curvature
 
     def newton_step(
-        self, rows: FloatArray, coef: FloatArray, intercept: float, penalty: float
+        self, rows: FloatArray, coef: FloatArray, penalty: float
     ) -> tuple[FloatArray, FloatArray]:
-        """Return coefficients, the intercept last, after a Newton step, and the curvature."""
-        p = expit(rows @ coef + intercept)
-        design = np.column_stack([rows, np.ones(len(rows))])
+        """Return coefficients after a Newton step, and the curvature."""
+        p = expit(rows[:, :-1] @ coef[:-1] + coef[-1])
         mass = self.success + self.failure
-        weighted = design * (mass * p * (1 - p))[:, None]
-        of_penalty = np.append(np.full(len(coef), penalty), 0.0)
-        curvature = design.T @ weighted + np.diag(of_penalty)
-        before = np.append(coef, intercept)
-        slope = design.T @ (self.success - mass * p) - of_penalty * before
-        return before + np.linalg.solve(curvature, slope), curvature
+        of_penalty = np.append(np.full(len(coef) - 1, penalty), 0.0)  # not of the intercept
+        curvature = rows.T @ (rows * (mass * p * (1 - p))[:, None]) + np.diag(of_penalty)
+        slope = rows.T @ (self.success - mass * p) - of_penalty * coef
+        return coef + np.linalg.solve(curvature, slope), curvature
 
     def drawn(self, n_steps: int | None) -> Steps:
         """Keep whole runs at random, of about so many steps in all, if there are more."""

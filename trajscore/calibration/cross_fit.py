@@ -350,7 +350,13 @@ class LearnedForecaster(Forecaster, BaseEstimator):
         traces = self._check_runs(X, reset=True)
         labels = as_labels(check_outcomes(y, traces), censored=self.censored, q_z=q_z)
         weight = check_sample_weight(sample_weight, len(traces))
-        return traces, labels, np.where(labels.is_counted, weight, 0.0)
+        weight = np.where(labels.is_counted, weight, 0.0)
+        self._count_left_out(labels, weight)
+        return traces, labels, weight
+
+    def _count_left_out(self, labels: Labels, weight: FloatArray) -> None:
+        self.n_censored_ = int((~labels.observed).sum())
+        self.n_dropped_ = int((weight == 0).sum())
 
     def _check_parameters(self) -> None:
         """Refuse parameters that no runs can be fitted with; a subclass adds its own."""
@@ -477,8 +483,7 @@ class CrossFitCalibrator(LearnedForecaster):
         fold = assign_folds(
             self.cv, traces.ids, labels.stratum, is_counted=weight > 0, groups=groups
         )
-        self.n_censored_ = int((~labels.observed).sum())
-        self.n_dropped_ = int((weight == 0).sum())
+        self._count_left_out(labels, weight)
         self._range = OrdinaryRange.of(traces.cells[np.repeat(weight > 0, traces.lengths)])
         traces = traces.with_cells(self._range.nearest(traces.cells))
         # all sums run in the order of the ids, so that the order of rows cannot matter

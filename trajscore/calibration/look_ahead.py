@@ -17,7 +17,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.convert import as_table
 from trajscore.core.ids import id_order
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import IntArray
 from trajscore.core.values import number_of, run_label
 from trajscore.core.within_runs import run_numbers, step_numbers
 
@@ -73,8 +73,8 @@ def find_look_ahead(
             short = check_trajectories(transform(_prefix(X, seen)), allow_missing=True)
             if isinstance(X, TrajectoryArray) and not np.array_equal(short.lengths, seen):
                 raise ValueError("the number of steps changed")
-            values = _table(short)
-            expected = _table(whole.truncate(short.lengths))
+            values = as_table(short.cells)
+            expected = as_table(whole.truncate(short.lengths).cells)
             if values.shape != expected.shape:
                 raise ValueError("the number of values a step changed")
         except Exception as error:  # other people's code may raise anything
@@ -144,7 +144,3 @@ def _prefix_of_log(run: Any, seen: int, name: str) -> Any:
     return replace(
         run, id=name, steps=run.steps[:seen], **{part: getattr(empty, part) for part in _UNKNOWN}
     )
-
-
-def _table(X: TrajectoryArray) -> FloatArray:
-    return as_table(X.cells)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -98,6 +99,19 @@ class TrainingSteps:
         """Smallest and largest value of the runs of positive weight."""
         counted = cells[np.repeat(self._run_weight > 0, self.X.lengths)]
         return float(counted.min()), float(counted.max())
+
+
+def fit_weighted(
+    at: Sequence[FloatArray], weights: Sequence[FloatArray], **how: float
+) -> tuple[FloatArray, float]:
+    """Return slopes and intercept of a logistic regression on weights of successes and failures."""
+    model = LogisticRegression(solver="newton-cholesky", **how)
+    model.fit(
+        np.concatenate(at),
+        np.repeat([1, 0], [len(rows) for rows in at]),
+        sample_weight=np.concatenate(weights),
+    )
+    return model.coef_[0], float(model.intercept_[0])
 
 
 def success_chances(model: Any, rows: FloatArray) -> FloatArray:

@@ -37,7 +37,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(arguments: argparse.Namespace) -> None:
     """Forecast every step of new runs, and write a table."""
     out = arguments.out
-    check_table("--out", out)
+    check_table(out)
     kind: Any = Forecaster  # an abstract one
     forecaster = load_fitted(arguments.model, kind, arguments.trust, arguments.max_size)
     if not (arguments.scores or arguments.risks):

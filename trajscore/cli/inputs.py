@@ -102,11 +102,19 @@ def _bytes(text: str) -> int:
     return int(float(digits) * _UNITS[size.removeprefix(digits)])
 
 
-def _scale(text: str) -> tuple[str, float]:
-    name, _, top = text.rpartition("=")
-    if not name or not 0 < float(top) < math.inf:
+def named_number(text: str) -> tuple[str, float]:
+    """Read a name and its number, NAME=0.5."""
+    name, _, value = text.rpartition("=")
+    if not name:
         raise ValueError
-    return name, float(top)
+    return name, float(value)
+
+
+def _scale(text: str) -> tuple[str, float]:
+    name, top = named_number(text)
+    if not 0 < top < math.inf:
+        raise ValueError
+    return name, top
 
 
 def _rule(text: str) -> list[tuple[str, str]]:
@@ -166,13 +174,13 @@ def check_folder(option: str, path: Path, ending: str = "") -> None:
         raise ValueError(f"{option}: the folder {path.parent} does not exist; create it first")
 
 
-def check_table(option: str, path: Path) -> None:
+def check_table(path: Path) -> None:
     """Refuse a table that cannot be written before the work is done."""
-    check_folder(option, path)
+    check_folder("--out", path)
     if path.suffix not in (".parquet", ".csv"):
-        raise ValueError(f"{option}: {path} must end in .parquet or .csv")
+        raise ValueError(f"--out: {path} must end in .parquet or .csv")
     if path.suffix == ".parquet":
-        optional("pyarrow", f"{option}: {path} needs pyarrow", "data", ", or name a .csv")
+        optional("pyarrow", f"--out: {path} needs pyarrow", "data", ", or name a .csv")
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:

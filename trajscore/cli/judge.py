@@ -21,7 +21,7 @@ from trajscore.cli.inputs import (
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.values import number_of
 from trajscore.judging import StepJudge
-from trajscore.judging.forms import FORMS
+from trajscore.judging.answers import FORMS
 from trajscore.judging.questions import CHANNEL, questions
 from trajscore.loading.load import load
 from trajscore.loading.tables import Inputs
@@ -50,7 +50,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(arguments: argparse.Namespace) -> None:
     """Judge the runs of a log, and write a table."""
     out = arguments.out
-    check_table("--out", out)
+    check_table(out)
     inputs = load(arguments.log, load_request(arguments, needs_scores=False))
     if not inputs.log:
         raise ValueError(f"{arguments.log} is a table; a judge reads what was said, give a log")

@@ -36,7 +36,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 
 def run(arguments: argparse.Namespace) -> None:
     """Fit a locator and a window, and write a table with a row for each new run."""
-    check_table("--out", arguments.out)
+    check_table(arguments.out)
     arguments.outcomes = {}  # they are not what is learnt
     words = {**vars(arguments), "scores": [arguments.first_error or arguments.step_label]}
     marks = read_inputs(arguments.labelled, argparse.Namespace(**words)).container()

@@ -1,17 +1,29 @@
-"""``trajscore monitor``: decide after every score whether a run should stop."""
+"""``trajscore monitor``: decide after every score whether a run should stop, a line for a line."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 
 from trajscore.cli.inputs import add_command, add_max_size, number
+from trajscore.core.plain import parse_integer, plain, unique_keys
+from trajscore.core.values import unknown_name
+from trajscore.monitoring import EProcessMonitor
 from trajscore.monitoring.persistence import load_process
-from trajscore.monitoring.service import read_lines, serve
+
+_KEYS = ("id", "step", "score", "end")
+_EXAMPLE = 'send an object such as {"id": "run 1", "step": 1, "score": 0.7}'
+_LONGEST = 1 << 20  # bytes of a line
+_BETWEEN = 60.0  # seconds between looks for runs that are to be forgotten
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -45,3 +57,84 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         monitor.close()
     return 0
+
+
+def serve(
+    monitor: EProcessMonitor,
+    lines: Iterable[bytes],
+    out: TextIO,
+    forget_after: float = float("inf"),
+) -> None:
+    """Answer each line of input, ``{"id": run, "score": number, list or object}``, with ``"end":
+    true`` beside the last score or alone after it, by a decision or ``{"error": sentence, "line":
+    number}``, at once. With ``"step": number`` a repeated line is answered again. After an error,
+    a full disk's too, the monitor is as it was. Runs that had no score for `forget_after` seconds
+    are forgotten.
+    """
+    due = time.monotonic() + _BETWEEN
+    for n, line in enumerate(lines, start=1):
+        if time.monotonic() > due and isfinite(forget_after):
+            with suppress(OSError, ValueError):  # what cannot be kept now is forgotten later
+                monitor.forget(forget_after)
+            due = time.monotonic() + _BETWEEN
+        if not line.strip():
+            continue
+        try:
+            answer = _answer(monitor, _read_message(line))
+        except OSError as error:
+            problem = f"the step cannot be kept: {error}; send the line again later"
+            answer = {"error": problem, "line": n}
+        except KeyError as error:  # whose text would be in quotes
+            answer = {"error": error.args[0], "line": n}
+        except (ValueError, TypeError, RecursionError) as error:
+            answer = {"error": str(error), "line": n}
+        print(json.dumps(plain(answer)), file=out, flush=True)
+
+
+def read_lines(file: BinaryIO) -> Iterator[bytes]:
+    """Lines of a file; of one that is too long, no more than shows it."""
+    while line := file.readline(_LONGEST + 1):
+        yield line
+        while len(line) > _LONGEST and not line.endswith(b"\n"):
+            line = file.readline(_LONGEST + 1)
+
+
+def _read_message(line: bytes) -> dict[str, Any]:
+    """Read an object of JSON with an id and none but known keys, or say what to send."""
+    if len(line) > _LONGEST:
+        raise ValueError(f"the line has more than {_LONGEST:,} bytes; {_EXAMPLE}")
+    try:
+        text = line.decode("utf-8")
+        message = json.loads(text, parse_int=parse_integer, object_pairs_hook=unique_keys)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8, at byte {error.start}; {_EXAMPLE}") from error
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"not JSON; {_EXAMPLE}") from error
+    if not isinstance(message, dict):
+        raise ValueError(f"not an object; {_EXAMPLE}")
+    for key in message:
+        if key not in _KEYS:
+            raise ValueError(f"{unknown_name('key', key, _KEYS)}; {_EXAMPLE}")
+    if "id" not in message:
+        raise ValueError(f'"id" is missing: the run that the line belongs to; {_EXAMPLE}')
+    run = message["id"]
+    if isinstance(run, bool) or not isinstance(run, (str, int)):
+        raise ValueError(f'"id" must be text or a whole number, got {json.dumps(run)}')
+    return message
+
+
+def _answer(monitor: EProcessMonitor, message: dict[str, Any]) -> dict[str, Any]:
+    step = message.get("step")
+    end = message.get("end", False)
+    if "step" in message and (isinstance(step, bool) or not isinstance(step, int) or step < 1):
+        raise ValueError(f'"step" must be a whole number from 1 on, got {json.dumps(step)}')
+    if not isinstance(end, bool):
+        raise ValueError(f'"end" must be true or false, got {json.dumps(end)}')
+    if "score" in message:
+        decision = monitor.update(message["score"], message["id"], step=step, done=end)
+    elif end:
+        decision = monitor.finish(message["id"])
+    else:
+        raise ValueError('"score" is missing; send one, or "end": true')
+    first = {"id": decision.id, "step": decision.step, "flagged": decision.flagged}
+    return first | decision._asdict()

@@ -19,6 +19,7 @@ from trajscore.cli.inputs import (
     adder,
     check_folder,
     load_request,
+    named_number,
     number,
     progress_bar,
     reader,
@@ -63,6 +64,7 @@ _WRITERS: dict[str, Callable[[Report, Path, Sequence[Run]], Path]] = {
     ".md": lambda report, path, log: report.to_markdown(path),
 }
 
+_PASSED_ON = ("horizon", "phi", "missing", "n_resamples", "random_state", "n_jobs")
 _ENDS = {"known": True, "unknown": False, None: None}
 
 
@@ -75,7 +77,8 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--family", default="log", type=_family)
     add("--phi", choices=AGGREGATORS, default="weighted")
     add("--by", action="append", default=[], metavar="COLUMN")
-    add("--price", dest="prices", action="append", metavar="SCORE=PRICE", type=_price)
+    price = reader(named_number, "a score and its price, such as judge=0.002")
+    add("--price", dest="prices", action="append", metavar="SCORE=PRICE", type=price)
     add("--monitor", action="store_true")
     add("--known-share", type=number, metavar="SHARE")
     add("--splits", dest="n_splits", metavar="N", type=whole_number)
@@ -192,15 +195,10 @@ def _options(arguments: argparse.Namespace, log: Sequence[Run], X: Any) -> dict[
         "monitoring": _monitoring(arguments, log, X),
         "options": EvaluationOptions(
             families=[leading, *others],
-            horizon=arguments.horizon,
-            phi=arguments.phi,
-            missing=arguments.missing,
             prices=arguments.prices and dict(arguments.prices),
             end=_ENDS[arguments.end],
-            n_resamples=arguments.n_resamples,
-            random_state=arguments.random_state,
-            n_jobs=arguments.n_jobs,
             progress=progress_bar(),
+            **{name: getattr(arguments, name) for name in _PASSED_ON},
         ),
     }
 
@@ -268,14 +266,6 @@ def _horizon(text: str) -> int | str:
     if text != OWN and not (text.isdecimal() and int(text)):
         raise ValueError
     return text if text == OWN else int(text)
-
-
-def _price(text: str) -> tuple[str, float]:
-    """Read the price of a value of a score."""
-    name, _, price = text.rpartition("=")
-    if not name:
-        raise argparse.ArgumentTypeError(f"{text!r} must be a score and its price, as judge=0.002")
-    return name, number(price)
 
 
 def _family(text: str) -> ScoreFamily:

@@ -102,9 +102,6 @@ def run(arguments: argparse.Namespace) -> int:
 def _read(path: Path, arguments: argparse.Namespace) -> _Runs:
     """Read runs in their order."""
     inputs = read_inputs(path, arguments)
-    X = inputs.predictors
-    if isinstance(X, dict):
-        X = TrajectoryArray.stack(list(X.values()), channels=list(X))
     y: Any = inputs.y
     if (y == CENSORED).all():
         y = None

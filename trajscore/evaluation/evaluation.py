@@ -19,7 +19,6 @@ from trajscore.core.score_families import digits_of
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import StepWeights
 from trajscore.evaluation.combined import Purchase
-from trajscore.evaluation.equal_length import by_step_table, equal_length_table
 from trajscore.evaluation.options import (
     AS_GIVEN,
     GAIN,
@@ -39,7 +38,7 @@ from trajscore.evaluation.recommendation import (
     other_choice,
     ranked,
 )
-from trajscore.evaluation.rows import Row, Rows
+from trajscore.evaluation.rows import Row, Rows, by_step_table, equal_length_table
 from trajscore.evaluation.runs import EvaluatedRuns, Exclusion
 
 CLIPS = {"clip_1e-6": 1e-6, "clip_1e-2": 1e-2}

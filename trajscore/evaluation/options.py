@@ -48,6 +48,7 @@ GAIN = columns_of("gain")
 OVER_ALIVE = columns_of("over_alive")
 OVER_ALIVE_END = columns_of("over_alive_end")
 OVER_AS_GIVEN = columns_of("over_as_given")
+OVER_LENGTH = columns_of("over_length")  # a ranking, above that by what is left of length
 LEVELS = [VALUE, MARGIN, OVER_ALIVE, OVER_ALIVE_END, OVER_AS_GIVEN]
 """Columns of a metric, and of what it is above its references."""
 

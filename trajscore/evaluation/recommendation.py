@@ -22,7 +22,6 @@ from trajscore.core.policy import (
     MIN_RUNS_FOR_DIFFERENCE,
     MIN_RUNS_PER_OUTCOME,
 )
-from trajscore.core.score_families import get_family
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.evaluation.assurance import Slope, runs_needed, slope_of, spread_of
 from trajscore.evaluation.options import (
@@ -41,6 +40,8 @@ GAINED = "gain"
 OVERCONFIDENT = "overconfidence"
 ESTIMATES = (*FORMS, GAINED, OVERCONFIDENT)
 """What recommendations are decided by: columns of the cards, with an interval each."""
+_FACTS = ("n_runs", "success_rate", "n_needed", "only_value", "signal_high")
+_LIMITS = ("matters", "confidence_level", "best_alone")
 
 
 class Action(StrEnum):
@@ -130,40 +131,23 @@ class Recommendation:
     @classmethod
     def of_card(cls, name: str, card: pd.Series) -> Self:
         """Read a row of the cards."""
+        values: dict[str, Any] = {column: card[column] for column in (*_FACTS, *_LIMITS)}
+        values |= {each: Interval(*card[columns_of(each)]) for each in ESTIMATES}
         return cls(
             predictor=name,
             action=Action(card["card"]),
             at_its_word=Shown(card["at_its_word"]),
-            n_runs=int(card["n_runs"]),
-            success_rate=float(card["success_rate"]),
-            n_needed=int(card["n_needed"]),
-            only_value=float(card["only_value"]),
-            signal_high=float(card["signal_high"]),
-            as_given=Interval(*map(float, card[columns_of(AS_GIVEN)])),
-            recalibrated=Interval(*map(float, card[columns_of(RECALIBRATED)])),
-            gain=Interval(*map(float, card[columns_of(GAINED)])),
-            overconfidence=Interval(*map(float, card[columns_of(OVERCONFIDENT)])),
-            matters=float(card["matters"]),
-            confidence_level=float(card["confidence_level"]),
-            best_alone=str(card["best_alone"]),
             tied=bool(card.get("tied", False)),
+            **values,
         )
 
     def card(self) -> dict[str, Any]:
         """Return a row of the cards."""
-        card: dict[str, Any] = {
-            "card": str(self.action),
-            "at_its_word": str(self.at_its_word),
-            "n_runs": self.n_runs,
-            "success_rate": self.success_rate,
-            "n_needed": self.n_needed,
-            "only_value": self.only_value,
-            "signal_high": self.signal_high,
-        }
+        card: dict[str, Any] = {"card": str(self.action), "at_its_word": str(self.at_its_word)}
+        card |= {name: getattr(self, name) for name in _FACTS}
         for name in ESTIMATES:
             card |= zip(columns_of(name), self.interval(name), strict=True)
-        rest = ("matters", "confidence_level", "best_alone")
-        return card | {name: getattr(self, name) for name in rest}
+        return card | {name: getattr(self, name) for name in _LIMITS}
 
     def interval(self, estimate: str) -> Interval:
         """Return one of the estimates that decided it, with its interval."""
@@ -248,8 +232,7 @@ def decide(numbers: Recommendation) -> Action:
         return Action.AVOID
     if numbers.has_too_few_runs:
         return Action.TOO_FEW
-    margins = [numbers.interval(form) for form in FORMS]
-    margins = [margin for margin in margins if not math.isnan(margin.estimate)]
+    margins = [each for each in map(numbers.interval, FORMS) if not math.isnan(each.estimate)]
     if not margins:
         return Action.UNSCORED
     matters = numbers.matters
@@ -362,6 +345,7 @@ def recommend(
         slope = slope_of(first, options.scores[0], options.weights)
         signal_high = slope.most(level, intervals.get(RECALIBRATED))
         noise = slope.noise
+    ends: dict[str, Any] = {name: intervals.get(name, Interval()) for name in ESTIMATES}
     numbers = Recommendation(
         predictor=first.predictor,
         action=Action.TOO_FEW,
@@ -371,13 +355,10 @@ def recommend(
         n_needed=0,
         only_value=first.only_value,
         signal_high=signal_high,
-        as_given=intervals.get(AS_GIVEN, Interval()),
-        recalibrated=intervals.get(RECALIBRATED, Interval()),
-        gain=intervals.get(GAINED, Interval()),
-        overconfidence=intervals.get(OVERCONFIDENT, Interval()),
         matters=matters,
         confidence_level=level,
         best_alone="" if rival is None else rival.predictor,
+        **ends,
     )
     decided = replace(numbers, action=decide(numbers), at_its_word=at_its_word(numbers, noise))
     if decided.action != Action.TOO_FEW:
@@ -422,7 +403,7 @@ def _differences(
     elif len(scores) == 2:
         differences[GAINED] = scores[RECALIBRATED] - scores[AS_GIVEN]
     of_constant = reference(np.ones(len(base.runs)))
-    family, rate = get_family(options.scores[0]), float(base.traces.cells[0])
+    family, rate = options.scores[0], float(base.traces.cells[0])
     perfect = rate * family.success(np.ones(1)) + (1 - rate) * family.failure(np.zeros(1))
     return differences, MATERIAL_SHARE * float(perfect[0] - of_constant)
 
@@ -434,7 +415,7 @@ def intervals_of(
     if not differences or units.n_units < 2:
         return {}
     values = np.stack([difference.pseudo_values() for difference in differences.values()], axis=1)
-    mean, low, high = intervals_of_means(
+    ends = intervals_of_means(
         values,
         [difference.change(len(values)) for difference in differences.values()],
         units,
@@ -442,10 +423,8 @@ def intervals_of(
         n_resamples=settings.n_resamples,
         random_state=settings.random_state,
     )
-    return {
-        name: Interval(float(mean[k]), float(low[k]), float(high[k]))
-        for k, name in enumerate(differences)
-    }
+    threes = np.stack(ends, axis=1).tolist()
+    return {name: Interval(*three) for name, three in zip(differences, threes, strict=True)}
 
 
 # -------------------------------------------------------------------- pairs and ranks
@@ -477,12 +456,8 @@ def pair_table(rows: Rows, cards: pd.DataFrame, options: Options) -> pd.DataFram
 
 def ranked(cards: pd.DataFrame) -> dict[str, Recommendation]:
     """Return what to do with each predictor, the best first: by action, then by margin."""
-    return {
-        each.predictor: each
-        for each in _in_order(
-            Recommendation.of_card(str(name), card) for name, card in cards.iterrows()
-        )
-    }
+    every = _in_order(Recommendation.of_card(str(name), card) for name, card in cards.iterrows())
+    return {each.predictor: each for each in every}
 
 
 def _in_order(recommendations: Iterable[Recommendation]) -> list[Recommendation]:
@@ -499,8 +474,7 @@ def _in_order(recommendations: Iterable[Recommendation]) -> list[Recommendation]
         leads = each.is_ahead or each.best_alone not in useful
         follows = bool(each.best_alone) and not (each.is_useful and leads)
         needs_map = each.tied and each.action != Action.USE
-        margin = each.margin.estimate
-        behind = math.inf if math.isnan(margin) else -margin
+        behind = math.inf if math.isnan(each.margin.estimate) else -each.margin.estimate
         says_nothing = each.is_open and not each.is_wrong  # nothing is shown of it
         order = _ORDER.get(each.action, 0)
         return follows, order, not each.varies, not each.tied, needs_map, says_nothing, behind

@@ -15,10 +15,19 @@ import pandas as pd
 from trajscore.calibration import AliveRate
 from trajscore.calibration.calibrators import CalibratorMaker
 from trajscore.calibration.cross_fit import cross_fit_sample, folds_of
-from trajscore.core import ranking
+from trajscore.calibration.fixed_step import (
+    AUROC,
+    auroc_interval,
+    has_both,
+    length_bins,
+    runs_with_a_partner,
+    step_table,
+)
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
+from trajscore.core.ids import pair_codes
 from trajscore.core.outcomes import FAILURE
+from trajscore.core.ranking import TieGroups, auroc, auroc_within
 from trajscore.core.run_sums import collapse, run_sums, weighted_steps
 from trajscore.core.statistics import MeanOfRuns, OfTies, Statistic
 from trajscore.core.ties import group_ties, only_value
@@ -31,6 +40,7 @@ from trajscore.evaluation.options import (
     AS_GIVEN,
     BASE_RATE,
     CONSTANT,
+    OVER_LENGTH,
     RECALIBRATED,
     RUN_METRICS,
     STEP_ERRORS,
@@ -38,6 +48,7 @@ from trajscore.evaluation.options import (
     Options,
 )
 from trajscore.evaluation.runs import EvaluatedRuns
+from trajscore.inference.mean_intervals import interval_of
 from trajscore.metrics.decomposition import recalibrated_sums
 from trajscore.metrics.run_metrics import CollapsedRuns, statistics_of
 from trajscore.metrics.steps import step_calibration_statistics
@@ -227,12 +238,66 @@ def row_metrics(row: Row, options: Options) -> Metrics:
     return metrics | {options.miscalibration: gained}
 
 
-def _ties_of_counting(alive: Row, confidence: FloatArray) -> ranking.TieGroups:
+def _ties_of_counting(alive: Row, confidence: FloatArray) -> TieGroups:
     """Rank runs by the alive rate within folds; where that is worse than chance, by nothing."""
     labels = alive.runs.labels
     fold = folds_of(alive.traces)
     ranks = pd.Series(group_ties(confidence, fold)[1]).groupby(fold).rank(pct=True)
-    ties = ranking.TieGroups(ranks.to_numpy(), labels)
-    if not ranking.auroc(*ties.sums(np.ones(len(labels)))) >= 0.5:
-        ties = ranking.TieGroups(np.zeros(len(labels)), labels)
+    ties = TieGroups(ranks.to_numpy(), labels)
+    if not auroc(*ties.sums(np.ones(len(labels)))) >= 0.5:
+        ties = TieGroups(np.zeros(len(labels)), labels)
     return ties
+
+
+# -------------------------------------------------------------------- among runs of equal length
+
+
+def by_step_table(rows: list[Row], options: Options) -> pd.DataFrame:
+    """Return AUROC and leading score at steps, of the runs that are at least that long."""
+
+    def table(row: Row) -> pd.DataFrame:
+        return step_table(
+            row.traces,
+            row.runs.labels,
+            row.runs.groups,
+            forecasts=row.traces if row.is_probability else None,
+            score=options.scores[0],
+            confidence_level=options.settings.confidence_level,
+        )
+
+    tables = options.work.share(table, rows)
+    keys = [row.key for row in rows]
+    return pd.concat(list(tables), keys=keys, names=["predictor", "form"])
+
+
+def equal_length_table(rows: list[Row], options: Options) -> pd.DataFrame:
+    """Return AUROC over pairs of equally long runs, and what it is above that of length there."""
+    index = pd.MultiIndex.from_tuples([row.key for row in rows], names=["predictor", "form"])
+    numbers = options.work.share(lambda row: _of_equals(row, options), rows)
+    columns = ["n_runs", *AUROC, *OVER_LENGTH]
+    table = pd.DataFrame(list(numbers), index, columns, dtype=np.float64)
+    return table.astype({"n_runs": np.int64})
+
+
+def _of_equals(row: Row, options: Options) -> tuple[Any, ...]:
+    level = options.settings.confidence_level
+    confidence = collapse(row.traces, options.settings.phi, options.weights)
+    lengths = row.traces.lengths.astype(np.float64)
+    # with the sign with which it ranks all runs better
+    area, _ = auroc_within(lengths, row.runs.labels, np.zeros(len(lengths), dtype=np.int64))
+    if area <= 0.5:
+        lengths = -lengths
+    stratum = pair_codes(length_bins(row.traces.lengths), folds_of(row.traces))
+    rows = runs_with_a_partner(row.runs.labels, stratum)
+    runs = row.runs.take(rows)
+    if not has_both(runs.labels):
+        return len(rows), *[np.nan] * 6
+    of_runs = runs.labels, stratum[rows]
+    estimate, influence = auroc_within(confidence[rows], *of_runs)
+    # within a bin of lengths something may be left of them
+    of_length, influence_of_length = auroc_within(lengths[rows], *of_runs)
+    return (
+        len(rows),
+        *auroc_interval(confidence[rows], *of_runs, runs.groups, level),
+        *interval_of(estimate - of_length, influence - influence_of_length, runs.groups, level),
+    )

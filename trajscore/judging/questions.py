@@ -20,8 +20,7 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_count, as_path, check_choice, number_of
 from trajscore.io import Run, Step
 from trajscore.io.unread import is_prose
-from trajscore.judging._endpoint import Answer, Cache, Endpoint, url_of
-from trajscore.judging.forms import FORMS, Form
+from trajscore.judging.answers import FORMS, Answer, Cache, Endpoint, Form, url_of
 from trajscore.tracer.turns import Turns, call_text, take_turns
 
 CHANNEL = "judge"

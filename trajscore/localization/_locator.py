@@ -25,7 +25,7 @@ from trajscore.core.sample import check_sample
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import last_cells, running_max, running_sum, step_numbers
-from trajscore.metrics.first_error import check_first_error
+from trajscore.metrics.first_error import check_first_error, run_totals
 
 # Of many labelled errors a person needs fewer: with 19, no locator was better than position.
 _FEW_ERRORS = 30
@@ -224,7 +224,7 @@ class FirstErrorLocator(TraceTransformer, BaseEstimator):
         stay = np.log1p(-hazard)
         p = hazard * np.exp(running_sum(X, stay) - stay)
         if not (self.has_none_ or self.live):
-            p /= np.repeat(np.add.reduceat(p, X.offsets[:-1]), X.lengths)
+            p /= np.repeat(run_totals(X.with_cells(p)), X.lengths)
         return p
 
     def _standardised(self, features: FloatArray) -> FloatArray:

@@ -303,7 +303,12 @@ class EProcessMonitor:
                 raise TypeError(
                     f"run {run_label(run_id)}: only ids that are text or integers can be kept"
                 )
-        self._file.write({run_id: run and _content(run, done) for run_id, run in changes.items()})
+        self._file.write(
+            {  # the rest of a run follows from the process
+                run_id: run and packed((done, run.last.step, run.last.log_e_value, *run[1:]))
+                for run_id, run in changes.items()
+            }
+        )
 
     def _resume(self, contents: Mapping[Hashable, bytes]) -> None:
         """Go on with the runs of a file."""
@@ -436,11 +441,6 @@ def _fingerprint(test: FittedTest) -> dict[str, Any]:
         "log_thresholds": [f"{test.threshold.log_threshold(a):.6g}" for a in test.alphas],
         "statistics": statistics,
     }
-
-
-def _content(run: _Run, ended: bool) -> bytes:
-    """Return what a state file has of a run; the rest follows from the process."""
-    return packed((ended, run.last.step, run.last.log_e_value, *run[1:]))
 
 
 # --------------------------------------------------------------------------- scores

@@ -25,13 +25,13 @@ from trajscore.core.stops import recorded_stops, refuse_own_stops
 from trajscore.core.values import as_fraction, check_choice
 from trajscore.core.version import __version__
 from trajscore.core.weights import Weights, as_step_weights
+from trajscore.evaluation.acting import monitoring_options, monitoring_table
 from trajscore.evaluation.batches import batch_selection, evaluate_batches
 from trajscore.evaluation.combined import Combined, combine, purchase, signal_table
 from trajscore.evaluation.doubts import doubts
 from trajscore.evaluation.evaluation import Counts, Facts, Source
 from trajscore.evaluation.groups import group_table
 from trajscore.evaluation.intervals import interval_table
-from trajscore.evaluation.monitoring import monitoring_options, monitoring_table
 from trajscore.evaluation.options import (
     RECALIBRATED,
     REFERENCES,

@@ -25,8 +25,7 @@ from trajscore.evaluation.options import FORMS, RECALIBRATED
 from trajscore.evaluation.reliability import WrongRun, worst_runs
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import COUNTED_AS, RUN_SCORE, runs_that_count
-from trajscore.report.glossary import TEMPLATES
-from trajscore.report.numbers import of_hundred
+from trajscore.report.glossary import TEMPLATES, of_hundred
 from trajscore.report.recipe import recipes
 from trajscore.report.verdicts import of_stopping
 from trajscore.report.wording import Answer, answer, outcome_of, succeeded
@@ -78,8 +77,8 @@ def first_screen(
     accept = accepting(number, data.runs.labels)
     before = decided.before
     rules = {
-        "accept": _say_accept(accept, PRICE, score),
-        "stop": _say_stop(curves, drawn[0], LOST, form),
+        "accept": _say_accept(accept, score),
+        "stop": _say_stop(curves, drawn[0], form),
     }
     if before:
         rules = {name: before + without_marks(rule) for name, rule in rules.items()}
@@ -124,10 +123,10 @@ def _say_thresholds(name: str, number_of_run: str) -> str:
     )
 
 
-def _say_accept(curve: Accepting, price: float, form: str) -> str:
-    """Say what to accept where a failure that is let through costs this number of reviews."""
-    cost = curve.cost(price)
-    best = curve.cheapest(price)
+def _say_accept(curve: Accepting, form: str) -> str:
+    """Say what to accept, at the usual price of a failure that is let through."""
+    cost = curve.cost(PRICE)
+    best = curve.cheapest(PRICE)
     everything = price_text(cost[0])
     if best in (0, len(cost) - 1):
         return _ACCEPT["every"].format(do="Review" if best else "Accept", all=everything)
@@ -141,9 +140,9 @@ def _say_accept(curve: Accepting, price: float, form: str) -> str:
     )
 
 
-def _say_stop(curves: Mapping[str, Stopping], shown: str, lost: float, form: str) -> str:
-    """Say which runs to stop where at most this number of 100 good runs may be lost."""
-    at = {name: curve.highest(lost / 100) for name, curve in curves.items()}
+def _say_stop(curves: Mapping[str, Stopping], shown: str, form: str) -> str:
+    """Say which runs to stop, where few of the good ones may be lost."""
+    at = {name: curve.highest(LOST / 100) for name, curve in curves.items()}
     saved = {name: curves[name].saved["steps"][k] for name, k in at.items() if k is not None}
     curve = curves[shown]
     best = at[shown]

@@ -1,12 +1,17 @@
 """What each number means, in a line: tooltips of the page, help of the terminal.
 
-With them, the sentences that the script of the page fills in as well as Python does.
+With them, the sentences that the script of the page fills in as well as Python does, and how
+numbers and intervals are written.
 """
 
 from __future__ import annotations
 
+import math
 import tomllib
+from collections.abc import Iterable
 from importlib.resources import files
+
+import numpy as np
 
 from trajscore.evaluation.options import RUN_METRICS, Options
 
@@ -38,3 +43,65 @@ def arrow(name: str, options: Options) -> str:
     if name in options.lower_is_better:
         return "\u2193"
     return "\u2191"
+
+
+# -------------------------------------------------------------------- numbers
+
+
+def short_number(value: float, digits: int) -> str:
+    """Write a number as printed tables do: .714, -.684.
+
+    >>> short_number(-0.6841, 3), short_number(-0.00004, 3), short_number(10.5, 1)
+    ('-.684', '.000', '10.5')
+    """
+    text = f"{round(value, digits) + 0.0:.{digits}f}"
+    return text.replace("0.", ".", 1) if abs(value) < 1 and text[:2] in ("0.", "-0") else text
+
+
+def with_interval(estimate: Iterable[float], digits: int = 3, sign: str = "") -> str:
+    """Write a number with its interval; with "+", signs of positive ones too.
+
+    >>> with_interval((0.1, -0.05, 0.2512), sign="+")
+    '+0.100 [-0.050, +0.251]'
+    """
+    value, low, high = estimate
+    return f"{fixed(value, digits, sign)} {interval(low, high, digits, sign)}"
+
+
+def interval(low: float, high: float, digits: int, sign: str = "") -> str:
+    """Write an interval; those that would hold too seldom are not given."""
+    if math.isnan(low) or math.isnan(high):
+        return "[no interval]"
+    return f"[{fixed(low, digits, sign)}, {fixed(high, digits, sign)}]"
+
+
+def fixed(value: float, digits: int, sign: str = "") -> str:
+    """Write a number with these digits; what rounds to zero has no minus.
+
+    >>> fixed(-0.0004, 3, "+"), fixed(-0.0004, 4)
+    ('+0.000', '-0.0004')
+    """
+    return f"{round(float(value), digits) + 0.0:{sign}.{digits}f}"
+
+
+def digits_that_show(value: float, digits: int) -> int:
+    """Return how many digits it takes to tell a number from zero, at least `digits`.
+
+    >>> digits_that_show(0.2, 3), digits_that_show(0.00042, 3), digits_that_show(0.0, 3)
+    (3, 4, 3)
+    """
+    if not value or round(value, digits) or not math.isfinite(value):
+        return digits
+    return math.ceil(-math.log10(abs(value)))
+
+
+def of_hundred(share: float) -> str:
+    """Write a share as a number of 100; small ones with a decimal, as the page's script does.
+
+    >>> of_hundred(0.125), of_hundred(0.004)
+    ('13', '0.4')
+    """
+    value = 100 * float(share)
+    if 0 < value < 1:
+        return f"{np.floor(10 * value + 0.5 + 1e-9) / 10:g}"
+    return f"{np.floor(value + 0.5 + 1e-9):.0f}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from trajscore.evaluation.options import (
     Note,
 )
 from trajscore.evaluation.recommendation import Action, Interval, Recommendation
-from trajscore.report.numbers import digits_that_show, fixed, interval, with_interval
+from trajscore.report.glossary import digits_that_show, fixed, interval, with_interval
 
 _MOST_NAMED = 5
 
@@ -65,14 +65,23 @@ def opening(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
+def best_of(data: Evaluation) -> Recommendation:
+    """Return what to do with the predictor that is ahead."""
+    return next(iter(data.recommendations.values()))
+
+
+def quoted(name: str) -> str:
+    """Name a predictor in a sentence; quoted, where its name has several words."""
+    return f"\u201c{name}\u201d" if " " in name else name
+
+
 # -------------------------------------------------------------------- cards
 
 
 def without_variation(value: float) -> str:
     """Say of a predictor that it has one value."""
-    if math.isclose(value, round(value, 2)):
-        return f"does not vary: it is {value:.2f} at every step"
-    return f"does not vary: it is {value:.4g} at every step"
+    style = ".2f" if math.isclose(value, round(value, 2)) else ".4g"
+    return f"does not vary: it is {value:{style}} at every step"
 
 
 def card_reason(best: Recommendation, data: Evaluation) -> str:
@@ -130,6 +139,12 @@ def _size(of: Interval, data: Evaluation) -> str:
 def amount(value: float, data: Evaluation) -> str:
     """Write a difference of the leading score, with as many digits as tell it from zero."""
     return f"{fixed(value, digits_that_show(value, data.digits))}{data.options.unit}"
+
+
+def way_gone(best: Recommendation) -> str:
+    """Write how far a predictor leads to a perfect forecast: "14% (10 to 18)"."""
+    value, low, high = (fixed(100 * best.share(each), 0) for each in best.margin)
+    return f"{value}% ({low} to {high})"
 
 
 # -------------------------------------------------------------------- counting steps
@@ -263,7 +278,10 @@ def without_threshold(levels: list[float], needs: int, is_by_task: bool) -> str:
 
 def note_text(note: Note) -> str:
     """Write a note for people."""
-    return f"{note.predictor}: {visible(_NOTES[note.kind](**note.facts))}"
+    text = _NOTES[note.kind]
+    if isinstance(text, str):
+        text = partial(text.format, enough=MIN_EFFECTIVE_CLUSTERS)
+    return f"{note.predictor}: {visible(text(**note.facts))}"
 
 
 def _outside(place: str, value: float, n: int, low: float = np.nan, high: float = np.nan) -> str:
@@ -283,28 +301,6 @@ def _leakage(leak: Leak) -> str:
     )
 
 
-def _risk(auroc: float) -> str:
-    return (
-        f"its AUROC is {auroc:.3f}: high values go with failure. If it is a risk, give 1 minus it, "
-        f"or minus it (on the command line, --risk)."
-    )
-
-
-def _few_clusters(n: int, effective: float) -> str:
-    return (
-        f"there are {n} clusters of runs, equivalent to {effective:.1f} equally large ones. "
-        f"Intervals from fewer than {MIN_EFFECTIVE_CLUSTERS} may be too narrow: add runs of more "
-        f"tasks."
-    )
-
-
-def _heavy_run(run: Any, steps: int, share: float) -> str:
-    return (
-        f"run {run} ({steps:,} steps) has {share:.0%} of the weight of all forecasts and moves "
-        f"every score. A horizon, such as 30 steps, limits the weight of a run."
-    )
-
-
 def _constant_maps(maps: list[str]) -> str:
     halves = "one of the two halves" if len(maps) == 1 else "both halves"
     return (
@@ -313,29 +309,26 @@ def _constant_maps(maps: list[str]) -> str:
     )
 
 
-def _sampled(n: int, n_runs: int) -> str:
-    return (
-        f"values and margins are of {n_runs:,} runs, read in batches; widths of intervals, cards, "
-        f"pictures and the other tables are of {n:,} of them, drawn by a hash of their names."
-    )
-
-
-def _filled(share: float) -> str:
-    return f"{share:.1%} of its values were missing; the value before was used."
-
-
-def _text(text: str) -> str:
-    return text
-
-
-_NOTES: dict[str, Callable[..., str]] = {
+_NOTES: dict[str, str | Callable[..., str]] = {
     "outside": _outside,
     "leakage": _leakage,
-    "risk": _risk,
-    "few clusters": _few_clusters,
-    "heavy run": _heavy_run,
+    "risk": (
+        "its AUROC is {auroc:.3f}: high values go with failure. If it is a risk, give 1 minus it, "
+        "or minus it (on the command line, --risk)."
+    ),
+    "few clusters": (
+        "there are {n} clusters of runs, equivalent to {effective:.1f} equally large ones. "
+        "Intervals from fewer than {enough} may be too narrow: add runs of more tasks."
+    ),
+    "heavy run": (
+        "run {run} ({steps:,} steps) has {share:.0%} of the weight of all forecasts and moves "
+        "every score. A horizon, such as 30 steps, limits the weight of a run."
+    ),
     "constant maps": _constant_maps,
-    "sampled": _sampled,
-    "filled": _filled,
-    "text": _text,
+    "sampled": (
+        "values and margins are of {n_runs:,} runs, read in batches; widths of intervals, cards, "
+        "pictures and the other tables are of {n:,} of them, drawn by a hash of their names."
+    ),
+    "filled": "{share:.1%} of its values were missing; the value before was used.",
+    "text": "{text}",
 }

@@ -26,22 +26,36 @@ from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import ALIVE, AS_GIVEN, MARGIN, Note, columns_of
 from trajscore.evaluation.recommendation import (
     Action,
-    OtherChoice,
     Recommendation,
     Shown,
     have_too_few_runs,
 )
 from trajscore.evaluation.reliability import typical
 from trajscore.evaluation.runs import number_of_runs
-from trajscore.report._disclosures import COUNTED_AS, left_out
-from trajscore.report.numbers import fixed, of_hundred
+from trajscore.report._disclosures import (
+    COUNTED_AS,
+    are_stopped_by_budget,
+    how_to_drop,
+    is_settled,
+    left_out,
+    number_hidden,
+    of_budget,
+    of_choice,
+    of_unobserved,
+    other_answer,
+    stands_for,
+)
+from trajscore.report.glossary import of_hundred
 from trajscore.report.verdicts import (
+    best_of,
     card_reason,
     is_above_live_counting,
     listed,
     not_above_counting,
     note_text,
     opening,
+    quoted,
+    way_gone,
 )
 
 _SUCCEEDED = ("won", "solved", "passed", "succeeded")
@@ -110,7 +124,7 @@ class Answer(NamedTuple):
 
 def answer(data: Evaluation) -> Answer:
     """Return what is shown of the predictor that is ahead, and how sound the data are."""
-    best = _best(data)
+    best = best_of(data)
     problems = [visible(text) for text in _problems(data)]
     looks = [visible(text) for text in _looks(data)]
     light = Light.SOUND
@@ -145,32 +159,32 @@ def statements(data: Evaluation) -> list[Statement]:
 
     Of signals together, the word is that of the best one alone.
     """
-    best = _best(data)
+    best = best_of(data)
     parts = [of_its_word, of_its_worth]
     if best.informs != Shown.OPEN and best.at_its_word == Shown.OPEN:
         parts = [of_its_worth, of_its_word]
     if best.best_alone:
-        alone = f"{_quoted(best.best_alone)}, the best alone," * (len(_singles(data)) > 1)
+        alone = f"{quoted(best.best_alone)}, the best alone," * (len(_singles(data)) > 1)
         both = [of_their_worth(data), of_its_word(data, alone or best.best_alone)]
     else:
         both = [part(data, who) for part, who in zip(parts, (_subject(data), "it"), strict=True)]
-    if _is_settled(data):
+    if is_settled(data):
         return both
-    proviso = f"if the {_hidden(data)} without an outcome {_stands_for(data)}"
+    proviso = f"if the {number_hidden(data)} without an outcome {stands_for(data)}"
     return [each._replace(text=f"{proviso}, {each.text}") for each in both]
 
 
 def _subject(data: Evaluation) -> str:
     """Name the predictor that is ahead, as the first question does."""
-    best = _best(data)
+    best = best_of(data)
     n = len(_singles(data))
-    name = _quoted(best.predictor)
+    name = quoted(best.predictor)
     return f"{name}, the best of {n}," if best.is_useful and n > 1 else name
 
 
 def of_its_word(data: Evaluation, subject: str) -> Statement:
     """Say whether the predictor that is ahead, or alone would be, can be taken at its word."""
-    best = _best(data)
+    best = best_of(data)
     best = data.recommendations.get(best.best_alone, best)
     question = f"Can {subject} be taken at its word?"
     if best.has_too_few_runs:
@@ -195,7 +209,7 @@ def _said_and_happened(data: Evaluation, best: Recommendation) -> str:
 
 def of_its_worth(data: Evaluation, subject: str) -> Statement:
     """Say whether the predictor that is ahead knows more than the success rate does."""
-    best = _best(data)
+    best = best_of(data)
     question = f"Does {subject} know anything?"
     how = "" if best.form == AS_GIVEN else "recalibrated, "
     if best.informs == Shown.NO:
@@ -210,7 +224,7 @@ def of_its_worth(data: Evaluation, subject: str) -> Statement:
     if best.action == Action.TOO_FEW:
         most = f"hardly more than {100 * best.share(best.most):.0f}% of a perfect forecast"
         return Statement(question, Shown.OPEN, f"{how}it may be worth nothing, and {most}; {more}")
-    worth = f"{how}it goes {_share(best)} of the way from the success rate to a perfect forecast"
+    worth = f"{how}it goes {way_gone(best)} of the way from the success rate to a perfect forecast"
     if counting := not_above_counting(data, best.predictor):
         worth += f"; but {counting}, which costs nothing"
     return Statement(question, Shown.YES, worth + _not_in(data, best.predictor))
@@ -218,21 +232,21 @@ def of_its_worth(data: Evaluation, subject: str) -> Statement:
 
 def of_their_worth(data: Evaluation) -> Statement:
     """Say what all signals together, or one with its history, know, and what the best one does."""
-    best = _best(data)
+    best = best_of(data)
     alone = data.recommendations.get(best.best_alone)
     n = len(data.signals_of(best.predictor))
-    way = f"{_share(best)} of the way from the success rate to a perfect forecast"
+    way = f"{way_gone(best)} of the way from the success rate to a perfect forecast"
     value = "is not shown to be worth anything"
     if alone is not None and alone.is_useful:
         value = f"goes {100 * best.share(alone.margin.estimate):.0f}%"
     if n == 1:
-        question = f"Does {_quoted(best.best_alone)} know anything?"
+        question = f"Does {quoted(best.best_alone)} know anything?"
         worth = f"with its history and the step it goes {way}; its value alone {value}"
     else:
         question = f"Do these {n} signals know anything?"
         worth = (
             f"together, with their history, they go {way}; the best alone, "
-            f"{_quoted(best.best_alone)}, {value}"
+            f"{quoted(best.best_alone)}, {value}"
         )
     counting = not_above_counting(data, best.predictor)
     if counting and not _of_clock(data, best):
@@ -252,7 +266,7 @@ def _of_clock(data: Evaluation, best: Recommendation) -> str:
     )
     if best.predictor in cards.index:
         other = Recommendation.of_card(best.predictor, cards.loc[best.predictor])
-        text += f"; without these runs it is {_share(other)} in all"
+        text += f"; without these runs it is {way_gone(other)} in all"
     return f"{text}."
 
 
@@ -264,12 +278,6 @@ def _worth_nothing(data: Evaluation) -> str:
     least = f"{MATERIAL_SHARE:.0%} of the way from the success rate to a perfect forecast"
     who = "none of them goes" if several else "it does not go"
     return f"{who} even {least}, the least that matters"
-
-
-def _share(best: Recommendation) -> str:
-    """Write how far a predictor leads to a perfect forecast: "14% (10 to 18)"."""
-    value, low, high = (fixed(100 * best.share(each), 0) for each in best.margin)
-    return f"{value}% ({low} to {high})"
 
 
 def _not_in(data: Evaluation, name: str) -> str:
@@ -288,14 +296,14 @@ def _not_in(data: Evaluation, name: str) -> str:
 
 def reason(data: Evaluation) -> Reason | None:
     """Say what would change the answer, or what the other predictors need to be ahead."""
-    best = _best(data)
-    if not _is_settled(data):
-        other = _other_answer(data, data.other_choice("observed"))
+    best = best_of(data)
+    if not is_settled(data):
+        other = other_answer(data, data.other_choice("observed"))
         return Reason(
             "What would change the answer",
-            f"What became of the {_hidden(data)} without an outcome, which count "
+            f"What became of the {number_hidden(data)} without an outcome, which count "
             f"{COUNTED_AS[data.facts.censored]} here. **If you do not know their outcomes yet, the "
-            f"answer is: {other}.** Leave them out then: {_drop(data)}.",
+            f"answer is: {other}.** Leave them out then: {how_to_drop(data)}.",
         )
     if _is_small(best):
         enough = MIN_RUNS_PER_OUTCOME
@@ -312,7 +320,7 @@ def reason(data: Evaluation) -> Reason | None:
     if best.action == Action.AVOID or not (others or together):
         return None
     tied = _tied(data)
-    rest = [each for each in others if _quoted(each.predictor) not in tied]
+    rest = [each for each in others if quoted(each.predictor) not in tied]
     shown = [f"{listed(tied, _FEW_NAMED)} may be as good"] if tied else []
     shown += [of_other(data, each) for each in rest[:_FEW_NAMED]]
     if len(rest) > _FEW_NAMED:
@@ -324,13 +332,13 @@ def reason(data: Evaluation) -> Reason | None:
 def of_signals(data: Evaluation) -> str:
     """Say which few signals suffice, and without which one something is lost; "" of one."""
     table = data.signals
-    best = _best(data)
+    best = best_of(data)
     if table is None:
         return ""
     few = table[table["order"] > 0].sort_values("order")
     parts = []
     if 0 < len(few) < len(table):
-        names = listed(map(_quoted, few.index))
+        names = listed(map(quoted, few.index))
         reached = f"{100 * best.share(few['reached'].iloc[-1]):.0f}%"
         all_add = "the others add less than matters"
         parts.append(f"with their history, {names} reach {reached}; {all_add}")
@@ -338,7 +346,7 @@ def of_signals(data: Evaluation) -> str:
             parts = [f"with its history, {names} reaches {reached}: no other is needed"]
     lost = table[table[columns_of(LOSS)[1]] > 0].sort_values(LOSS, ascending=False)
     parts += [
-        f"without {_quoted(str(name))} it is {100 * best.share(best.margin.estimate - loss):.0f}%"
+        f"without {quoted(str(name))} it is {100 * best.share(best.margin.estimate - loss):.0f}%"
         for name, loss in lost[LOSS].items()
     ]
     return f"{opening('; '.join(parts))}." if parts else ""
@@ -348,7 +356,7 @@ def of_purchase(data: Evaluation) -> str:
     """Say what the forecasts of a run cost, and how many failures they find; "" without a price."""
     if (bought := data.purchase) is None:
         return ""
-    names = listed(map(_quoted, bought.signals))
+    names = listed(map(quoted, bought.signals))
     return (
         f"To forecast a run costs {bought.cost:.3g}: with {names}, {of_hundred(bought.found)} of "
         f"100 failing runs are stopped early at {LOST:g} of 100 good ones, and without, "
@@ -358,10 +366,10 @@ def of_purchase(data: Evaluation) -> str:
 
 def of_other(data: Evaluation, each: Recommendation) -> str:
     """Say of a predictor that is behind what it needs, or why it is."""
-    name = _quoted(each.predictor)
+    name = quoted(each.predictor)
     if each.best_alone:
         several = len(_singles(data)) > 1
-        beaten = _quoted(each.best_alone) if several else "its value alone"
+        beaten = quoted(each.best_alone) if several else "its value alone"
         return f"{'together they are ' * several}not shown to beat {beaten} by what matters"
     if each.is_useful:
         return f"{name} is useful, but behind"
@@ -377,12 +385,12 @@ def of_other(data: Evaluation, each: Recommendation) -> str:
 
 def next_step(data: Evaluation) -> str:
     """Say what to do next."""
-    best = _best(data)
+    best = best_of(data)
     name = best.predictor
-    if not _is_settled(data):
+    if not is_settled(data):
         return (
-            f"Find out what became of the {_hidden(data)} without an outcome, before you act on "
-            f"these scores."
+            f"Find out what became of the {number_hidden(data)} without an outcome, before you act "
+            f"on these scores."
         )
     if _is_small(best):
         n = number_of_runs(best.n_runs)
@@ -400,135 +408,40 @@ def next_step(data: Evaluation) -> str:
             these = "these" if len(_singles(data)) > 1 else "this one"
             collect = f"Try a score other than {these}, or {collect[0].lower()}{collect[1:]}"
         return f"{collect} Until then, read runs, and do not act on these scores."
-    act = f"Use {_quoted(name)} as it is: accept and stop new runs by the thresholds below"
+    act = f"Use {quoted(name)} as it is: accept and stop new runs by the thresholds below"
     if best.action != Action.USE:
         how = "--code shows how" if data.source.command else f"report.forecaster({name!r})"
         act = f"{_to_fit(data)} ({how}), then accept and stop new runs by the thresholds below"
     if not_above_counting(data, name) and not is_above_live_counting(data, name):
         return (
-            f"{act}, if {_quoted(name)} costs you nothing; if it does, forecast by the success "
+            f"{act}, if {quoted(name)} costs you nothing; if it does, forecast by the success "
             f"rate of the runs that get as far (calibration.AliveRate)."
         )
     if tied := _tied(data):
-        names = listed([_quoted(name), *tied], _FEW_NAMED)
+        names = listed([quoted(name), *tied], _FEW_NAMED)
         return f"{act}, or use the cheapest of {names}."
     return f"{act}."
 
 
 def _to_fit(data: Evaluation) -> str:
     """Say what is to be fitted: "Use all 7 signals together"."""
-    best = _best(data)
+    best = best_of(data)
     n = len(data.signals_of(best.predictor))
     if not best.best_alone:
-        return f"Recalibrate {_quoted(best.predictor)}"
-    return f"Use all {n} signals together" if n > 1 else f"Use {_quoted(best.predictor)}"
+        return f"Recalibrate {quoted(best.predictor)}"
+    return f"Use all {n} signals together" if n > 1 else f"Use {quoted(best.predictor)}"
 
 
 def before_rules(data: Evaluation) -> str:
     """Say what comes before thresholds to accept and stop by, where they may not hold."""
-    if not _best(data).is_useful:
+    if not best_of(data).is_useful:
         return (
             "**Do not act on this yet: no predictor is shown to beat the base rate.** The rule "
             "would be: "
         )
-    if not _is_settled(data):
-        return f"**If the {_hidden(data)} without an outcome {_stands_for(data)}:** "
+    if not is_settled(data):
+        return f"**If the {number_hidden(data)} without an outcome {stands_for(data)}:** "
     return ""
-
-
-# -------------------------------------------------------------------- other choices of runs
-
-
-def of_choice(data: Evaluation, choice: str) -> str:
-    """Say how many runs could be counted otherwise, and what the answer would be then."""
-    other = data.other_choice(choice)
-    n = other.n_runs
-    n_all = data.facts.n_counted
-    alone = other.n_runs == 1
-    counted = "counted as recorded"
-    otherwise = "Without them"
-    if choice == "observed":
-        n_all = data.facts.n_runs
-        status = "has no outcome" if alone else "have no outcome"
-        counted = f"counted {COUNTED_AS[data.facts.censored]}"
-    elif choice == "lost":
-        status = "was lost by the harness" if alone else "were lost by the harness"
-        counted = "left out"
-        otherwise = "Counted as recorded,"
-        n_all += n
-    else:
-        status = "ended for reasons that are not known"
-    runs = f"{n:,} of {number_of_runs(n_all)} {status}"
-    if choice == "observed" and not other.stays:
-        return f"{runs}, and the answer depends on what they count as."
-    return f"{runs}; {counted}. {otherwise} {_what_stays(data, other)}."
-
-
-def of_unobserved(data: Evaluation) -> str:
-    """Say how many runs have no outcome, and whether the answer depends on them."""
-    return of_choice(data, "observed") if _n_hidden(data) else "Every run has an outcome."
-
-
-def of_budget(data: Evaluation) -> str:
-    """Say what the runs count as that a budget stopped, and what the answer is without them."""
-    if not _are_stopped_by_budget(data):
-        return ""
-    meta = data.ends[data.ends["y"] == CENSORED]
-    names = listed(meta["stop_reason"].dropna().unique()) if "stop_reason" in meta else ""
-    budget = "its budget" if data.facts.n_censored == 1 else "their budget"
-    runs = f"{_hidden(data)} hit {budget}{f' ({names})' * (names not in ('', 'budget'))}"
-    alone = "counts" if data.facts.n_censored == 1 else "count"
-    other = data.other_choice("observed")
-    then = "both answers stay"
-    if not other.stays:
-        then = f"the answer is: {_other_answer(data, other)}"
-    counted = COUNTED_AS[data.facts.censored]
-    return f"{runs} and {alone} {counted}; without them ({_drop(data)}) {then}."
-
-
-def _what_stays(data: Evaluation, other: OtherChoice) -> str:
-    """Say whether the answer stays under another choice of runs, or what it would be."""
-    if not other.stays:
-        return f"the answer would be: {_other_answer(data, other)}"
-    best = _best(data)
-    if best.is_open:
-        return "it is still not known"
-    if other.best is None or best.predictor == other.best.predictor or not best.is_useful:
-        return "the choice stays"
-    return "a predictor that is tied with it leads"
-
-
-def _other_answer(data: Evaluation, other: OtherChoice) -> str:
-    """Say what the answer would be under another choice of runs."""
-    best = other.best
-    if best is None:
-        return "none, as too few runs are left"
-    if best.action == Action.AVOID:
-        return "use none of these"
-    word = f"at its word: {best.at_its_word}"
-    if best.is_open:
-        return f"not known yet ({word})"
-    how = " as it is" if best.action == Action.USE else ", recalibrated"
-    worth = f"{_share(best)} of the way to a perfect forecast"
-    if best.best_alone:
-        return f"use {_quoted(best.predictor)} ({worth})"
-    return f"use {_quoted(best.predictor)}{how} ({worth}; {word})"
-
-
-def _are_stopped_by_budget(data: Evaluation) -> bool:
-    """Whether it is known of all runs without an outcome that a budget stopped them.
-
-    Where stop reasons are known, `select_runs` leaves out the others.
-    """
-    return _n_hidden(data) > 0 and data.runs.stops is not None
-
-
-def _drop(data: Evaluation) -> str:
-    return "--censored drop" if data.source.command else "censored='drop'"
-
-
-def _by_stops(data: Evaluation) -> list[str]:
-    return [choice for choice in data.other_choices if choice != "observed"]
 
 
 # -------------------------------------------------------------------- whether the data are sound
@@ -537,7 +450,7 @@ def _by_stops(data: Evaluation) -> list[str]:
 def _problems(data: Evaluation) -> Iterator[str]:
     """Return what makes the answer doubtful."""
     yield from (note_text(note) for note in data.remarks if note.kind == "leakage")
-    if not _is_settled(data):
+    if not is_settled(data):
         yield of_unobserved(data)
     yield from (note_text(note) for note in data.remarks if _has_few_tasks(note))
     few = [data.recommendations[name] for name in data.cards.index]
@@ -549,7 +462,7 @@ def _problems(data: Evaluation) -> Iterator[str]:
 def _looks(data: Evaluation) -> Iterator[str]:
     """Return what a reader should look at once."""
     limit = MAX_SHARE_UNCLEAR * data.facts.n_runs
-    if data.facts.n_censored > limit and _is_settled(data) and not _are_stopped_by_budget(data):
+    if data.facts.n_censored > limit and is_settled(data) and not are_stopped_by_budget(data):
         yield of_unobserved(data)
     for choice in _by_stops(data):
         if not data.other_choice(choice).stays:
@@ -598,11 +511,6 @@ def outcome_of(data: Evaluation, y: float) -> str:
     return next((name for code, name in names.items() if code == y), f"graded {y:g}")
 
 
-def _best(data: Evaluation) -> Recommendation:
-    """Return what to do with the predictor that is ahead."""
-    return next(iter(data.recommendations.values()))
-
-
 def _singles(data: Evaluation) -> list[Recommendation]:
     """Return what to do with each signal alone, the best first."""
     return [each for each in data.recommendations.values() if not each.best_alone]
@@ -613,31 +521,11 @@ def _is_small(best: Recommendation) -> bool:
     return best.action == Action.TOO_FEW and best.has_too_few_runs
 
 
-def _is_settled(data: Evaluation) -> bool:
-    """Whether the answer stays without the runs that have no outcome, or a budget stopped them."""
-    return _are_stopped_by_budget(data) or data.other_choice("observed").stays
-
-
-def _n_hidden(data: Evaluation) -> int:
-    return data.other_choice("observed").n_runs
-
-
-def _hidden(data: Evaluation) -> str:
-    """Write how many runs have no outcome: "12 runs"."""
-    return number_of_runs(data.facts.n_censored)
-
-
-def _stands_for(data: Evaluation) -> str:
-    """Say what runs without an outcome are taken to have done."""
-    return "failed" if data.facts.censored == "failure" else "have the q_z of a success"
-
-
 def _tied(data: Evaluation) -> list[str]:
     """Return the other useful predictors that these runs do not tell from the best."""
     _, *others = data.recommendations.values()
-    return [_quoted(each.predictor) for each in others if each.is_useful and each.tied]
+    return [quoted(each.predictor) for each in others if each.is_useful and each.tied]
 
 
-def _quoted(name: str) -> str:
-    """Name a predictor in a sentence; quoted, where its name has several words."""
-    return f"\u201c{name}\u201d" if " " in name else name
+def _by_stops(data: Evaluation) -> list[str]:
+    return [choice for choice in data.other_choices if choice != "observed"]

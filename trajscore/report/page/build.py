@@ -1,27 +1,34 @@
-"""The page: a first screen and three drawers, from templates."""
+"""The page: a first screen and three drawers, from templates; why is in a file of its own."""
 
 from __future__ import annotations
 
 import base64
 import json
 from collections.abc import Iterable
+from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
+
+import numpy as np
 
 from trajscore.core.errors import optional, show_controls, visible
 from trajscore.core.parallel import Progress, Work
 from trajscore.evaluation.evaluation import Evaluation
+from trajscore.evaluation.reliability import worst_runs
 from trajscore.io import Run
 from trajscore.io.files import to_csv
 from trajscore.report._disclosures import disclosures
 from trajscore.report.glossary import GLOSSARY, LITERATURE, explain
-from trajscore.report.page.runs import runs
-from trajscore.report.page.screen import screen
-from trajscore.report.page.view import Drawer, View
+from trajscore.report.page.screen import run_line, screen
+from trajscore.report.page.view import Drawer, View, transcripts
 from trajscore.report.page.why import why
 from trajscore.report.render.as_json import to_json
 from trajscore.report.render.tables import tables_of
 from trajscore.report.verdicts import verdicts
+from trajscore.report.wording import outcome_of
+
+_MOST_RUNS = 60
+_FIRST_RUNS = 20  # that are shown before one asks for more
 
 
 def to_html(data: Evaluation, log: Iterable[Run] = (), progress: Progress | None = None) -> str:
@@ -85,6 +92,34 @@ def environment() -> Any:
 
 def _file(name: str) -> str:
     return files("trajscore.report.page").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def runs(view: View) -> Drawer:
+    """Return the worst runs of the best predictor, with what was said in them."""
+    key = view.shown
+    if not view.data.forms_of(key[0]):
+        return Drawer("runs", "Runs", "no predictor is a probability, so no run has a loss")
+    worst = worst_runs(view.data, key, _MOST_RUNS)
+    texts = transcripts(view, key, worst) if view.log else {}
+    digits = 2 if max(run.loss for run in worst) >= 0.1 else 4
+    rows = [
+        asdict(run) | {
+            "plot": run_line(view, key, run.row, run.flag), "place": place,
+            "outcome": outcome_of(view.data, run.y),
+            "transcript": texts.get(run.id), "text": f"{run.loss:.{digits}f}",
+            "ends": [f"{np.clip(end, 0, 1):.0%}" for end in (run.first, run.last)],
+            "change": abs(run.last - run.first),
+        }
+        for place, run in enumerate(worst)
+    ]  # fmt: skip
+    which = f"{len(rows)} of {len(view.data.runs):,}, those that {view.called(key[0])} got most"
+    about = f"{which} wrong first; a row opens in place"
+    parts: dict[str, Any] = {
+        "rows": rows, "first": _FIRST_RUNS, "has_log": bool(texts),
+        "outcomes": list(dict.fromkeys(row["outcome"] for row in rows)),
+        "unit": view.data.options.unit,
+    }  # fmt: skip
+    return Drawer("runs", "Runs", about, parts)
 
 
 def numbers(view: View) -> Drawer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -168,12 +169,11 @@ class Plot:
 
     def _take_line(self, across: FloatArray, down: FloatArray) -> None:
         """Note the places along a line."""
-        for k in range(len(across) - 1):
-            dx = (across[k + 1] - across[k]) * self.width / 100
-            dy = (down[k + 1] - down[k]) * self.height / 100
-            for share in np.linspace(0, 1, max(2, int(math.hypot(dx, dy) / 8))):
-                a = across[k] + share * (across[k + 1] - across[k])
-                b = down[k] + share * (down[k + 1] - down[k])
+        for start, end in pairwise(np.column_stack([across, down])):
+            way = end - start
+            length = math.hypot(*way * (self.width, self.height) / 100)
+            for share in np.linspace(0, 1, max(2, int(length / 8))):
+                a, b = start + share * way
                 self._take(a, b, 1.5, 1.5)
 
 

@@ -18,12 +18,11 @@ from trajscore.evaluation.recommendation import Action, Interval, Recommendation
 from trajscore.evaluation.reliability import Bins, reliability, typical
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import COUNTED_AS
-from trajscore.report.glossary import TEMPLATES
-from trajscore.report.numbers import fixed, of_hundred, with_interval
+from trajscore.report.glossary import TEMPLATES, fixed, of_hundred, with_interval
 from trajscore.report.page.charts import Axis, Plot, axis_of, path
 from trajscore.report.page.view import View, quote
 from trajscore.report.verdicts import card_reason, of_groups, opening
-from trajscore.report.wording import Light, outcome_of
+from trajscore.report.wording import outcome_of
 
 STYLES = {
     Action.USE: "use",
@@ -33,7 +32,6 @@ STYLES = {
     Action.UNSCORED: "few",
     Action.AVOID: "avoid",
 }
-_LIGHTS = {Light.SOUND: "sound", Light.LOOK: "look", Light.PROBLEM: "problem"}
 _MOST_ROWS = 9
 _FEW_NAMED = 5
 # Where forecasts lie closer together, a line between them would stand upright.
@@ -45,7 +43,7 @@ def screen(view: View) -> dict[str, Any]:
     of = view.screen
     data = view.data
     parts: dict[str, Any] = {
-        "light": _LIGHTS[of.answer.light],
+        "light": of.answer.light.name.lower(),
         "unknown": f", unknown outcomes {COUNTED_AS[data.facts.censored]}"
                    * bool(data.facts.n_censored),
         "price": f"{PRICE:g}", "lost": f"{LOST:g}",
@@ -96,7 +94,7 @@ def said_against_happened(
     data = view.data
     plot = Plot(Axis(), Axis(), "", height)
     plot.line([0, 1], [0, 1], "reference")
-    bins = {form: reliability(data, (name, form), part) for form in view.data.forms_of(name)}
+    bins = {form: reliability(data, (name, form), part) for form in data.forms_of(name)}
     bins = {form: of_form for form, of_form in bins.items() if len(of_form.rate)}
     for form, of_form in bins.items():
         plot.spans(of_form.forecast, of_form.low, of_form.high, form)

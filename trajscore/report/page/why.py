@@ -15,7 +15,7 @@ from trajscore.core.within_runs import step_numbers
 from trajscore.evaluation.options import FORMS
 from trajscore.metrics.steps import mean_by_step
 from trajscore.report._first_screen import acted_on
-from trajscore.report.numbers import fixed
+from trajscore.report.glossary import fixed
 from trajscore.report.page.charts import Axis, Plot, axis_of
 from trajscore.report.page.screen import STYLES, said_against_happened
 from trajscore.report.page.view import Drawer, View
@@ -50,7 +50,7 @@ def why(view: View) -> Drawer | None:
 
 def _predictor(view: View, name: str) -> dict[str, Any]:
     data = view.data
-    best = view.data.recommendations[name]
+    best = data.recommendations[name]
     panels = [
         {"title": _title(part), "plot": plot, "errors": _errors(view, name, part)}
         for part in PART_STARTS
@@ -90,7 +90,7 @@ def _bars(view: View, name: str) -> dict[str, Any]:
     """Return what each form knows, and the margin that miscalibration leaves of it."""
     data = view.data
     rows: list[dict[str, Any]] = []
-    for form in view.data.forms_of(name):
+    for form in data.forms_of(name):
         lost = float(data.table.loc[(name, form), data.options.miscalibration])
         margin = float(data.table.loc[(name, form), f"{data.score_name} margin"])
         rows.append({"form": form, "called": FORMS[form], "knows": margin + lost, "margin": margin})
@@ -101,8 +101,8 @@ def _bars(view: View, name: str) -> dict[str, Any]:
         row |= {
             "to": float(axis(row["knows"])), "end": float(axis(row["margin"])),
             "is_cut": row["margin"] < axis.low,
-            "knows_text": f"knows {fixed(row['knows'], view.data.digits)}",
-            "margin_text": fixed(row["margin"], view.data.digits, "+"),
+            "knows_text": f"knows {fixed(row['knows'], data.digits)}",
+            "margin_text": fixed(row["margin"], data.digits, "+"),
         }  # fmt: skip
     return {"rows": rows, "zero": float(axis(0.0))}
 

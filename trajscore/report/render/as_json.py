@@ -62,15 +62,15 @@ def document(data: Evaluation) -> dict[str, Any]:
             None if data.observed_cards is None else data.observed_cards.to_dict("index")
         ),
         "purchase": data.purchase and data.purchase._asdict(),
-        "signals": None if data.signals is None else _records(data.signals.reset_index()),
-        "pairs": None if data.pairs is None else _records(data.pairs),
-        "by": None if data.by is None else _records(data.by.reset_index()),
+        "signals": _records(data.signals),
+        "pairs": _records(data.pairs),
+        "by": _records(data.by),
         "predictors": {name: _forms(data, metrics, name) for name in data.predictors},
         "references": {name: _forms(data, metrics, name) for name in REFERENCES},
-        "stopping": None if data.monitoring is None else _records(data.monitoring.reset_index()),
-        "sensitivity": _records(data.sensitivity.reset_index()),
-        "by_step": _records(data.by_step.reset_index()),
-        "equal_length": _records(data.equal_length.reset_index()),
+        "stopping": _records(data.monitoring),
+        "sensitivity": _records(data.sensitivity),
+        "by_step": _records(data.by_step),
+        "equal_length": _records(data.equal_length),
         "verdicts": verdicts(data),
         "notes": screen.answer.notes,
         "disclosures": disclosures(data),
@@ -124,5 +124,8 @@ def _metrics(data: Evaluation) -> dict[tuple[str, str], dict[str, Any]]:
     return metrics
 
 
-def _records(table: pd.DataFrame) -> list[dict[Hashable, Any]]:
-    return table.to_dict("records")
+def _records(table: pd.DataFrame | None) -> list[dict[Hashable, Any]] | None:
+    """Return the rows of a table with their names, if they have any; None without a table."""
+    if table is None:
+        return None
+    return table.reset_index(drop=table.index.names == [None]).to_dict("records")

@@ -14,7 +14,7 @@ from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import FORMS
 from trajscore.report._disclosures import disclosures, left_out
 from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
-from trajscore.report.numbers import fixed
+from trajscore.report.glossary import fixed
 from trajscore.report.render.tables import Table, tables_of
 from trajscore.report.verdicts import card_reason, of_groups, of_stopping, verdicts
 from trajscore.report.wording import answer

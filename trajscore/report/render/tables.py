@@ -18,7 +18,6 @@ from trajscore.core.score_families import digits_of
 from trajscore.core.ties import group_ties
 from trajscore.core.values import number_of
 from trajscore.evaluation.combined import HISTORY, LOSS, NOW
-from trajscore.evaluation.equal_length import OVER_LENGTH
 from trajscore.evaluation.evaluation import CLIPS, Evaluation
 from trajscore.evaluation.groups import shown_groups
 from trajscore.evaluation.options import (
@@ -28,13 +27,13 @@ from trajscore.evaluation.options import (
     GAIN,
     OVER_ALIVE,
     OVER_ALIVE_END,
+    OVER_LENGTH,
     REFERENCES,
     columns_of,
 )
 from trajscore.evaluation.recommendation import GAINED
 from trajscore.report._disclosures import excluded_table
-from trajscore.report.glossary import GLOSSARY, arrow, explain
-from trajscore.report.numbers import fixed, short_number, with_interval
+from trajscore.report.glossary import GLOSSARY, arrow, explain, fixed, short_number, with_interval
 from trajscore.report.verdicts import of_groups
 
 _OVER = {
@@ -52,7 +51,7 @@ class Table:
     """A table of texts: its index names the rows, and `about` says what columns mean."""
 
     title: str
-    frame: pd.DataFrame
+    frame: pd.DataFrame = field(default_factory=pd.DataFrame)
     about: Mapping[str, str] = field(default_factory=dict)
     sentence: str = ""  # of these very rows; enough without them, too
 
@@ -164,18 +163,17 @@ def _pairs(data: Evaluation) -> Table:
 
 def _signals(data: Evaluation) -> Table:
     """Return what each signal is worth by its value, with its history, and to the others."""
-    table = data.signals
-    cells = {}
-    if table is not None:
-        cells = {
-            "value": _cells(table[columns_of(NOW)].to_numpy(), data.digits, "+"),
-            "with history": _cells(table[columns_of(HISTORY)].to_numpy(), data.digits, "+"),
-            "lost without": _cells(table[columns_of(LOSS)].to_numpy(), data.digits, "+"),
-            "fewest": [f"{n}" if n else "" for n in table["order"]],
-            "reached": ["" if pd.isna(m) else fixed(m, data.digits, "+") for m in table["reached"]],
-        }
-    frame = pd.DataFrame(cells, None if table is None else table.index)
-    return Table("What each signal adds", frame)
+    title = "What each signal adds"
+    if (table := data.signals) is None:
+        return Table(title)
+    heads = {NOW: "value", HISTORY: "with history", LOSS: "lost without"}
+    cells = {
+        head: _cells(table[columns_of(name)].to_numpy(), data.digits, "+")
+        for name, head in heads.items()
+    }
+    cells["fewest"] = [f"{n}" if n else "" for n in table["order"]]
+    cells["reached"] = ["" if pd.isna(m) else fixed(m, data.digits, "+") for m in table["reached"]]
+    return Table(title, pd.DataFrame(cells, table.index))
 
 
 def _gains(data: Evaluation) -> Table:
@@ -226,23 +224,24 @@ def _groups(data: Evaluation) -> Iterator[Table]:
 
 def _stopping(data: Evaluation) -> Table:
     """Return how often runs would be flagged early and what that saves, if asked for."""
+    title = "Stopping failing runs early"
     table = data.monitoring
     options = data.facts.monitoring
-    cells = {}
-    if table is not None and not table.empty and options is not None:
-        runs = zip(table["n_success"], table["n_failure"], strict=True)
-        cells = {
-            "good, bad runs": [f"{good:.0f}, {bad:.0f}" for good, bad in runs],
-            "false alarms": _rates(table, "false_alarm_rate"),
-            "power": _rates(table, "power"),
-            "before the end": _rates(table, "power_before_end"),
-            "stops at step": _written(table["mean_stopping_step"], ".1f"),
-            "steps saved": _written(table["steps_saved"], ".1%"),
-        }
-        if "cost_saved" in table:
-            cells[f"{options.cost_name} saved"] = _written(table["cost_saved"], ".1%")
-    frame = pd.DataFrame(cells, None if table is None else table.index)
-    return Table("Stopping failing runs early", frame.rename_axis(index={"alpha": "level"}))
+    if table is None or table.empty or options is None:
+        return Table(title)
+    runs = zip(table["n_success"], table["n_failure"], strict=True)
+    cells = {
+        "good, bad runs": [f"{good:.0f}, {bad:.0f}" for good, bad in runs],
+        "false alarms": _rates(table, "false_alarm_rate"),
+        "power": _rates(table, "power"),
+        "before the end": _rates(table, "power_before_end"),
+        "stops at step": _written(table["mean_stopping_step"], ".1f"),
+        "steps saved": _written(table["steps_saved"], ".1%"),
+    }
+    if "cost_saved" in table:
+        cells[f"{options.cost_name} saved"] = _written(table["cost_saved"], ".1%")
+    frame = pd.DataFrame(cells, table.index)
+    return Table(title, frame.rename_axis(index={"alpha": "level"}))
 
 
 def _steps(data: Evaluation) -> Table:

@@ -1,13 +1,20 @@
-"""One model behind an OpenAI-compatible endpoint: its answers, where they are kept, its errors."""
+"""Answers of a model behind an OpenAI-compatible endpoint: forms, a cache for them, errors.
+
+What cannot be read in its form is missing.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import os
+import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -15,7 +22,7 @@ from urllib.parse import urlsplit
 
 from trajscore.core.errors import ArgumentError, optional
 from trajscore.core.values import check_file
-from trajscore.judging.forms import ASK_NUMBER, Form
+from trajscore.io.logprobs import parse_logprobs
 
 _KEY = "OPENAI_API_KEY"
 _CHECK_URL = "check {argument:base_url}, which usually ends in /v1"
@@ -35,6 +42,86 @@ _MOST_BYTES = 2**24  # of a reply
 _MOST_CHARS = 200  # of a text that is kept or shown
 _MOST_TOKENS = 2**53
 _COLUMNS = "(key TEXT PRIMARY KEY, probability REAL, text TEXT, asked INTEGER, answered INTEGER)"
+
+_ASK_NUMBER = "pass {argument:answer=number} to ask for a number"
+
+
+@dataclass(frozen=True)
+class Form:
+    """What an answer is to be, what the endpoint is asked for, and how the answer is read."""
+
+    words: str
+    options: dict[str, Any]
+    read: Callable[[str, Any], float | None]  # of its text, and of its log-probabilities
+
+
+def _yes_no(text: str, logprobs: Any) -> float | None:
+    """Return the share of yes in the probabilities of yes and no as the first token."""
+    match logprobs:
+        case {"content": [{"top_logprobs": [_, *_] as candidates}, *_]}:
+            pass
+        case _ if text:
+            raise ArgumentError(
+                f"returns no log-probabilities, from which yes and no are read; {_ASK_NUMBER}"
+            )
+        case _:
+            return None
+    place: Any = "an answer"
+    try:
+        scores = parse_logprobs(candidates, place, 0)
+    except ValueError:
+        shown = f"{candidates!r:.100}"
+        raise ArgumentError(
+            f"returns log-probabilities that are not numbers of at most 0 ({shown}); {_ASK_NUMBER}"
+        ) from None
+    if scores.tokens is None:
+        return None
+    values = [candidate.get("logprob") for candidate in candidates]
+    return yes_share(zip(scores.tokens, values, strict=True))
+
+
+def yes_share(candidates: Iterable[tuple[str, float | None]]) -> float | None:
+    """Return the probability of yes among yes and no of a token's candidates; None of neither."""
+    mass: defaultdict[str, float] = defaultdict(float)
+    for token, logprob in candidates:
+        value = math.nan if logprob is None else float(logprob)
+        mass[token.strip(" \n\t▁Ġ").casefold()] += math.exp(value)
+    total = mass["yes"] + mass["no"]
+    if total > 0:
+        return mass["yes"] / total
+    return None
+
+
+_NUMBER = re.compile(r"\s*(\d{1,3}(?:\.\d+)?)\s*(%?)\.?\s*(?:\n|$)")
+
+
+def percent_share(text: str) -> float | None:
+    """Return a number from 0 to 100, alone on the first line, as a share; None of other texts."""
+    match = _NUMBER.match(text)
+    if match is None:
+        return None
+    number = float(match[1])
+    is_unclear = "." in match[1] and number <= 1 and not match[2]  # 0.7 may be 70% or 0.7%
+    if is_unclear or number > 100:
+        return None
+    return number / 100
+
+
+FORMS = {
+    "yes_no": Form(
+        "one word, yes or no",
+        {"max_tokens": 1, "logprobs": True, "top_logprobs": 20},
+        _yes_no,
+    ),
+    "number": Form(
+        "one number, from 0 (certainly not) to 100 (certainly)",
+        {"max_tokens": 8},
+        lambda text, _: percent_share(text),
+    ),
+}
+
+
+# -------------------------------------------------------------------- the endpoint
 
 
 class Answer(NamedTuple):
@@ -137,7 +224,7 @@ class Endpoint:
             words = self._clean(reply.headers.get("location") or reply.text)
             remedy = _REMEDIES.get(status, "see the log of the server")
             if "logprob" in words:
-                remedy = ASK_NUMBER
+                remedy = _ASK_NUMBER
             shown = "" if status in (401, 403) else f" ({words})"  # which may quote some of the key
             return f"answered with {status}{shown}; {remedy}"
         if isinstance(error, self._openai.APITimeoutError):
