@@ -101,7 +101,8 @@ def test_noise_stays_behind():
     assert (first.predictor, last.predictor) == ("s0", "all together")
     assert not last.is_ahead
     reason = trajscore.report.wording.answer(report).reason
-    assert reason.text.endswith("together they are not shown to beat s0 by what matters.")
+    assert "together they are not shown to gain anything that matters over s0" in reason.text
+    assert last.action == "no gain shown"
 
 
 def test_nothing_else_changes_but_how_sure_cards_are():
@@ -127,7 +128,7 @@ def test_counting_steps_is_said_with_the_number_without_unobserved_runs():
     observed = report.observed_cards.loc["all together"]
     share = 100 * observed["recalibrated"] * 0.02 / observed["matters"]
     assert "Counting steps alone goes " in reason
-    assert f"without these runs it is {share:.0f}% (" in reason
+    assert f"Without these runs, \u201call together\u201d goes {share:.0f}% (" in reason
     assert (
         report.cards.loc["all together", "recalibrated"]
         > 2 * report.cards.drop("all together")["recalibrated"].max()
@@ -154,7 +155,7 @@ def test_what_a_price_buys():
     assert bought.signals == ["s1"]
     assert bought.cost == pytest.approx(0.002 * X.lengths.mean())
     assert bought.found > bought.found_without > 0
-    assert "To forecast a run costs 0.00" in str(report)
+    assert "Forecasts cost 0.00" in str(report)
     nameless = EvaluationOptions(prices={"s7": 1.0})
     with pytest.raises(ValueError, match="s7"):
         evaluate(X, y, options=nameless)

@@ -145,7 +145,7 @@ def test_what_cannot_be_learnt_is_said():
         (locator.fit, X, None, {}, "first_error is nan"),
         (window.fit, X["signal"], F, {}, "lies outside"),
         (window.fit, P.with_cells(P.cells * 0 + 0.9), F, {}, "add up to .* more than 1"),
-        (FirstErrorWindow(2).fit, P, F, {}, "alpha must lie"),
+        (FirstErrorWindow(2).fit, P, F, {}, "alpha must"),
         (first_error_samples, F, P, {"score": "brier"}, "score must be 'log' or 'rps'"),
         (compare_locators, F, {}, {}, "no predictor"),
         (compare_locators, F, {"uniform": P}, {}, "rename"),

@@ -186,8 +186,19 @@ class CombinedForecaster(LearnedForecaster):
     def held_out(self, X: Any, y: Any, *, apart: bool = False, **metadata: Any) -> OutOfFold:
         """Return forecasts of runs by fits to others, without a fit to all.
 
-        Also from some of the signals, if they are to be looked at `apart`. What else is given is
-        that of `fit`; the other methods forecast after `fit` alone.
+        Parameters
+        ----------
+        X, y
+            As in `fit`; the other methods forecast after `fit` alone.
+        apart : bool, default=False
+            Whether to look at some of the signals, too.
+        **metadata
+            `sample_weight`, `groups` and `q_z`, as in `fit`.
+
+        Returns
+        -------
+        trajscore.calibration.combination.OutOfFold
+            ``traces(signals)`` are the forecasts from some of the signals, or all of them.
         """
         groups = metadata.get("groups")
         traces, labels, weight = self._training_runs(

@@ -50,6 +50,7 @@ class Action(StrEnum):
     USE = "use as it is"
     RECALIBRATE = "recalibrate"
     COMBINE = "combine"
+    NO_GAIN = "no gain shown"
     AVOID = "do not use"
     TOO_FEW = "too few runs"
     UNSCORED = "recalibrate first"
@@ -97,7 +98,8 @@ class Recommendation:
         The most that an increasing map of many runs may gain over the base rate.
     as_given, recalibrated, gain : Interval
         Margins of the leading score over the base rate, and what recalibration gains; of all
-        signals together, what they are above the best single one, in its best form.
+        signals together, what they are above the best single one, in its best form, if that is of
+        use, else above the base rate.
     overconfidence : Interval
         How much more success it states, on average over steps, than happens.
     matters : float
@@ -225,7 +227,8 @@ def decide(numbers: Recommendation) -> Action:
     Do not use: it does not vary, or neither form is better than the base rate by anything that
     matters, nor would be with a map of many runs. Use as it is: shown to be better than the base
     rate, worth what matters, and recalibration gains less than that. Recalibrate: the same of the
-    recalibrated form. Combine: the same of signals together. Recalibrate first: it has no score,
+    recalibrated form. Combine: the same of signals together, if they are shown to be better than
+    the best alone by what matters, too; else no gain is shown. Recalibrate first: it has no score,
     however many runs there are. Too few runs: none of these.
     """
     if not numbers.varies:
@@ -245,7 +248,7 @@ def decide(numbers: Recommendation) -> Action:
     may_recalibrate = numbers.recalibrated.low > 0
     gains = may_recalibrate and numbers.gain.estimate >= matters
     if numbers.best_alone and may_recalibrate:
-        return Action.COMBINE
+        return Action.COMBINE if numbers.is_ahead else Action.NO_GAIN
     if numbers.as_given.low > 0 and not gains:
         return Action.USE
     return Action.RECALIBRATE if may_recalibrate else Action.TOO_FEW
@@ -291,11 +294,13 @@ def card_table(rows: Rows, options: Options, n_tables: int = 1) -> pd.DataFrame:
         lambda of: recommend(of, rows.base, options, level, of_word), singles
     )
     cards = list(recommended)
-    for name in combined:  # against the best single one, by these cards
-        best_first = (forms[each.predictor][each.form] for each in _in_order(cards))
-        rival = next((row for row in best_first if row.is_probability), rows.base)
+    for name in combined:  # against the best single one, by these cards, if it is of use
+        best_first = _in_order(cards)
+        best = next((each for each in best_first if each.most > 0), best_first[0])
+        rival = forms[best.predictor][best.form] if best.is_useful else rows.base
         level = _shared_level(rows, options, n_tables, of_combined=True)
-        cards.append(recommend(forms[name], rows.base, options, level, of_word, rival))
+        decided = recommend(forms[name], rows.base, options, level, of_word, rival)
+        cards.append(replace(decided, best_alone=best.predictor))
     table = pd.DataFrame([each.card() for each in cards], index=[each.predictor for each in cards])
     return table.rename_axis("predictor")
 
@@ -463,37 +468,32 @@ def ranked(cards: pd.DataFrame) -> dict[str, Recommendation]:
 def _in_order(recommendations: Iterable[Recommendation]) -> list[Recommendation]:
     """Put the best first, and those that do not vary last.
 
-    Signals together come first where they are shown to be better than the best alone, or alone are
-    shown to be of use; else after all single ones. Of ties those usable as they are come first, of
-    open ones those that are shown to be wrong as stated.
+    Signals together come first where they are to be combined, else after all single ones. Of ties
+    those usable as they are come first, of open ones those that are shown to be wrong as stated.
     """
-    every = list(recommendations)
-    useful = {each.predictor for each in every if each.is_useful}
 
     def place(each: Recommendation) -> tuple[bool, int, bool, bool, bool, bool, float]:
-        leads = each.is_ahead or each.best_alone not in useful
-        follows = bool(each.best_alone) and not (each.is_useful and leads)
+        follows = bool(each.best_alone) and each.action != Action.COMBINE
         needs_map = each.tied and each.action != Action.USE
         behind = math.inf if math.isnan(each.margin.estimate) else -each.margin.estimate
         says_nothing = each.is_open and not each.is_wrong  # nothing is shown of it
         order = _ORDER.get(each.action, 0)
         return follows, order, not each.varies, not each.tied, needs_map, says_nothing, behind
 
-    return sorted(every, key=place)
+    return sorted(recommendations, key=place)
 
 
 def tied_with_best(cards: pd.DataFrame, pairs: pd.DataFrame | None) -> pd.Series:
     """Whether each predictor is not distinguished from the best, or behind by less than matters."""
     tied = pd.Series(False, index=cards.index)
-    useful = [each for each in ranked(cards).values() if each.is_useful]
+    useful = [name for name, each in ranked(cards).items() if each.is_useful]
     if pairs is None or not useful:
         return tied
-    best = useful[0].predictor
-    if useful[0].best_alone:  # ahead of the best single one, and so of all
+    best = useful[0]
+    if cards.loc[best, "best_alone"]:  # which is behind, and so are all
         tied[best] = True
         return tied
-    singles = [each.predictor for each in useful if not each.best_alone]
-    behind = pairs[(pairs["predictor"] == best) & pairs["reference"].isin(singles)]
+    behind = pairs[(pairs["predictor"] == best) & pairs["reference"].isin(useful)]
     close = ~(behind["low"] > 0) | (behind["difference"] < cards.loc[best, "matters"])
     tied[[best, *behind["reference"][close]]] = True
     return tied

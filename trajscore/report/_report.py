@@ -56,9 +56,9 @@ class Report(Evaluation):
     excluded : DataFrame
         Runs that do not count, or in success rates alone: predictor ("all"), reason, n_runs.
     cards : DataFrame indexed by predictor
-        What to do: "use as it is", "recalibrate", "combine", "do not use", "recalibrate first" (a
-        signal without a score yet) or "too few runs", with about how many more are needed
-        (n_needed).
+        What to do: "use as it is", "recalibrate", "combine" or "no gain shown" (of all signals
+        together), "do not use", "recalibrate first" (a signal without a score yet) or "too few
+        runs", with about how many more are needed (n_needed).
         at_its_word: whether what it says is what happens: "yes", "no" or "not known yet". Then the
         margins of the leading score over the base rate, as given and recalibrated, the gain between
         them, and overconfidence, how much more success it states on average than happens, with the
@@ -78,6 +78,9 @@ class Report(Evaluation):
         without it, with intervals that hold for all signals at once. order: the fewest signals, at
         most five, with which all is reached but for half of what matters, in the order in which
         they are added, and reached, the margin with them; 0 and NaN of others.
+    purchase : object or None
+        With prices: the signals that cost something, the cost of a run's forecasts, and the share
+        of failing runs that are found with and without them.
     by : DataFrame indexed by (by, group, predictor), or None
         The same as `cards` within groups of runs, each against its own base rate. p_value: whether
         some group differs from all runs in the share of the base rate's loss that the predictor
@@ -191,8 +194,8 @@ class Report(Evaluation):
         estimator
             The calibrator or other forecaster of the report, with its step weights. It is fitted on
             the predictor's values as given (all signals side by side, if it is "all together"), on
-            the outcomes that every number is of (what
-            unobserved runs count as among them), and on the groups. Of batches, on their sample.
+            the outcomes that every number is of (what unobserved runs count as among them), and on
+            the groups. Of batches, on their sample.
 
         Raises
         ------

@@ -95,9 +95,9 @@ def card_reason(best: Recommendation, data: Evaluation) -> str:
         how = "recalibrated or not"
     elif not (is_probability or best.best_alone):
         how += " (as given it is not a probability)"
-    if best.is_useful:
+    if best.is_useful or best.action == Action.NO_GAIN:
         worth = f"{how}, {_size(best.margin, data)} better than the base rate"
-        if math.isnan(best.gain.estimate):
+        if math.isnan(best.gain.estimate) or best.gain.estimate == best.margin.estimate:
             return worth
         gain = _size(best.gain, data)
         if best.best_alone:

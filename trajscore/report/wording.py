@@ -262,12 +262,12 @@ def _of_clock(data: Evaluation, best: Recommendation) -> str:
         return ""
     text = (
         f"Counting steps alone goes {100 * best.share(counted):.0f}%, as runs without an outcome "
-        f"count as failures"
+        f"count as failures."
     )
     if best.predictor in cards.index:
         other = Recommendation.of_card(best.predictor, cards.loc[best.predictor])
-        text += f"; without these runs it is {way_gone(other)} in all"
-    return f"{text}."
+        text += f" Without these runs, {quoted(best.predictor)} goes {way_gone(other)}."
+    return text
 
 
 def _worth_nothing(data: Evaluation) -> str:
@@ -335,15 +335,13 @@ def of_signals(data: Evaluation) -> str:
     best = best_of(data)
     if table is None:
         return ""
-    few = table[table["order"] > 0].sort_values("order")
     parts = []
-    if 0 < len(few) < len(table):
-        names = listed(map(quoted, few.index))
-        reached = f"{100 * best.share(few['reached'].iloc[-1]):.0f}%"
-        all_add = "the others add less than matters"
-        parts.append(f"with their history, {names} reach {reached}; {all_add}")
+    if few := _enough(data):
+        names = listed(map(quoted, few))
+        reached = f"{100 * best.share(table.loc[few[-1], 'reached']):.0f}%"
+        parts.append(f"with their history, {names} reach {reached}: that is enough")
         if len(few) == 1:
-            parts = [f"with its history, {names} reaches {reached}: no other is needed"]
+            parts = [f"with its history, {names} reaches {reached}: that is enough"]
     lost = table[table[columns_of(LOSS)[1]] > 0].sort_values(LOSS, ascending=False)
     parts += [
         f"without {quoted(str(name))} it is {100 * best.share(best.margin.estimate - loss):.0f}%"
@@ -358,8 +356,8 @@ def of_purchase(data: Evaluation) -> str:
         return ""
     names = listed(map(quoted, bought.signals))
     return (
-        f"To forecast a run costs {bought.cost:.3g}: with {names}, {of_hundred(bought.found)} of "
-        f"100 failing runs are stopped early at {LOST:g} of 100 good ones, and without, "
+        f"Forecasts cost {bought.cost:.3g} a run. With {names} {of_hundred(bought.found)} of 100 "
+        f"failing runs are stopped early, and at most {LOST:g} of 100 good ones; without, "
         f"{of_hundred(bought.found_without)}."
     )
 
@@ -369,8 +367,10 @@ def of_other(data: Evaluation, each: Recommendation) -> str:
     name = quoted(each.predictor)
     if each.best_alone:
         several = len(_singles(data)) > 1
-        beaten = quoted(each.best_alone) if several else "its value alone"
-        return f"{'together they are ' * several}not shown to beat {beaten} by what matters"
+        over = quoted(each.best_alone) if several else "its value"
+        return (
+            f"{'together they are ' * several}not shown to gain anything that matters over {over}"
+        )
     if each.is_useful:
         return f"{name} is useful, but behind"
     if each.action == Action.AVOID:
@@ -411,7 +411,7 @@ def next_step(data: Evaluation) -> str:
     act = f"Use {quoted(name)} as it is: accept and stop new runs by the thresholds below"
     if best.action != Action.USE:
         how = "--code shows how" if data.source.command else f"report.forecaster({name!r})"
-        act = f"{_to_fit(data)} ({how}), then accept and stop new runs by the thresholds below"
+        act = f"{_to_fit(data)} ({how}){_or_fewer(data)}, then accept and stop new runs by the thresholds below"
     if not_above_counting(data, name) and not is_above_live_counting(data, name):
         return (
             f"{act}, if {quoted(name)} costs you nothing; if it does, forecast by the success "
@@ -430,6 +430,22 @@ def _to_fit(data: Evaluation) -> str:
     if not best.best_alone:
         return f"Recalibrate {quoted(best.predictor)}"
     return f"Use all {n} signals together" if n > 1 else f"Use {quoted(best.predictor)}"
+
+
+def _or_fewer(data: Evaluation) -> str:
+    """Name the few signals that are enough: ", or only A and B, which are enough"."""
+    if not (few := _enough(data)):
+        return ""
+    return f", or only {listed(map(quoted, few))}, which {'is' if len(few) == 1 else 'are'} enough"
+
+
+def _enough(data: Evaluation) -> list[str]:
+    """Return the fewest signals that suffice, where these are not all and are to be combined."""
+    table = data.signals
+    if table is None or not best_of(data).best_alone:
+        return []
+    few = table.index[table["order"] > 0]
+    return list(table.loc[few, "order"].sort_values().index) if len(few) < len(table) else []
 
 
 def before_rules(data: Evaluation) -> str:

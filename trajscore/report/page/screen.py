@@ -28,6 +28,7 @@ STYLES = {
     Action.USE: "use",
     Action.RECALIBRATE: "recalibrate",
     Action.COMBINE: "recalibrate",
+    Action.NO_GAIN: "few",
     Action.TOO_FEW: "few",
     Action.UNSCORED: "few",
     Action.AVOID: "avoid",
