@@ -186,8 +186,21 @@ class CombinedForecaster(LearnedForecaster):
     def held_out(self, X: Any, y: Any, *, apart: bool = False, **metadata: Any) -> OutOfFold:
         """Return forecasts of runs by fits to others, without a fit to all.
 
-        Also from some of the signals, if they are to be looked at `apart`. What else is given is
-        that of `fit`; the other methods forecast after `fit` alone.
+        The other methods forecast after `fit` alone.
+
+        Parameters
+        ----------
+        X, y : array-like
+            As in `fit`.
+        apart : bool, default=False
+            Whether forecasts from some of the signals are to be asked for, too.
+        **metadata
+            Weights, groups and q_z, as in `fit`.
+
+        Returns
+        -------
+        object
+            Its ``traces`` gives the forecasts from these signals.
         """
         groups = metadata.get("groups")
         traces, labels, weight = self._training_runs(

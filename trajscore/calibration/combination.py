@@ -239,7 +239,7 @@ class Steps(NamedTuple):
         return coef + np.linalg.solve(curvature, slope), curvature
 
     def drawn(self, n_steps: int | None) -> Steps:
-        """Keep whole runs at random, of about so many steps in all, if there are more."""
+        """Keep whole runs at random, of about `n_steps` steps in all, if there are more."""
         if n_steps is None or len(self.success) <= n_steps:
             return self
         order = np.random.default_rng(0).permutation(len(self.X))

@@ -78,6 +78,9 @@ class Report(Evaluation):
         without it, with intervals that hold for all signals at once. order: the fewest signals, at
         most five, with which all is reached but for half of what matters, in the order in which
         they are added, and reached, the margin with them; 0 and NaN of others.
+    purchase : named tuple, or None
+        What signals with a price buy: their names, the cost of the forecasts of a run, and the
+        share of failing runs that are found with them and without; None without prices.
     by : DataFrame indexed by (by, group, predictor), or None
         The same as `cards` within groups of runs, each against its own base rate. p_value: whether
         some group differs from all runs in the share of the base rate's loss that the predictor
