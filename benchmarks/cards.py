@@ -107,7 +107,7 @@ DESIGNS: dict[str, tuple[Callable[..., Made], dict, tuple[int, ...], str, str, s
 def decided(
     make: Callable[..., Made], how: dict, n_runs: int, seed: int
 ) -> tuple[str, str, str, bool]:
-    """Return the cards of a forecast, of its word and of all together, and whether these are ahead."""
+    """Return the cards of a forecast, its word and all together, and whether these are ahead."""
     X, y = make(n_runs, seed, **how)
     if len(set(y)) < 2:
         return Action.TOO_FEW, Shown.OPEN, Action.TOO_FEW, False

@@ -94,9 +94,7 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             raise ValueError(f"bias must be True or False, got {self.bias!r}")
         if y is not None:
             y = as_array(y, "y")
-        scores, labels = validate_data(
-            self, _numbers(X), y, dtype=np.float64, ensure_all_finite=False
-        )
+        scores, labels = validate_data(self, _numbers(X), y, dtype=float, ensure_all_finite=False)
         _check_finite(scores)
         check_classification_targets(labels)
         if are_probabilities(scores) and np.allclose(scores.sum(axis=1), 1, rtol=0, atol=1e-4):
@@ -145,9 +143,7 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _affine(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)
-        scores = validate_data(
-            self, _numbers(X), reset=False, dtype=np.float64, ensure_all_finite=False
-        )
+        scores = validate_data(self, _numbers(X), reset=False, dtype=float, ensure_all_finite=False)
         _check_finite(scores)
         return self.scale_ * scores + self.bias_
 

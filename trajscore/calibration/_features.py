@@ -171,7 +171,7 @@ def without(seen: Seen, ends: Any) -> Seen:
 
 
 def _called(function: Callable[[FloatArray], Any], seen: FloatArray) -> FloatArray:
-    rows = np.asarray(function(seen), dtype=np.float64)
+    rows = np.asarray(function(seen), dtype=float)
     if rows.ndim == 1:
         rows = rows[:, None]
     if rows.ndim != 2 or len(rows) != len(seen):

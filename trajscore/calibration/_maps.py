@@ -106,7 +106,7 @@ class BetaMap:
 
     def __call__(self, values: ArrayLike) -> FloatArray:
         """Map forecasts to probabilities in [1e-6, 1 - 1e-6]."""
-        ends = _ends(np.asarray(values, dtype=np.float64))
+        ends = _ends(np.asarray(values, dtype=float))
         # no product of matrices, whose last digit depends on how many values there are
         z = self.a * ends[..., 0] + self.b * ends[..., 1] + self.c
         return np.clip(expit(z), CLIP, 1 - CLIP)
@@ -198,7 +198,7 @@ class IsotonicMap:
 
     def __call__(self, values: ArrayLike) -> FloatArray:
         """Map raw values to probabilities in [1e-6, 1 - 1e-6]."""
-        return np.interp(np.asarray(values, dtype=np.float64), self.values, self.probabilities)
+        return np.interp(np.asarray(values, dtype=float), self.values, self.probabilities)
 
 
 _N_HALF = 1000  # training runs of which the isotonic map counts for one half
@@ -314,7 +314,7 @@ class EnsembleMap:
 
     def __call__(self, values: ArrayLike) -> FloatArray:
         """Map raw values to probabilities in [1e-6, 1 - 1e-6]."""
-        raw = np.asarray(values, dtype=np.float64)
+        raw = np.asarray(values, dtype=float)
         odds = np.zeros(raw.shape)
         for member, share in zip(self.members, self.shares, strict=True):
             p = member(raw)

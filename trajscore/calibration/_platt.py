@@ -174,7 +174,7 @@ class PlattMap:
 
     def __call__(self, values: ArrayLike) -> FloatArray:
         """Map raw values to probabilities in [1e-6, 1 - 1e-6]."""
-        raw = np.asarray(values, dtype=np.float64)
+        raw = np.asarray(values, dtype=float)
         with np.errstate(over="ignore"):  # an infinite score is a probability of 0 or 1
             if self.slope == 0:
                 z = np.full(raw.shape, self.intercept)

@@ -189,7 +189,7 @@ class Steps(NamedTuple):
         seen = ~np.isnan(values)
         distinct, group = group_ties(blank.turned(values[seen]))
         success, failure = (
-            np.bincount(group, part[seen], len(distinct)).astype(np.float64)
+            np.bincount(group, part[seen], len(distinct)).astype(float)
             for part in (self.success, self.failure)
         )
         if len(distinct) < 2 or not success.any() or not failure.any():
@@ -324,7 +324,7 @@ class OutOfFold:
 
     def _by_fold(self, log_odds: FloatArray) -> FloatArray:
         scores = self.steps.scores(log_odds)
-        return np.bincount(self.fold, scores, len(self.parts)).astype(np.float64)
+        return np.bincount(self.fold, scores, len(self.parts)).astype(float)
 
 
 def between(single: FloatArray, together: FloatArray, share: Any) -> FloatArray:

@@ -118,7 +118,7 @@ def step_table(
             scored = float(of_run.samples.mean()), *(float(part[0]) for part in three)
         rows[t] = len(runs), labels.mean(), *ends, *scored
     index = pd.Index(list(rows), name="step", dtype=np.int64)
-    table = pd.DataFrame(list(rows.values()), index=index, columns=list(COLUMNS), dtype=np.float64)
+    table = pd.DataFrame(list(rows.values()), index=index, columns=list(COLUMNS), dtype=float)
     return table.astype({"n_runs": np.int64})
 
 

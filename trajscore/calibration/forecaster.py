@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
 from trajscore.core.estimator import TraceTransformer, check_estimator_input, inside_of, like_input
-from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.type_aliases import BoolArray, ByName, FloatArray
 from trajscore.core.values import outside_unit, to_unit
 from trajscore.core.within_runs import cells_by_step
 
@@ -147,7 +147,7 @@ class Forecaster(TraceTransformer, ABC):
         >>> bool(abs(forecaster.transform(X)[0] - live).max() < 1e-12)
         True
         """
-        values = np.asarray(scores, dtype=np.float64)
+        values = np.asarray(scores, dtype=float)
         if values.ndim == 1:
             values = values[:, None]
         if values.ndim != 2 or values.shape[1] != self.n_channels_in_:
@@ -198,7 +198,7 @@ class Chain:
 
     def advance(self, state: Any, scores: Any, done: Any = None) -> tuple[Any, FloatArray]:
         """Return the state after a step, and its forecasts."""
-        values = np.asarray(scores, dtype=np.float64)
+        values = np.asarray(scores, dtype=float)
         states = []
         for forecaster, before in zip(self._forecasters, state, strict=True):
             after, p = forecaster.advance(before, values, done)
@@ -221,7 +221,7 @@ class Replay:
 
     def advance(self, state: Any, scores: Any, done: Any = None) -> tuple[Any, FloatArray]:
         """Return the state after a step, and its forecasts."""
-        seen = np.concatenate([state, np.asarray(scores, dtype=np.float64)[:, None]], axis=1)
+        seen = np.concatenate([state, np.asarray(scores, dtype=float)[:, None]], axis=1)
         n, t, n_channels = seen.shape
         cells = seen.reshape(n * t, n_channels)
         if n_channels == 1:  # as `check_trajectories` has them
@@ -310,7 +310,7 @@ def check_refitted(forecaster: Any) -> None:
             )
 
 
-def fit_arguments(estimator: Any, metadata: dict[str, Any]) -> dict[str, Any]:
+def fit_arguments(estimator: Any, metadata: ByName) -> ByName:
     """Return those of groups, sample_weight and q_z that are given and that a fit takes.
 
     Weights that are given must be taken.
@@ -328,7 +328,7 @@ def fit_arguments(estimator: Any, metadata: dict[str, Any]) -> dict[str, Any]:
     return arguments
 
 
-def _arguments(estimator: Any, metadata: dict[str, Any]) -> dict[str, Any]:
+def _arguments(estimator: Any, metadata: ByName) -> ByName:
     is_search = {"estimator", "cv", "scoring"} <= set(estimator.get_params(deep=False))
     if not (is_search or isinstance(estimator, Pipeline)):
         soft = getattr(estimator, "censored", "q_z") == "q_z"

@@ -119,7 +119,7 @@ def success_chances(model: Any, rows: FloatArray) -> FloatArray:
     linear = _linear(model)
     if linear is None:
         column = int(np.flatnonzero(model.classes_ == 1)[0])
-        p = np.asarray(model.predict_proba(rows)[:, column], dtype=np.float64)
+        p = np.asarray(model.predict_proba(rows)[:, column], dtype=float)
     else:
         p = _logistic(rows, *linear)
     return np.clip(p, CLIP, 1 - CLIP)

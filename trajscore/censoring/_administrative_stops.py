@@ -223,7 +223,7 @@ def _score_and_variance(
     at_risk, event = steps_at_risk(X, stopped)
     cells = np.flatnonzero(at_risk)
     run = run_numbers(X)[cells]
-    stop = event[cells].astype(np.float64)
+    stop = event[cells].astype(float)
     spread = columns[cells].std(axis=0)
     x = columns[cells] / np.where(spread > 0, spread, 1.0)
     risk_set = pd.DataFrame(np.column_stack([x, stop])).groupby(

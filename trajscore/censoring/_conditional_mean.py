@@ -179,7 +179,7 @@ def _instruments(estimate: FloatArray, features: ArrayLike | None) -> dict[str, 
         label = name if isinstance(name, str) else f"feature {name}"
         if label in (*columns, "score", "all"):
             raise ValueError(f"{label!r} is the name of a row of the result; rename the feature")
-        columns[label] = _standardized(table[name].to_numpy(dtype=np.float64))
+        columns[label] = _standardized(table[name].to_numpy(dtype=float))
     return columns
 
 

@@ -317,5 +317,5 @@ class ContinuationModel(BaseEstimator):
                 "shorter prefixes with steps='all'"
             )
         cells = np.flatnonzero(usable)
-        outcome = outcomes[run_numbers(runs)[cells]].astype(np.float64)
+        outcome = outcomes[run_numbers(runs)[cells]].astype(float)
         return cells, outcome, np.ones(len(cells))

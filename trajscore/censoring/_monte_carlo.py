@@ -119,7 +119,7 @@ class MonteCarloContinuation(BaseEstimator):
                 f"no run has {self.min_branches} valid continuations (the most is "
                 f"{self.n_valid_.max(initial=0)}); make more of them, or lower min_branches"
             )
-        successes = np.bincount(row, outcome, minlength=len(runs)).astype(np.float64)
+        successes = np.bincount(row, outcome, minlength=len(runs)).astype(float)
         with undefined_is_nan():
             share = successes / self.n_valid_
         self.q_z_ = np.where(self.audited_, share, np.nan)
@@ -209,7 +209,7 @@ class MonteCarloContinuation(BaseEstimator):
                 exact = RunSums(simple.total + shift.total, simple.divisor)
                 named = {"simple score": simple, "exact score": exact, "exact - simple": shift}
                 samples |= {name: sums.samples() for name, sums in named.items()}
-            return pd.DataFrame(samples).astype(np.float64)
+            return pd.DataFrame(samples).astype(float)
 
         values = figures(q)
         described = counts | {"mean q_Z": q.mean(), "median q_Z": np.median(q)}
@@ -221,7 +221,7 @@ class MonteCarloContinuation(BaseEstimator):
                 values,
                 n_resamples=n_resamples,
                 random_state=random_state,
-                other=figures((q < 0.5).astype(np.float64)),
+                other=figures((q < 0.5).astype(float)),
             )
             table[["low", "high"]] = boot[["low", "high"]]
         return table

@@ -249,12 +249,12 @@ def practice_shift(
     covariates = pd.DataFrame({_STEPS: sample.X.lengths})
     for name, traces in forecasts.items():
         covariates[name] = weighted_mean(traces[0], w)
-    covariate_values = covariates.to_numpy(dtype=np.float64)
+    covariate_values = covariates.to_numpy(dtype=float)
     gaps = bootstrap(gap, len(sample), groups=sample.groups, **options)[:, 2]
     means = gap(everyone)[0]
     selection = pd.DataFrame(means.T, covariates.columns, ["complete", "censored", "difference"])
     selection["low"], selection["high"] = percentile_interval(gaps, confidence_level)
-    cut = (~observed).astype(np.float64)
+    cut = (~observed).astype(float)
     shares = {how.schedule_name: how.of(sample.X).rate(cut) for how in schedules}
     return PracticeShift(
         table=_table(index, values, *percentile_interval(replicates, confidence_level)),

@@ -117,7 +117,7 @@ def cell_features(X: TrajectoryArray, features: Features) -> FloatArray:
     """Return a finite feature matrix with one row a step; None is `prefix_features`."""
     if features is not None and not callable(features):
         raise ValueError(f"features must be a function of the runs, got {features!r}")
-    table = np.asarray((features or prefix_features)(X), dtype=np.float64)
+    table = np.asarray((features or prefix_features)(X), dtype=float)
     if table.ndim == 1:
         table = table[:, None]
     if table.shape[0] != len(X.cells):

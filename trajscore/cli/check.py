@@ -1,7 +1,5 @@
 """``trajscore check``: gates for a table or a log of runs, with an exit code."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import replace
 from pathlib import Path

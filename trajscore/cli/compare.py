@@ -1,7 +1,5 @@
 """``trajscore compare``: what changed between two tables or logs of runs."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Any

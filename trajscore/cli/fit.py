@@ -1,7 +1,5 @@
 """``trajscore fit``: learn from finished runs when to stop others, or how to forecast them."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import shlex

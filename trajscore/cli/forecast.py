@@ -1,7 +1,5 @@
 """``trajscore forecast``: forecast new runs, also running ones, by a fitted forecaster."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The options that say what to read, the same for every command that reads tables and logs."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys
@@ -18,6 +16,7 @@ from trajscore.core.errors import ArgumentError, optional
 from trajscore.core.score_families import usage
 from trajscore.core.stops import MECHANISMS
 from trajscore.core.storage import replacing
+from trajscore.core.type_aliases import ByName
 from trajscore.core.values import split_pairs
 from trajscore.io.fields import ANY_PARTS, Fields
 from trajscore.io.files import to_csv
@@ -25,7 +24,7 @@ from trajscore.io.unread import refusals
 from trajscore.loading.load import load
 from trajscore.loading.tables import Inputs, LoadRequest
 
-_HELP: dict[str, Any] = tomllib.loads(
+_HELP: ByName = tomllib.loads(
     files("trajscore.cli").joinpath("help.toml").read_text(encoding="utf-8")
 )
 
@@ -128,7 +127,7 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say what to read."""
     add = adder(parser.add_argument_group("what to read"), "shared")
     add("--format")
-    many: dict[str, Any] = {"action": "append", "default": []}
+    many: ByName = {"action": "append", "default": []}
     add("--id", **many)
     add("--step")
     add("--wide", **many, metavar="PREFIX")
@@ -232,7 +231,7 @@ def load_request(arguments: argparse.Namespace, **more: Any) -> LoadRequest:
     )
 
 
-def _parts(text: str) -> dict[str, Any]:
+def _parts(text: str) -> ByName:
     """Read the parts of a log of any JSON, steps=events,text=body.text."""
     if not text:
         return {}

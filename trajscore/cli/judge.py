@@ -1,7 +1,5 @@
 """``trajscore judge``: ask a model after each step of a log whether the run will succeed."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``trajscore locate``: learn from labelled runs which step of others is the first wrong one."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ A command is a file with ``add_parser(commands)``, which returns its parser, and
 only the one that is called is imported.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

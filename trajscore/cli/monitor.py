@@ -1,7 +1,5 @@
 """``trajscore monitor``: decide after every score whether a run should stop, a line for a line."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys
@@ -16,6 +14,7 @@ import numpy as np
 
 from trajscore.cli.inputs import add_command, add_max_size, number
 from trajscore.core.plain import parse_integer, plain, unique_keys
+from trajscore.core.type_aliases import ByName
 from trajscore.core.values import unknown_name
 from trajscore.monitoring import EProcessMonitor
 from trajscore.monitoring.persistence import load_process
@@ -99,7 +98,7 @@ def read_lines(file: BinaryIO) -> Iterator[bytes]:
             line = file.readline(_LONGEST + 1)
 
 
-def _read_message(line: bytes) -> dict[str, Any]:
+def _read_message(line: bytes) -> ByName:
     """Read an object of JSON with an id and none but known keys, or say what to send."""
     if len(line) > _LONGEST:
         raise ValueError(f"the line has more than {_LONGEST:,} bytes; {_EXAMPLE}")
@@ -123,7 +122,7 @@ def _read_message(line: bytes) -> dict[str, Any]:
     return message
 
 
-def _answer(monitor: EProcessMonitor, message: dict[str, Any]) -> dict[str, Any]:
+def _answer(monitor: EProcessMonitor, message: ByName) -> ByName:
     step = message.get("step")
     end = message.get("end", False)
     if "step" in message and (isinstance(step, bool) or not isinstance(step, int) or step < 1):

@@ -1,7 +1,5 @@
 """``trajscore report``: judge the confidence in a table or a log of runs."""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 from collections.abc import Callable, Sequence
@@ -31,6 +29,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import bare_name, turned_note
 from trajscore.core.run_sums import AGGREGATORS
 from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family
+from trajscore.core.type_aliases import ByName
 from trajscore.core.values import number_of
 from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
 from trajscore.evaluation.doubts import without_leaky_columns
@@ -149,7 +148,7 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, Sequence[Run]]:
     path = arguments.table
     asked = {"by": arguments.by, "missing": arguments.missing, "keep_lost": True}
     request = load_request(arguments, **asked)
-    data: dict[str, Any]
+    data: ByName
     notes: Sequence[Note]
     log: Sequence[Run] = []
     if path is not None and is_folder_of_tables(path):
@@ -183,7 +182,7 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, Sequence[Run]]:
     return replace(report, source=source), log
 
 
-def _options(arguments: argparse.Namespace, log: Sequence[Run], X: Any) -> dict[str, Any]:
+def _options(arguments: argparse.Namespace, log: Sequence[Run], X: Any) -> ByName:
     """Return what is computed, of whatever was read."""
     leading = arguments.family
     others = [family for family in USUAL_SCORES if family_name(family) != leading.name]
@@ -206,7 +205,7 @@ def _options(arguments: argparse.Namespace, log: Sequence[Run], X: Any) -> dict[
 def _monitoring(
     arguments: argparse.Namespace, log: Sequence[Run], X: Any
 ) -> bool | MonitoringOptions:
-    options: dict[str, Any] = {
+    options: ByName = {
         name: value
         for name in ("known_share", "n_splits")
         if (value := getattr(arguments, name)) is not None

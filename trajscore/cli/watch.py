@@ -1,7 +1,5 @@
 """``trajscore watch``: say when the runs of an agent are no longer as they were."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Any

@@ -444,7 +444,7 @@ class TrajectoryArray(Ragged):
         array([[0.5, 0. ], [0.4, 0.6]])
         """
         n_runs, longest, *channels = self.shape
-        out = np.full((n_runs, n_steps or longest, *channels), fill, dtype=np.float64)
+        out = np.full((n_runs, n_steps or longest, *channels), fill, dtype=float)
         out[:, :longest][self.mask] = self.cells
         return out
 

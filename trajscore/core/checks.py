@@ -1,7 +1,5 @@
 """The door: every X, and what is given beside it, is checked here; `outcomes` checks y."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NoReturn
 

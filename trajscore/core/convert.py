@@ -3,8 +3,6 @@
 Parts are what `ragged.Ragged` is built from, by name: cells, lengths, and ids or None.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise

@@ -3,8 +3,6 @@
 Texts of users in them, and elsewhere, are shown so that they do not act on a screen.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What all estimators over trajectories have in common."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -124,9 +122,7 @@ def _validated(estimator: Any, X: Any, reset: bool) -> Any:
     elif isinstance(X, np.ndarray):
         refuse_kind(X.dtype)
     try:
-        return validate_data(
-            estimator, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"
-        )
+        return validate_data(estimator, X, reset=reset, dtype=float, ensure_all_finite="allow-nan")
     except (ValueError, TypeError, OverflowError) as error:
         if "features, but" not in str(error):
             kind = TypeError if isinstance(error, TypeError) else ValueError

@@ -1,7 +1,5 @@
 """Every rule by which runs are split: folds, what is fitted out of fold, and runs held out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sized
 from typing import Any, TypeVar
 

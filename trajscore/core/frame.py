@@ -1,7 +1,5 @@
 """From a long table, one row a step in any order, to runs with outcomes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -375,7 +373,7 @@ def _to_numbers(column: pd.Series) -> FloatArray:
     refuse_kind(column.dtype, name)
     numbers = parse_numbers(column)
     refuse_kind(numbers.dtype, name)  # objects may turn out to be complex numbers
-    return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+    return numbers.to_numpy(dtype=float, na_value=np.nan)
 
 
 def _values(column: pd.Series, runs: _Runs, first_step: int) -> FloatArray:

@@ -1,7 +1,5 @@
 """Identifiers of runs: whole numbers or text, their order, and whether two containers agree."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What outcomes and their words mean: as somebody says, never as we guess."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
@@ -12,7 +10,7 @@ import pandas as pd
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
-from trajscore.core.type_aliases import AnyArray
+from trajscore.core.type_aliases import AnyArray, ByName
 from trajscore.core.values import is_number, number_of, parse_number, split_pairs
 
 # fmt: off
@@ -107,7 +105,7 @@ def turned_note(name: str) -> str:
     return f"outcome: not {name!r}, so 1 counts as failure"
 
 
-class Meanings(dict[str, Any]):
+class Meanings(ByName):
     """What words mean: in Python a dict, in a command ``pass=1,fail=0``."""
 
     def __str__(self) -> str:
@@ -206,7 +204,7 @@ def propose(words: Iterable[str], name: str = "") -> Meanings:
     >>> propose(["yes", "pass", "meh"]), propose(["yes"], "has_error")
     ({'yes': 1, 'pass': 1, 'meh': '?'}, {'yes': '?'})
     """
-    usual: dict[str, Any] = {}
+    usual: ByName = {}
     if not sounds_bad(name):
         usual = {word: value for value, words in _USUAL.items() for word in words}
     return Meanings((word, usual.get(word.strip().lower(), "?")) for word in words)

@@ -1,7 +1,5 @@
 """How a run ended: success, failure, not observed, or a grade between."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,7 +82,7 @@ def check_outcomes(
         )
     if ids is not None:
         check_index(y, ids, "y")
-    values = values.astype(np.float64)
+    values = values.astype(float)
     values[np.isnan(values)] = CENSORED
     censored = values == CENSORED
     _check_range(values, ~censored, ids)
@@ -181,7 +179,7 @@ def _as_numbers(y: ArrayLike, ids: AnyArray | None) -> AnyArray:
         raise ValueError(f"outcomes must be one-dimensional, got shape {array.shape}")
     if array.dtype.kind in "biuf":
         return array
-    return np.array([_as_number(value, row, ids) for row, value in enumerate(array)], np.float64)
+    return np.array([_as_number(value, row, ids) for row, value in enumerate(array)], float)
 
 
 def _as_number(value: Any, row: int, ids: AnyArray | None) -> float:
@@ -216,4 +214,4 @@ def opposite(labels: FloatArray) -> FloatArray:
     >>> opposite(np.array([0.0, 1.0, 0.7]))
     array([1., 0., 0.])
     """
-    return (labels < 0.5).astype(np.float64)
+    return (labels < 0.5).astype(float)

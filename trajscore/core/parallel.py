@@ -1,7 +1,5 @@
 """Work that is shared out among threads."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ContextDecorator
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Nor does it say which of two values of one key counts.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

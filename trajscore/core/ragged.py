@@ -1,7 +1,5 @@
 """Runs of different lengths in flat arrays: their views, slices, cuts and joins."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NoReturn, Self, get_args
@@ -20,7 +18,7 @@ from trajscore.core.convert import (
     width,
 )
 from trajscore.core.ids import as_ids, check_same_runs
-from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray, Missing
+from trajscore.core.type_aliases import AnyArray, BoolArray, ByName, FloatArray, IntArray, Missing
 from trajscore.core.values import (
     as_float,
     as_horizon,
@@ -109,7 +107,7 @@ class Ragged:
         new._set(**parts)
         return new
 
-    def _parts(self) -> dict[str, Any]:
+    def _parts(self) -> ByName:
         return {"meta": self._meta, **{name: getattr(self, name) for name in _FIELDS}}
 
     def _replace(self, **changed: Any) -> Self:
@@ -444,7 +442,7 @@ class Ragged:
         return arrays[0]._replace(**stacked_parts(arrays, channels))
 
 
-def _rebuild(cls: type[Ragged], parts: dict[str, Any]) -> Ragged:
+def _rebuild(cls: type[Ragged], parts: ByName) -> Ragged:
     return cls._trusted(**parts)
 
 

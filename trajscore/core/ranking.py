@@ -6,8 +6,6 @@ confidence, so it cannot depend on the order of rows; a bootstrap replicate is o
 The influence of a run on a statistic is the derivative of the statistic in the run's weight.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -95,7 +95,7 @@ def score_cells(family: Any, p: FloatArray, y: AnyArray, lengths: IntArray | int
     """Score cells against outcomes in [0, 1], each of `lengths` cells; may be written to."""
     if ((y == 0) | (y == 1)).all():
         return family.observed(p, np.repeat(1.0 - y, lengths))
-    label = np.repeat(y.astype(np.float64), lengths)
+    label = np.repeat(y.astype(float), lengths)
     return weighted_score(label, family.success(p)) + weighted_score(1 - label, family.failure(p))
 
 
@@ -163,7 +163,7 @@ class WeightedSteps:
 
     def by_tie(self, values: FloatArray) -> FloatArray:
         """Add up values of the steps by their forecast."""
-        return np.bincount(self.tie, values, self.n_ties).astype(np.float64, copy=False)
+        return np.bincount(self.tie, values, self.n_ties).astype(float, copy=False)
 
 
 def weighted_steps(

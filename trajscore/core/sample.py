@@ -1,7 +1,5 @@
 """The runs of one call, checked once at the door; what is below trusts them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self

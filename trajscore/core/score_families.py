@@ -4,8 +4,6 @@ A new family is a subclass of `ScoreFamily`, named in `FAMILIES`: everything tha
 tables and the command line have it then. What else it touches says docs/built.rst.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
@@ -180,7 +178,7 @@ class CustomScore(ScoreFamily):
         return self._checked("failure", p)
 
     def _checked(self, branch: str, p: FloatArray) -> FloatArray:
-        scores = np.asarray(getattr(self.wrapped, branch)(p), dtype=np.float64)
+        scores = np.asarray(getattr(self.wrapped, branch)(p), dtype=float)
         if not scores.ndim:
             return np.full(p.shape, scores)
         if scores.shape != p.shape:

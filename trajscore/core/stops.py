@@ -5,8 +5,6 @@ success is one, and anything less is not observed. Every other outcome counts as
 said where the reason is not known.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping

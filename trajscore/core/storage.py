@@ -5,8 +5,6 @@ meta of which that cannot be said is refused when it is saved. Which types a sav
 hold stands here, too.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

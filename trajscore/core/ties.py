@@ -6,8 +6,6 @@ errors: one rule for whole runs, for steps and for answers. Outliers are values 
 all others.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -79,7 +77,7 @@ def bins_of(values: FloatArray, weight: FloatArray, n_bins: int, strategy: str) 
     if strategy == "uniform":
         return uniform_bins(values, n_bins)
     distinct, group = group_ties(values)
-    size = np.bincount(group, weight, len(distinct)).astype(np.float64)
+    size = np.bincount(group, weight, len(distinct)).astype(float)
     return quantile_bins(size, n_bins)[group]
 
 

@@ -1,7 +1,5 @@
 """Times of steps: as whole numbers that can be compared, all with a zone or all without."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -66,7 +64,7 @@ def as_times(column: pd.Series) -> NDArray[np.int64] | None:
     if kind != "M":
         numbers = parse_numbers(column)
         if kind not in "OUT" or numbers.notna().any():
-            values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+            values = numbers.to_numpy(dtype=float, na_value=np.nan)
             has_time_name = bool(words_of(name) & TIME_WORDS)
             is_count = values.min() in (0, 1) and bool((values == np.round(values)).all())
             is_time = values.min() > LARGEST_HORIZON or (has_time_name and not is_count)

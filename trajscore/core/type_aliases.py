@@ -1,7 +1,5 @@
 """Names of the types that signatures share."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -13,6 +11,9 @@ BoolArray = NDArray[np.bool_]
 AnyArray = NDArray[Any]
 FloatPair = tuple[FloatArray, FloatArray]
 """Two arrays, such as the ends of intervals, or the weights of failures and of successes."""
+
+ByName = dict[str, Any]
+"""Anything by name: arguments, fields of JSON, what a template shows."""
 
 Missing = Literal["raise", "allow", "ffill"]
 """Missing values are an error, were not recorded, or repeat the last one recorded in their run."""

@@ -1,7 +1,5 @@
 """Numbers, counts and names that a caller gives: read them, or say in one sentence why not."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -332,12 +330,12 @@ def as_numbers(values: ArrayLike | None, name: str) -> FloatArray:
     try:
         if isinstance(values, (pd.Series, pd.DataFrame)):
             refuse_kind(getattr(values, "dtype", None))
-            return values.to_numpy(dtype=np.float64, na_value=np.nan)
+            return values.to_numpy(dtype=float, na_value=np.nan)
         array = np.asarray(values)
         refuse_kind(array.dtype)
         if array.dtype.kind in "US":  # let NumPy's message show the text as it was given
             array = np.asarray(values, dtype=object)
-        numbers = array.astype(np.float64, copy=False)
+        numbers = array.astype(float, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must be numbers: {error}") from error
     if isinstance(values, np.ma.MaskedArray):

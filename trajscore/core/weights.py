@@ -272,7 +272,7 @@ def _as_weights(function: Callable[[Any], Any], n: int) -> FloatArray:
     """Call a function for n steps, and return n numbers, none negative."""
     returned = function(np.arange(1, n + 1))
     try:
-        array = np.asarray(returned, dtype=np.float64)
+        array = np.asarray(returned, dtype=float)
     except (TypeError, ValueError):
         array = np.empty(0)
     if array.shape != (n,) or not np.isfinite(array).all() or (array < 0).any():

@@ -1,7 +1,5 @@
 """Steps, running and total statistics within runs, over flat cells, without a loop over runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

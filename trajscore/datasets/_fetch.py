@@ -187,7 +187,7 @@ def fetch_expected_cost(
         for part, sha256 in zip(_PARTS, _KNOWN.get(name, (None, None)), strict=True)
     ]
     scores, targets = (np.load(path, allow_pickle=False) for path in paths)
-    X = log_softmax(scores.astype(np.float64), axis=1)
+    X = log_softmax(scores.astype(float), axis=1)
     y = targets.ravel().astype(np.int64)
     return as_data(
         X,

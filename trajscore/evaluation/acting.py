@@ -3,8 +3,6 @@
 Also by a rule that is judged on runs that it was not fitted on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -180,7 +178,7 @@ def monitoring_table(
     followed = [row for row in rows.predictors if row.form == AS_GIVEN and np.isnan(row.only_value)]
     # the rule learns the alive rate from the steps taken, on the runs that it is fitted on alone
     alive = rows.counting[0]
-    steps = -step_numbers(alive.traces).astype(np.float64)
+    steps = -step_numbers(alive.traces).astype(float)
     followed.append(replace(alive, traces=alive.traces.with_cells(steps)))
     for row in work.track(followed):
         try:

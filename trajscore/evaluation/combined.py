@@ -1,7 +1,5 @@
 """All signals together: one more row, and what each signal adds to it."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

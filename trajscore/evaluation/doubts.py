@@ -1,7 +1,5 @@
 """What may be wrong with the data: leaks, wrong signs, wrong scales, weight on few runs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from enum import StrEnum, auto
@@ -84,7 +82,7 @@ def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> Leak | None:
         return Leak.ID
     clear = ((y == 0) | (y == 1)) & ~np.isnan(last)
     last = last[clear]
-    success = y[clear].astype(np.float64)
+    success = y[clear].astype(float)
     if min(success.sum(), (1 - success).sum()) < MIN_RUNS_FOR_LEAKAGE:
         return None
     area = ranking.auroc(*ranking.TieGroups(last, success).sums(np.ones(len(last))))

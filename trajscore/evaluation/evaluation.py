@@ -221,7 +221,7 @@ class Evaluation:
     def length_ranking(self) -> Interval:
         """AUROC of short runs before long ones, of the runs that have an outcome."""
         observed = self.runs.take(np.flatnonzero(self.runs.observed))
-        lengths = next(iter(observed.traces.values())).lengths.astype(np.float64)
+        lengths = next(iter(observed.traces.values())).lengths.astype(float)
         stratum = np.zeros(len(lengths), dtype=np.int64)
         level = self.options.settings.confidence_level
         return Interval(*auroc_interval(-lengths, observed.labels, stratum, observed.groups, level))

@@ -4,8 +4,6 @@ One test comes first. Where it sees no difference, each group gets the card of a
 does, cards are decided by estimates that are shrunken towards what the groups have in common.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,7 +16,7 @@ from sklearn.utils import check_random_state
 from trajscore.core.policy import GROUP_ERROR_RATE, MIN_UNITS_PER_GROUP
 from trajscore.core.run_sums import run_sums
 from trajscore.core.ties import SUM_ROUNDING
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import ByName, FloatArray, IntArray
 from trajscore.evaluation.options import Options, columns_of
 from trajscore.evaluation.recommendation import (
     ESTIMATES,
@@ -150,7 +148,7 @@ def _distances(
     def add(of_item: FloatArray) -> FloatArray:
         tiled = np.broadcast_to(of_item, shuffled.shape).ravel()
         sums = np.bincount(cell, tiled, len(shuffled) * n_groups)
-        return np.asarray(sums.reshape(-1, n_groups), dtype=np.float64)
+        return np.asarray(sums.reshape(-1, n_groups), dtype=float)
 
     totals = np.stack([add(values) for values in of_items])
     squares = np.empty((4, 4, *totals.shape[1:]))
@@ -192,7 +190,7 @@ def _share_saved(
 # -------------------------------------------------------------------- cards of groups
 
 
-def _as_all(groups: pd.DataFrame, card: dict[str, Any]) -> pd.DataFrame:
+def _as_all(groups: pd.DataFrame, card: ByName) -> pd.DataFrame:
     """Give groups the card of all runs, with its numbers as shares of their base rates' losses."""
     out = groups.copy()
     is_decided = ~have_too_few_runs(groups)
@@ -205,7 +203,7 @@ def _as_all(groups: pd.DataFrame, card: dict[str, Any]) -> pd.DataFrame:
     return out
 
 
-def _shrunken(groups: pd.DataFrame, card: dict[str, Any]) -> pd.DataFrame:
+def _shrunken(groups: pd.DataFrame, card: ByName) -> pd.DataFrame:
     """Decide the cards of groups by shrunken shares of their base rates' losses."""
     out = groups.copy()
     is_decided = ~have_too_few_runs(groups)

@@ -5,13 +5,11 @@ score's means, paired by run, at a level that is shared out over all predictors 
 that at most 5% of all evaluations hold a wrong one: benchmarks/cards.py counts.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -23,6 +21,7 @@ from trajscore.core.policy import (
     MIN_RUNS_PER_OUTCOME,
 )
 from trajscore.core.statistics import MeanOfRuns
+from trajscore.core.type_aliases import ByName
 from trajscore.evaluation.assurance import Slope, runs_needed, slope_of, spread_of
 from trajscore.evaluation.options import (
     AS_GIVEN,
@@ -133,7 +132,7 @@ class Recommendation:
     @classmethod
     def of_card(cls, name: str, card: pd.Series) -> Self:
         """Read a row of the cards."""
-        values: dict[str, Any] = {column: card[column] for column in (*_FACTS, *_LIMITS)}
+        values: ByName = {column: card[column] for column in (*_FACTS, *_LIMITS)}
         values |= {each: Interval(*card[columns_of(each)]) for each in ESTIMATES}
         return cls(
             predictor=name,
@@ -143,9 +142,9 @@ class Recommendation:
             **values,
         )
 
-    def card(self) -> dict[str, Any]:
+    def card(self) -> ByName:
         """Return a row of the cards."""
-        card: dict[str, Any] = {"card": str(self.action), "at_its_word": str(self.at_its_word)}
+        card: ByName = {"card": str(self.action), "at_its_word": str(self.at_its_word)}
         card |= {name: getattr(self, name) for name in _FACTS}
         for name in ESTIMATES:
             card |= zip(columns_of(name), self.interval(name), strict=True)
@@ -350,7 +349,7 @@ def recommend(
         slope = slope_of(first, options.scores[0], options.weights)
         signal_high = slope.most(level, intervals.get(RECALIBRATED))
         noise = slope.noise
-    ends: dict[str, Any] = {name: intervals.get(name, Interval()) for name in ESTIMATES}
+    ends: ByName = {name: intervals.get(name, Interval()) for name in ESTIMATES}
     numbers = Recommendation(
         predictor=first.predictor,
         action=Action.TOO_FEW,

@@ -1,7 +1,5 @@
 """What forecasts say against what happens: in bins of equal weight, and where they err most."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -105,7 +103,7 @@ def reliability(data: Evaluation, key: tuple[str, str], part: str | None = None)
         low, high = wilson_interval(rate, np.clip(effective, 1.0, np.maximum(n, 1)))
     enough = n >= MIN_RUNS_PER_BIN
     columns = (forecast, rate, low, high, total / total.sum())
-    return Bins(*(np.asarray(column, dtype=np.float64)[enough] for column in columns))
+    return Bins(*(np.asarray(column, dtype=float)[enough] for column in columns))
 
 
 def _effective_runs(residual: FloatArray, run: IntArray, unit: IntArray) -> float:

@@ -275,14 +275,14 @@ def equal_length_table(rows: list[Row], options: Options) -> pd.DataFrame:
     index = pd.MultiIndex.from_tuples([row.key for row in rows], names=["predictor", "form"])
     numbers = options.work.share(lambda row: _of_equals(row, options), rows)
     columns = ["n_runs", *AUROC, *OVER_LENGTH]
-    table = pd.DataFrame(list(numbers), index, columns, dtype=np.float64)
+    table = pd.DataFrame(list(numbers), index, columns, dtype=float)
     return table.astype({"n_runs": np.int64})
 
 
 def _of_equals(row: Row, options: Options) -> tuple[Any, ...]:
     level = options.settings.confidence_level
     confidence = collapse(row.traces, options.settings.phi, options.weights)
-    lengths = row.traces.lengths.astype(np.float64)
+    lengths = row.traces.lengths.astype(float)
     # with the sign with which it ranks all runs better
     area, _ = auroc_within(lengths, row.runs.labels, np.zeros(len(lengths), dtype=np.int64))
     if area <= 0.5:

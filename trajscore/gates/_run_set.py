@@ -122,7 +122,7 @@ class RunSet:
         self.traces = counted.traces
         self.ids: AnyArray = sample.X.ids[self.source_rows]
         self.y = counted.y
-        self.lengths: FloatArray = sample.X.lengths[self.source_rows].astype(np.float64)
+        self.lengths: FloatArray = sample.X.lengths[self.source_rows].astype(float)
         self.labels = counted.labels
         self.tasks: AnyArray | None = None
         if tasks is not None:

@@ -288,7 +288,7 @@ class FewLabels:
                 f"{number_of(n_labels, 'run')} of {len(y):,} are labelled; label at least "
                 f"{MIN_LABELS}, chosen by LabelDesign, to draw a conclusion"
             )
-        outcome = np.where(labelled, y, 0).astype(np.float64)
+        outcome = np.where(labelled, y, 0).astype(float)
         inverse = np.divide(1.0, probability, out=np.zeros(len(y)), where=labelled)
         units = any_units(sample.groups, len(y))
         _check_total(inverse, units)

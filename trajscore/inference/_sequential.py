@@ -221,7 +221,7 @@ class SequentialComparison:
         2        0.7 -0.8   1.0
         """
         n_runs = pd.RangeIndex(1, self.n_runs + 1, name="n_runs")
-        return pd.DataFrame(self._states, index=n_runs, columns=_State._fields, dtype=np.float64)
+        return pd.DataFrame(self._states, index=n_runs, columns=_State._fields, dtype=float)
 
 
 def _ends(bound: Any) -> tuple[float, float]:

@@ -192,7 +192,7 @@ class Units:
         """Number of runs of each unit."""
         if self.codes is None:
             return np.ones(self.n_units)
-        return np.bincount(self.codes, minlength=self.n_units).astype(np.float64)
+        return np.bincount(self.codes, minlength=self.n_units).astype(float)
 
     @property
     def n_effective(self) -> float:

@@ -60,8 +60,8 @@ Z = 1.959963984540054
 
 def wilson_interval(rate: ArrayLike, n: ArrayLike, quantile: float = Z) -> FloatPair:
     """Return the ends of a binomial rate's 95% interval (Wilson score), honest with few trials."""
-    p = np.asarray(rate, dtype=np.float64)
-    size = np.asarray(n, dtype=np.float64)
+    p = np.asarray(rate, dtype=float)
+    size = np.asarray(n, dtype=float)
     z = quantile
     center = (p + z**2 / (2 * size)) / (1 + z**2 / size)
     half = z * np.sqrt(p * (1 - p) / size + z**2 / (4 * size**2)) / (1 + z**2 / size)
@@ -70,8 +70,8 @@ def wilson_interval(rate: ArrayLike, n: ArrayLike, quantile: float = Z) -> Float
 
 def clopper_pearson_excess(n_events: ArrayLike, n_others: ArrayLike, level: float) -> FloatArray:
     """Return how far a rate's upper bound (Clopper and Pearson 1934) lies above what was seen."""
-    events = np.asarray(n_events, dtype=np.float64)
-    others = np.asarray(n_others, dtype=np.float64)
+    events = np.asarray(n_events, dtype=float)
+    others = np.asarray(n_others, dtype=float)
     with undefined_is_nan():
         upper = np.where(others > 0, betaincinv(events + 1, np.maximum(others, 1e-300), level), 1.0)
     return upper - events / (events + others)
@@ -151,4 +151,4 @@ def _n_units(block: IntArray, clusters: IntArray | None, n_blocks: int) -> Float
     """Count the clusters of each block; its runs, where there are none."""
     if clusters is not None:
         block = block[~pd.DataFrame({"block": block, "cluster": clusters}).duplicated()]
-    return np.bincount(block, minlength=n_blocks).astype(np.float64)
+    return np.bincount(block, minlength=n_blocks).astype(float)

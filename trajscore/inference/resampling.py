@@ -106,7 +106,7 @@ def bootstrap_units(
         size, block_seed = job
         drawn = np.random.default_rng(block_seed).integers(n, size=(size, n))
         counts = [np.bincount(row, minlength=n) for row in drawn]
-        return statistic(np.array(counts, dtype=np.float64))
+        return statistic(np.array(counts, dtype=float))
 
     return np.concatenate(list(work.share(block, list(zip(sizes, seeds, strict=True)))))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trajscore.core.errors import optional
+from trajscore.core.type_aliases import ByName
 from trajscore.inference import SequentialComparison
 
 _NEED = "StopWhenDecided needs Inspect", "inspect"
@@ -53,7 +54,7 @@ class StopWhenDecided:
             self._order.append(id)
         return None
 
-    async def complete_sample(self, id: Any, epoch: int, scores: dict[str, Any]) -> None:  # noqa: A002
+    async def complete_sample(self, id: Any, epoch: int, scores: ByName) -> None:  # noqa: A002
         """Take the score of a sample."""
         name = self.scorer or (next(iter(scores)) if len(scores) == 1 else None)
         if name not in scores:
@@ -68,7 +69,7 @@ class StopWhenDecided:
                 break
             self.comparison.update(self._scores[due], self.target)
 
-    async def complete_task(self) -> dict[str, Any]:
+    async def complete_task(self) -> ByName:
         """Say what was decided."""
         low, high = (end + self.target for end in self.comparison.interval)
         side = {"a": "above", "b": "below", None: "undecided"}[self.comparison.decision]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trajscore.core.errors import optional
+from trajscore.core.type_aliases import ByName
 from trajscore.integrations._guard import Guard, Look, Watch
 
 _NEED = "GuardMiddleware needs LangChain", "langchain"
@@ -37,7 +38,7 @@ class GuardMiddleware(_Middleware):
         self._watches: dict[str, Watch] = {}
 
     @_middleware.hook_config(can_jump_to=["end"])
-    def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+    def before_model(self, state: Any, runtime: Any) -> ByName | None:
         """Look at the messages so far."""
         thread = _config.get_config().get("configurable", {}).get("thread_id")
         run = str(thread or state["messages"][0].id)
@@ -48,6 +49,6 @@ class GuardMiddleware(_Middleware):
         return {"jump_to": "end", "messages": [_messages.AIMessage(self.message)]}
 
     @_middleware.hook_config(can_jump_to=["end"])
-    async def abefore_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+    async def abefore_model(self, state: Any, runtime: Any) -> ByName | None:
         """Look at the messages so far."""
         return self.before_model(state, runtime)

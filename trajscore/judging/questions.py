@@ -67,7 +67,7 @@ class Questions:
                 new = self._ask(self.left, cache)
             answers = [new.get(key) or cache[key] for key in self.keys]
         # None becomes NaN
-        cells = np.array([answer.probability for answer in answers], dtype=np.float64)
+        cells = np.array([answer.probability for answer in answers], dtype=float)
         traces = self.turns.container(cells[:, None], (CHANNEL,))
         return Judged(traces, list(new.values()), list(self._notes(cells, answers)))
 

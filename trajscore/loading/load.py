@@ -1,7 +1,5 @@
 """Loading predictors from a table, a log or bundled data; and how a log is loaded."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -280,10 +278,10 @@ def _costs(runs: Sequence[io.Run]) -> dict[str, AnyArray]:
     parts = {name: part for part in COSTS for name in usual_names(part, table.columns)[:1]}
     for name in table.columns:
         if name in parts or str(name).endswith(("_cost", "_tokens")):
-            costs[parts.get(name, str(name))] = parse_numbers(table[name]).to_numpy(np.float64)
+            costs[parts.get(name, str(name))] = parse_numbers(table[name]).to_numpy(float)
     if "cost" not in costs:
         steps = [[step.cost for step in run.steps if step.actor == "agent"] for run in runs]
         # NaN of a run without a turn, or with one whose cost is not known
-        sums = [np.array(values or [None], dtype=np.float64).sum() for values in steps]
+        sums = [np.array(values or [None], dtype=float).sum() for values in steps]
         costs["cost"] = np.array(sums)
     return {name: values for name, values in costs.items() if not np.isnan(values).all()}

@@ -1,7 +1,5 @@
 """What is asked of a file and what it gives; and how a table with one row a step is loaded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -246,7 +244,7 @@ def _costs(
                     totals = runs.first()
                     how = "a run, which counts once"
                 notes.append(f"{part}: column {name!r} has one number {how}")
-            costs[part] = totals.reindex(X.ids).to_numpy(dtype=np.float64)
+            costs[part] = totals.reindex(X.ids).to_numpy(dtype=float)
     return costs, notes
 
 

@@ -494,7 +494,7 @@ class Answers:
             )
         if source.y is None:
             return (expit(source.values), source.values) if source.log else (source.values, None)
-        best = source.values.max(axis=1).astype(np.float64)
+        best = source.values.max(axis=1).astype(float)
         if source.log:
             return np.minimum(np.exp(best), 1), best - self.log_u
         return np.minimum(best, 1), None

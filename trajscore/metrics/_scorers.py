@@ -19,7 +19,7 @@ from trajscore.core.outcomes import CENSORED, SUCCESS, as_labels, check_outcomes
 from trajscore.core.policy import MIN_RUNS_PER_FOLD
 from trajscore.core.sample import ended_where_known
 from trajscore.core.score_families import get_family
-from trajscore.core.type_aliases import AnyArray
+from trajscore.core.type_aliases import AnyArray, ByName
 from trajscore.core.values import as_amount, as_flag, as_numbers, number_of
 from trajscore.core.weights import OWN, Horizon, Weights, as_step_weights
 from trajscore.metrics._ecuas import ecuas_score
@@ -40,7 +40,7 @@ class TPSScorer:
 
     def __init__(self, **options: Any) -> None:
         self.options = options
-        self.requests: dict[str, Any] = {"sample_weight": None}
+        self.requests: ByName = {"sample_weight": None}
 
     def __call__(
         self,
@@ -269,7 +269,7 @@ def make_censored_tps_scorer(
     return CensoredTPSScorer(censored=censored, q_z=q_z, **options)
 
 
-def _checked(score: Any, weights: Weights, horizon: Horizon, normalize: bool) -> dict[str, Any]:
+def _checked(score: Any, weights: Weights, horizon: Horizon, normalize: bool) -> ByName:
     # a wrong name should fail where it is written, not inside a grid search
     get_family(score)
     as_step_weights(weights, horizon)
@@ -335,7 +335,7 @@ def _ecuas_cost(
     **options: Any,
 ) -> float:
     """Score what a scorer hands over: for two classes, the second column only."""
-    P = np.asarray(y_proba, dtype=np.float64)
+    P = np.asarray(y_proba, dtype=float)
     if P.ndim == 1:
         P = np.stack([1 - P, P], axis=1)
     n_classes = len(pd.unique(np.asarray(y_true).ravel()))

@@ -211,7 +211,7 @@ def _class_losses(P: AnyArray, y: IntArray, log_proba: bool, eps: float) -> Floa
     for rows in row_slices(P):
         here = np.arange(len(y[rows]))
         true = y[rows]
-        p = P[rows].astype(np.float64)
+        p = P[rows].astype(float)
         happened = p[here, true]
         losses[rows, 0] = p.argmax(axis=1) != true
         if log_proba:

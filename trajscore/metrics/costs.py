@@ -39,14 +39,14 @@ class ZeroOneCost(Scale):
 
     def decide(self, P: AnyArray, y: IntArray) -> FloatPair:
         """Return log u and cost of the Bayes decision for each row of probabilities."""
-        likeliest = P.max(axis=1).astype(np.float64)
+        likeliest = P.max(axis=1).astype(float)
         wrong = P.argmax(axis=1) != y
-        return np.log(np.maximum(1 - likeliest, 0)), wrong.astype(np.float64)
+        return np.log(np.maximum(1 - likeliest, 0)), wrong.astype(float)
 
     def decide_log(self, log_p: AnyArray, y: IntArray) -> FloatPair:
         """Return log u and cost of the Bayes decision for each row of log-probabilities."""
         chosen = log_p.argmax(axis=1)
-        return log_of_others(log_p, chosen), (chosen != y).astype(np.float64)
+        return log_of_others(log_p, chosen), (chosen != y).astype(float)
 
 
 class LogCost(Scale):
@@ -54,14 +54,14 @@ class LogCost(Scale):
 
     def decide(self, P: AnyArray, y: IntArray) -> FloatPair:
         """Return log u and cost of the Bayes decision for each row of probabilities."""
-        floored = np.maximum(P, self.floor, dtype=np.float64)
+        floored = np.maximum(P, self.floor, dtype=float)
         entropy = np.maximum(-xlogy(P, floored).sum(axis=1), 0)
         return np.log(entropy), -np.log(floored[np.arange(len(P)), y])
 
     def decide_log(self, log_p: AnyArray, y: IntArray) -> FloatPair:
         """Return log u and cost of the Bayes decision for each row of log-probabilities."""
-        paid = -log_p[np.arange(len(log_p)), y].astype(np.float64)
-        return _log_entropy(log_p.astype(np.float64)), paid
+        paid = -log_p[np.arange(len(log_p)), y].astype(float)
+        return _log_entropy(log_p.astype(float)), paid
 
 
 class MatrixCost:
@@ -203,7 +203,7 @@ def log_of_others(log_p: AnyArray, chosen: IntArray) -> FloatArray:
 
     1 - p is lost to rounding when p is near 1; the others' sum is not.
     """
-    others = log_p.astype(np.float64)
+    others = log_p.astype(float)
     others[np.arange(len(others)), chosen] = -np.inf
     with np.errstate(divide="ignore"):
         return logsumexp(others, axis=1)
@@ -328,7 +328,7 @@ def _over_panels(
 
     def integrand(s: float) -> FloatArray:  # at the same place 0 <= s <= 1 of every panel
         gamma = np.exp(start + s * width)
-        w = np.broadcast_to(np.asarray(weight(gamma), dtype=np.float64), gamma.shape)
+        w = np.broadcast_to(np.asarray(weight(gamma), dtype=float), gamma.shape)
         _check_weights(w, gamma)
         return w * (a + b * gamma) * gamma * width
 

@@ -147,12 +147,12 @@ def tps_decomposition(
     if not w.any():
         raise ValueError(NOTHING_COUNTS if len(runs) else "there are no runs; give at least one")
     w /= runs.weight @ of_runs.divisor()
-    success = w * np.repeat(runs.y.astype(np.float64), X.lengths)
+    success = w * np.repeat(runs.y.astype(float), X.lengths)
 
     def parts(cells: IntArray) -> dict[str, float]:
         forecast, tie = group_ties(X.cells[cells])
         won, lost = (
-            np.bincount(tie, mass).astype(np.float64)
+            np.bincount(tie, mass).astype(float)
             for mass in (success[cells], w[cells] - success[cells])
         )
         return score_parts(family, forecast, won, lost)

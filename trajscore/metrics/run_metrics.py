@@ -230,7 +230,7 @@ def trajectory_diagnostics(
     low, high = runs.X.value_range()
     collapsed = CollapsedRuns(
         collapse(runs.X, phi, as_step_weights(weights, horizon)),
-        np.asarray(runs.y, dtype=np.float64),
+        np.asarray(runs.y, dtype=float),
         runs.weight,
     )
     errors = DIAGNOSTICS | {"T-ECE": replace(T_ECE, n_bins=n_bins, strategy=strategy)}

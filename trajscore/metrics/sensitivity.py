@@ -101,7 +101,7 @@ def tps_sensitivity(
     scores = several(scores, family_name, "scores")
     schedules = schedules_of(weights, horizon)
     schedules[0].of(sample.X).warn_unscored(stacklevel=2)
-    y = np.asarray(sample.y, dtype=np.float64)
+    y = np.asarray(sample.y, dtype=float)
     forecasts = {name: [X] * len(schedules) for name, X in sample.traces.items()}
     index, sums = panel_sums(y, forecasts, scores, schedules, sample.weight)
     table = pd.DataFrame({"score": [of_runs.mean(sample.weight) for of_runs in sums]}, index=index)

@@ -101,7 +101,7 @@ def step_calibration_error(
         check_choice(part, "part", tuple(PART_STARTS))
         place = list(PART_STARTS).index(part)
     statistics = step_calibration_statistics(
-        weighted_steps(runs.y.astype(np.float64), runs.X, how, runs.weight),
+        weighted_steps(runs.y.astype(float), runs.X, how, runs.weight),
         n_bins=as_count(n_bins, "n_bins"),
         strategy=strategy,
         by_part=part is not None,
@@ -130,7 +130,7 @@ def step_calibration_statistics(
         tie = part * steps.n_ties + steps.tie  # of the forecasts of each part by themselves
         sizes = np.bincount(tie, steps.weight, n_parts * steps.n_ties).reshape(n_parts, -1)
         # small numbers, as they are looked up often
-        bin_of_tie = quantile_bins(sizes.astype(np.float64), n_bins)
+        bin_of_tie = quantile_bins(sizes.astype(float), n_bins)
         bins = bin_of_tie.astype(np.min_scalar_type(n_bins)).ravel()[tie]
     else:
         bins = uniform_bins(X.cells, n_bins)
@@ -235,7 +235,7 @@ def mean_by_step(
     step: IntArray, w: FloatArray, x: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the weight of each step, the weighted mean of x, and its standard error."""
-    total = np.bincount(step, w).astype(np.float64)
+    total = np.bincount(step, w).astype(float)
     with undefined_is_nan():
         mean = np.bincount(step, w * x) / total
         variance = np.bincount(step, w * (x - np.nan_to_num(mean)[step]) ** 2) / (total - 1)

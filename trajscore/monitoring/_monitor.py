@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import ByName, FloatArray
 from trajscore.core.values import (
     as_flag,
     as_path,
@@ -376,7 +376,7 @@ class EProcessMonitor:
             )
         return run
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> ByName:
         if self._file is not None:
             raise TypeError(
                 f"a monitor with a state cannot be copied or pickled; make another one with "
@@ -384,7 +384,7 @@ class EProcessMonitor:
             )
         return self.__dict__ | {"_lock": None}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: ByName) -> None:
         self.__dict__.update(state)
         self._lock = threading.RLock()
 
@@ -422,7 +422,7 @@ def _checked_id(run: Hashable | None) -> Hashable:
     return _DEFAULT_RUN if plain is None else plain
 
 
-def _fingerprint(test: FittedTest) -> dict[str, Any]:
+def _fingerprint(test: FittedTest) -> ByName:
     """Return what identifies a fitted process, for JSON."""
     # log M and statistic after each step of a made-up run, which two processes seldom share
     statistics = []
@@ -500,4 +500,4 @@ def _numbers(score: Any) -> FloatArray:
     values = np.array(score, dtype=object)
     if any(isinstance(part, bool) or not is_number(part) for part in values.ravel().tolist()):
         raise ValueError(f"the score {run_label(score)} is not a number; send one, such as 0.7")
-    return values.astype(np.float64)
+    return values.astype(float)

@@ -158,7 +158,7 @@ class CalibratedVerifier(OneLimit):
         return self
 
     def _statistic(self, X: TrajectoryArray) -> FloatArray:
-        return -np.asarray(self.isotonic_.predict(X.cells), dtype=np.float64)
+        return -np.asarray(self.isotonic_.predict(X.cells), dtype=float)
 
 
 class LearnThenTestStop(OneLimit):

@@ -406,7 +406,7 @@ def run_uniforms(ids: Ids, seed: int) -> FloatArray:
 
 def data_digest(X: TrajectoryArray, y: NDArray[Any]) -> int:
     """Number that depends on scores and outcomes, not on the order of rows; part of a seed."""
-    values = hash_array(np.ascontiguousarray(X.cells, dtype=np.float64).ravel())
+    values = hash_array(np.ascontiguousarray(X.cells, dtype=float).ravel())
     per_cell = values.reshape(len(X.cells), -1).sum(axis=1, dtype=np.uint64)
     per_run = np.add.reduceat(per_cell * step_numbers(X).astype(np.uint64), X.offsets[:-1])
     total = (per_run * (y + 2).astype(np.uint64)).sum(dtype=np.uint64)

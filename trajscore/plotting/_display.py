@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from trajscore.core.errors import optional
 from trajscore.core.outcomes import check_outcomes
 from trajscore.core.sample import ended_where_known
+from trajscore.core.type_aliases import ByName
 
 Kind = TypeVar("Kind")
 
@@ -33,10 +34,10 @@ COLORS = {
 }  # fmt: skip
 SHADES = ("#f7f4ee", "#f0b880", "#dd6611", "#5e2408")  # from little to much
 REFERENCE = {"color": GREY, "linewidth": 1, "linestyle": "--"}
-_FRAME: dict[str, Any] = {"edgecolor": "none", "framealpha": 0.85, "fontsize": "small"}
+_FRAME: ByName = {"edgecolor": "none", "framealpha": 0.85, "fontsize": "small"}
 # of a legend: below the label of the axis, in font sizes
 _BELOW = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 5}
-BEHIND: dict[str, Any] = {"color": GREY, "alpha": 0.25, "linewidth": 0, "zorder": 0}
+BEHIND: ByName = {"color": GREY, "alpha": 0.25, "linewidth": 0, "zorder": 0}
 
 
 @dataclass_transform(eq_default=False)
@@ -92,7 +93,7 @@ class DisplayMixin(ABC):
         if once:
             names = list(dict.fromkeys(labels))
             # where nothing makes room outside the axes, a legend there would be cut off
-            place: dict[str, Any] = {}
+            place: ByName = {}
             if self.figure_.get_layout_engine() is not None:
                 place = {**_BELOW, "ncols": 2 // self._n_panels}
             first.legend([once[label] for label in names], names, **_FRAME, **place)
@@ -120,7 +121,7 @@ class DisplayMixin(ABC):
         """Width and height of a new figure in inches, if not matplotlib's."""
         return None if self._n_panels == 1 else (9, 5)
 
-    def _without_aliases(self, style: dict[str, Any]) -> dict[str, Any]:
+    def _without_aliases(self, style: ByName) -> ByName:
         """Give options of matplotlib their long names: ``lw`` is ``linewidth``."""
         from matplotlib.cbook import normalize_kwargs
 
@@ -169,7 +170,7 @@ class PredictionDisplayMixin(DisplayMixin):
         return cls.from_predictions(**{**named, **cls._predict(estimator, X, y), **kwargs})
 
     @classmethod
-    def _predict(cls, estimator: Any, X: Any, y: ArrayLike) -> dict[str, Any]:
+    def _predict(cls, estimator: Any, X: Any, y: ArrayLike) -> ByName:
         """Return what `from_predictions` takes: by default outcomes and forecasts."""
         if not hasattr(estimator, "transform"):
             raise TypeError(
@@ -184,13 +185,13 @@ class AnswerDisplayMixin(PredictionDisplayMixin):
     """A display of answers that are right or wrong, each with a confidence."""
 
     @classmethod
-    def _predict(cls, estimator: Any, X: Any, y: ArrayLike) -> dict[str, Any]:
-        proba = np.asarray(estimator.predict_proba(X), dtype=np.float64)
+    def _predict(cls, estimator: Any, X: Any, y: ArrayLike) -> ByName:
+        proba = np.asarray(estimator.predict_proba(X), dtype=float)
         likeliest = np.asarray(estimator.classes_)[proba.argmax(axis=1)]
         return {"correct": likeliest == np.asarray(y), "confidence": proba.max(axis=1)}
 
 
-def by_name(items: Any, name: str, kind: str) -> dict[str, Any]:
+def by_name(items: Any, name: str, kind: str) -> ByName:
     """Return several of what a display shows by name; one alone gets the given name."""
     if not isinstance(items, Mapping):
         return {str(name): items}
@@ -207,7 +208,7 @@ def plain(text: Any) -> str:
     return shown
 
 
-def next_style(ax: Any, chosen: dict[str, Any], **usual: Any) -> dict[str, Any]:
+def next_style(ax: Any, chosen: ByName, **usual: Any) -> ByName:
     """Return a curve's style: what is chosen, else what is usual, in the colour used least.
 
     Once all colours are used, with another dash.
@@ -242,7 +243,7 @@ def step_axis(ax: Any) -> None:
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def draw_with_band(ax: Any, x: Any, y: Any, low: Any, high: Any, style: dict[str, Any]) -> Any:
+def draw_with_band(ax: Any, x: Any, y: Any, low: Any, high: Any, style: ByName) -> Any:
     """Draw a curve, and its interval as a band of the same colour."""
     (line,) = ax.plot(x, y, **style)
     ax.fill_between(x, low, high, color=line.get_color(), alpha=0.15, linewidth=0)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from trajscore.censoring.audit import TerminationAudit, termination_audit
 from trajscore.core.score_families import family_name
 from trajscore.core.stops import ADMINISTRATIVE, COMPLETE, EXCLUDED, INFORMATIVE, UNKNOWN
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import ByName, FloatArray
 from trajscore.core.weights import Horizon, Weights
 from trajscore.metrics import step_profile, tps_decomposition
 from trajscore.metrics.decomposition import TERMS
@@ -187,7 +187,7 @@ class DecompositionDisplay(PredictionDisplayMixin):
             raise ValueError(
                 f'by="step" shows one predictor, got {len(named)}; make a display for each'
             )
-        how: dict[str, Any] = {"score": score, "weights": weights, "horizon": horizon}
+        how: ByName = {"score": score, "weights": weights, "horizon": horizon}
         how["sample_weight"] = sample_weight
         parts = [tps_decomposition(y_true, X, by=by, **how) for X in named.values()]
         if by == "step":
@@ -216,7 +216,7 @@ class DecompositionDisplay(PredictionDisplayMixin):
         return None if self._by_step else (6.4, 1.6 + 0.55 * len(self.table))
 
 
-def _draw_steps(ax: Any, table: pd.DataFrame, style: dict[str, Any]) -> Any:
+def _draw_steps(ax: Any, table: pd.DataFrame, style: ByName) -> Any:
     constant = -table["uncertainty"]
     recalibrated = constant + table["discrimination"]
     gain = {"color": GAIN, "alpha": 0.25, "linewidth": 0, "label": "gained by discrimination"}
@@ -232,7 +232,7 @@ def _draw_steps(ax: Any, table: pd.DataFrame, style: dict[str, Any]) -> Any:
     return line
 
 
-def _draw_rows(ax: Any, table: pd.DataFrame, style: dict[str, Any]) -> Any:
+def _draw_rows(ax: Any, table: pd.DataFrame, style: ByName) -> Any:
     place = np.arange(len(table))[::-1]
     score, lost, gained, uncertainty = (table[column].to_numpy() for column in ("score", *TERMS))
     best = gained - uncertainty
@@ -343,9 +343,7 @@ class StepProfileDisplay(PredictionDisplayMixin):
         return line
 
 
-def _curve(
-    ax: Any, score: pd.Series, std_error: pd.Series, name: str | None, style: dict[str, Any]
-) -> Any:
+def _curve(ax: Any, score: pd.Series, std_error: pd.Series, name: str | None, style: ByName) -> Any:
     half = 2 * std_error.fillna(0)
     style = {"label": name, **style}
     return draw_with_band(ax, score.index, score, score - half, score + half, style)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from trajscore.calibration.fixed_step import AUROC
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.type_aliases import BoolArray, ByName, FloatArray
 from trajscore.core.values import is_count, run_label
 from trajscore.plotting._display import (
     BEHIND,
@@ -107,7 +107,7 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
         return cls(warnings).plot(**kwargs)
 
     @classmethod
-    def _predict(cls, estimator: Any, X: Any, y: ArrayLike) -> dict[str, Any]:
+    def _predict(cls, estimator: Any, X: Any, y: ArrayLike) -> ByName:
         # the estimator names its curve, not the picture
         risks = {type(estimator).__name__: estimator.transform(X)}
         return {"y_true": y, "risks": risks, "name": None}
@@ -120,7 +120,7 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
             progress, detected, alarms = warning.curve()
             share = f"{warning.detected_within(early):.0%} of failures by {early:.0%}"
             look = next_style(left, style, linewidth=1.8, label=f"{plain(label)}: {share}")
-            steps: dict[str, Any] = {"drawstyle": "steps-post"}
+            steps: ByName = {"drawstyle": "steps-post"}
             lines += left.plot(progress, detected, **look, **steps)
             left.plot(progress, alarms, color=look["color"], **steps, **_DOTTED)
             for panel in right:
@@ -225,7 +225,7 @@ class TracerStripDisplay(DisplayMixin):
         from matplotlib.colors import LinearSegmentedColormap
 
         rows = [name for name in _ROWS if self.table[name].notna().any()]
-        values = np.ma.masked_invalid(self.table[rows].to_numpy(dtype=np.float64).T)
+        values = np.ma.masked_invalid(self.table[rows].to_numpy(dtype=float).T)
         style = {
             "cmap": LinearSegmentedColormap.from_list("risk", SHADES),
             "vmin": 0.0,
@@ -261,7 +261,7 @@ class TracerStripDisplay(DisplayMixin):
 
         marked = self.table["critical"].to_numpy(dtype=bool)
         bounds = np.flatnonzero(np.diff(np.concatenate([[False], marked, [False]]).astype(int)))
-        black: dict[str, Any] = {"fill": False, "clip_on": False, "zorder": 3, "edgecolor": ink()}
+        black: ByName = {"fill": False, "clip_on": False, "zorder": 3, "edgecolor": ink()}
         for start, stop in bounds.reshape(-1, 2):
             frame = Rectangle((start + 0.5, 0), stop - start, n_rows, linewidth=1.6, **black)
             ax.add_patch(frame)

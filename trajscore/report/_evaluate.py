@@ -214,7 +214,8 @@ def evaluate(
     signals = None
     bought = None
     if combined is not None and combined.is_compared:
-        bought = options.prices and purchase(combined, options.prices)
+        if options.prices:
+            bought = purchase(combined, options.prices)
         signals = signal_table(combined, rows, cards["matters"].iloc[0], computed)
     by_group = group_table(rows, groupings, ranked(cards), computed) if groupings else None
     other_choices = {
@@ -237,7 +238,7 @@ def evaluate(
         cards=cards,
         pairs=pairs,
         signals=signals,
-        purchase=bought or None,
+        purchase=bought,
         by=by_group,
         other_choices=other_choices,
         options=computed,

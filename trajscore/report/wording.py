@@ -411,7 +411,10 @@ def next_step(data: Evaluation) -> str:
     act = f"Use {quoted(name)} as it is: accept and stop new runs by the thresholds below"
     if best.action != Action.USE:
         how = "--code shows how" if data.source.command else f"report.forecaster({name!r})"
-        act = f"{_to_fit(data)} ({how}){_or_fewer(data)}, then accept and stop new runs by the thresholds below"
+        act = (
+            f"{_to_fit(data)} ({how}){_or_fewer(data)}, then accept and stop new runs by the "
+            f"thresholds below"
+        )
     if not_above_counting(data, name) and not is_above_live_counting(data, name):
         return (
             f"{act}, if {quoted(name)} costs you nothing; if it does, forecast by the success "

@@ -138,7 +138,7 @@ class Accumulator(ABC):
         if len(sample):
             if groups is not None:
                 groups = check_labels(groups, len(sample))
-            labels = np.asarray(sample.y, dtype=np.float64)
+            labels = np.asarray(sample.y, dtype=float)
             self.add(LabelledRuns(labels, sample.X, self.weights, groups), sample.X.cells)
         return self
 

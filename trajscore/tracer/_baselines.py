@@ -73,7 +73,7 @@ class ChannelRisk(RiskScorer):
 
     def _trace(self, signals: TrajectoryArray) -> FloatArray:
         if self.channel is None:
-            return step_numbers(signals).astype(np.float64)
+            return step_numbers(signals).astype(float)
         values = channel(signals, self.channel)
         if self.kind == "count":
             return running_sum(signals, np.nan_to_num(values))

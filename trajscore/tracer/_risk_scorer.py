@@ -64,7 +64,7 @@ def components_of(X: TrajectoryArray, actors: str) -> Components:
 def nothing_yet(X: TrajectoryArray, names: Sequence[str] = COMPONENTS) -> BoolArray:
     """Whether none of these components was recorded up to each cell, whoever acted."""
     recorded = [~np.isnan(values) for name, values in _recorded(X).items() if name in names]
-    return running_max(X, np.logical_or.reduce(recorded).astype(np.float64)) == 0
+    return running_max(X, np.logical_or.reduce(recorded).astype(float)) == 0
 
 
 def nothing_recorded(X: TrajectoryArray, names: Sequence[str] = COMPONENTS) -> BoolArray:
@@ -261,6 +261,6 @@ class ComponentScorer(RiskScorer):
 def running_mean(X: TrajectoryArray, values: FloatArray) -> FloatArray:
     """Return the mean of the values so far that are not missing; NaN where all are."""
     there = ~np.isnan(values)
-    number = running_sum(X, there.astype(np.float64))
+    number = running_sum(X, there.astype(float))
     with undefined_is_nan():
         return running_sum(X, np.where(there, values, 0.0)) / number

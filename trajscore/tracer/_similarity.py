@@ -182,7 +182,7 @@ def _batches(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
 def as_rows(rows: Any, n_texts: int) -> Any:
     """Check what an embedder returned, and bring each row to length one."""
     if not sparse.issparse(rows):
-        rows = np.asarray(rows, dtype=np.float64)
+        rows = np.asarray(rows, dtype=float)
     if rows.ndim != 2 or rows.shape[0] != n_texts:
         raise ValueError(
             f"the embedder returned an array of shape {rows.shape} for {n_texts} texts; it must "

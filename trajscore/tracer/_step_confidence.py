@@ -217,7 +217,7 @@ def _likeliest(turns: Turns, tokens: Tokens, top: int) -> tuple[list[int], Float
             if len(logprobs) >= top:
                 places.append(token)
                 table.append(sorted(logprobs, reverse=True)[:top])
-    return places, np.array(table, dtype=np.float64).reshape(-1, top)
+    return places, np.array(table, dtype=float).reshape(-1, top)
 
 
 def token_span(step: Step, find_action: ActionFinder) -> tuple[int, int]:

@@ -306,7 +306,7 @@ _ROUNDING = 1e-9
 
 def tail_size(lengths: ArrayLike, k: float) -> IntArray:
     """Return K = max(1, floor(k N)) for each length N."""
-    whole = np.floor(k * np.asarray(lengths, dtype=np.float64) + _ROUNDING)
+    whole = np.floor(k * np.asarray(lengths, dtype=float) + _ROUNDING)
     return np.maximum(whole, 1).astype(np.int64)
 
 

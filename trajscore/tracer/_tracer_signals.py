@@ -181,7 +181,7 @@ class TracerSignals(RunTransformer):
             self.reads_one_ = bool(stated.reads_one)
             self.reads_zero_ = tokens.reads_zero
             self.embedder_ = embedder
-        cells = np.stack(columns, axis=1, dtype=np.float64)
+        cells = np.stack(columns, axis=1, dtype=float)
         if self.actors != "both":
             is_chosen = turns.is_agent == (self.actors == "agent")
             turns = turns.only(is_chosen, self.actors)

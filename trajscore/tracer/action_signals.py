@@ -176,10 +176,10 @@ class ActionSignals(RunTransformer):
 
 def _facts(turns: Turns, kind: Callable[[str], str]) -> dict[str, FloatArray]:
     """Return all counts and sizes of each turn alone, before logarithms, whatever is asked for."""
-    is_agent = turns.is_agent.astype(np.float64)
+    is_agent = turns.is_agent.astype(float)
 
     def of_turns(fact: Callable[[Step], float]) -> FloatArray:
-        return np.array([fact(step) for step in turns.steps], dtype=np.float64)
+        return np.array([fact(step) for step in turns.steps], dtype=float)
 
     kinds = [[kind(call.name) for call in step.tool_calls] for step in turns.steps]
     names = ("writes", "reads", "transfers")
@@ -201,7 +201,7 @@ def _facts(turns: Turns, kind: Callable[[str], str]) -> dict[str, FloatArray]:
         ),
         "agent_text": text_size,
         "arguments": of_turns(_size_of_arguments),
-        "turns_with_tokens": np.isfinite(tokens).astype(np.float64),
+        "turns_with_tokens": np.isfinite(tokens).astype(float),
     }
     of_user = {
         "user_turns": np.ones(len(is_agent)),

@@ -131,7 +131,7 @@ def _by_step(sample: Sample) -> pd.DataFrame:
     """Judge minus the risk as a confidence at each step, and its calibrated form."""
     runs = sample.in_id_order()
     confidence = runs.X.with_cells(-runs.X.cells.ravel())
-    success = runs.y.astype(np.float64)
+    success = runs.y.astype(float)
     forecasts = None
     if has_both(success):
         platt = PlattCrossFitCalibrator(link="identity", increasing=True)

@@ -64,7 +64,7 @@ class StatedConfidence:
     def __call__(self, steps: Iterable[Step]) -> NDArray[np.float64]:
         """Return one confidence a step; NaN where none is stated, or its scale is not known."""
         self._is_above_one = False
-        stated = np.array([self._of(step) for step in steps], dtype=np.float64)
+        stated = np.array([self._of(step) for step in steps], dtype=float)
         self.reads_one = self._fixed
         if self._fixed is None:
             self.reads_one = not self._is_above_one

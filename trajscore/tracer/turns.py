@@ -275,7 +275,7 @@ def take_tokens(turns: Turns, reads_zero: bool | None) -> Tokens:
     has_any = any_recorded if reads_zero else any_below_zero
     recorded = [step.logprobs or () for step in turns.steps]
     having = [place for place, logprobs in enumerate(recorded) if has_any(logprobs)]
-    flat = np.fromiter(chain.from_iterable(recorded[place] for place in having), np.float64)
+    flat = np.fromiter(chain.from_iterable(recorded[place] for place in having), float)
     flat[(flat <= NOT_RECORDED) & np.isfinite(flat)] = np.nan
     sizes = [len(recorded[place]) for place in having]
     starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
@@ -298,7 +298,7 @@ def mean_of_turns(values: FloatArray, counted: BoolArray, tokens: Tokens) -> Flo
     number: Any = np.bincount(owner[counted], minlength=n_turns)
     total: Any = np.bincount(owner[counted], values[counted], n_turns)
     with undefined_is_nan():
-        return total / number, number.astype(np.float64)
+        return total / number, number.astype(float)
 
 
 def content_word(token: str) -> str | None:

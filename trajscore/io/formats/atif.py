@@ -1,7 +1,5 @@
 """Agent trajectory interchange format (ATIF), with Harbor's result.json beside it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

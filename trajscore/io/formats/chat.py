@@ -1,7 +1,5 @@
 """Chat messages of OpenAI's interface or another client's; a list of them, or runs that hold it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trajscore.io._conversation import Conversation, add_tokens

@@ -4,8 +4,6 @@ Turns of subagents, messages that the program writes in the user's name, and tur
 took back are left out and counted.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping

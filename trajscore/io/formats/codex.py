@@ -1,7 +1,5 @@
 """Sessions of Codex: its rollout files, and what ``codex exec --json`` prints; one run a file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

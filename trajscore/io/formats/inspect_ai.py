@@ -1,7 +1,5 @@
 """Logs of Inspect AI, through its own library."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 from zipfile import is_zipfile

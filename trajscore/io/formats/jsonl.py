@@ -1,7 +1,5 @@
 """Any other log of JSON lines, a step or a run each, by usual or by named fields."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import chain, groupby, islice, pairwise

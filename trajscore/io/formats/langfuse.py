@@ -1,7 +1,5 @@
 """Traces of Langfuse: a trace is a run, a generation a turn, a score one of its turn or run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

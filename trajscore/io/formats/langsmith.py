@@ -1,7 +1,5 @@
 """Runs of LangSmith, as its client lists them: a trace is a run, feedback a score."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trajscore.io._run import Run

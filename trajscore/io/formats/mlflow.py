@@ -1,7 +1,5 @@
 """Traces of MLflow: a trace is a run, a call of a chat model a turn, feedback a score."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 The spans may be OTLP in JSON, what the SDKs print, or a list; the attributes of a span will do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

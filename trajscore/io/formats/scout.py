@@ -1,7 +1,5 @@
 """Databases of Inspect Scout, which imports from Phoenix, LangSmith, Logfire and Weave."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor

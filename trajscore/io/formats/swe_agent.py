@@ -1,7 +1,5 @@
 """Trajectories of SWE-agent and mini-SWE-agent, one run a file, and which issues were resolved."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

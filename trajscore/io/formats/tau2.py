@@ -1,7 +1,5 @@
 """Result files of tau2-bench. The stop reason is read before the reward."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

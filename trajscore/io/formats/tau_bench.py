@@ -1,7 +1,5 @@
 """Trajectory files of tau-bench, which hold no stop reason: a run at the cap was cut off."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page: a first screen and three drawers, from templates; why is in a file of its own."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Iterable

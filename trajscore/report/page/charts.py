@@ -1,7 +1,5 @@
 """Pictures of the page, in percent of their frame so that text never scales."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -32,7 +30,7 @@ class Axis:
 
     def __call__(self, values: ArrayLike) -> FloatArray:
         """Return the places of values; what lies beyond an end is put there."""
-        share = (np.asarray(values, dtype=np.float64) - self.low) / (self.high - self.low)
+        share = (np.asarray(values, dtype=float) - self.low) / (self.high - self.low)
         return np.asarray(100 * np.clip(share, 0, 1))
 
     @property
@@ -58,7 +56,7 @@ def round_step(least: float) -> float:
 
 def axis_of(values: ArrayLike, n_ticks: int = 4) -> Axis:
     """Return an axis of signed numbers that holds finite values and zero, with some room."""
-    numbers = np.asarray(values, dtype=np.float64).ravel()
+    numbers = np.asarray(values, dtype=float).ravel()
     numbers = np.append(numbers[np.isfinite(numbers)], 0.0)
     low = float(numbers.min())
     high = float(numbers.max())
@@ -179,8 +177,8 @@ class Plot:
 
 def path(x: ArrayLike, y: ArrayLike) -> str:
     """Return the path through points in percent; at most 240 of them."""
-    across = np.asarray(x, dtype=np.float64)
-    down = np.asarray(y, dtype=np.float64)
+    across = np.asarray(x, dtype=float)
+    down = np.asarray(y, dtype=float)
     if len(across) > 240:
         pick = np.linspace(0, len(across) - 1, 240).astype(int)
         across = across[pick]

@@ -1,7 +1,5 @@
 """The first screen: the answer, said against happened, a strip a predictor, three tiles."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
@@ -10,6 +8,7 @@ import numpy as np
 
 from trajscore.core.errors import visible
 from trajscore.core.policy import GROUP_ERROR_RATE, MATERIAL_SAVING, MIN_RUNS_PER_OUTCOME
+from trajscore.core.type_aliases import ByName
 from trajscore.core.values import number_of
 from trajscore.evaluation.acting import LOST, PRICE, price_text
 from trajscore.evaluation.groups import shown_groups
@@ -39,11 +38,11 @@ _FEW_NAMED = 5
 _CLOSE = 0.035
 
 
-def screen(view: View) -> dict[str, Any]:
+def screen(view: View) -> ByName:
     """Return what the first screen shows."""
     of = view.screen
     data = view.data
-    parts: dict[str, Any] = {
+    parts: ByName = {
         "light": of.answer.light.name.lower(),
         "unknown": f", unknown outcomes {COUNTED_AS[data.facts.censored]}"
                    * bool(data.facts.n_censored),
@@ -128,7 +127,7 @@ def _stretches(bins: Bins) -> list[tuple[int, int]]:
 # -------------------------------------------------------------------- strips
 
 
-def _strips(view: View) -> dict[str, Any]:
+def _strips(view: View) -> ByName:
     """Return a row for each predictor, the tied ones first, and those that are folded."""
     best = view.data.recommendations
     useful = [name for name in view.names if best[name].action != Action.AVOID]
@@ -148,7 +147,7 @@ def _strips(view: View) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _row(view: View, name: str, axis: Axis) -> dict[str, Any]:
+def _row(view: View, name: str, axis: Axis) -> ByName:
     """Return the margin of a predictor in the form to use, and what to do with it."""
     best = view.data.recommendations[name]
     drawn = view.screen.drawn
@@ -173,7 +172,7 @@ def _band(axis: Axis, matters: float) -> list[float]:
     return [float(low), float(high - low)]
 
 
-def _interval(view: View, action: Action, margin: Interval, axis: Axis) -> dict[str, Any]:
+def _interval(view: View, action: Action, margin: Interval, axis: Axis) -> ByName:
     """Return a margin with its interval on an axis, and in words."""
     return {
         "places": axis(margin).tolist(), "known": np.isfinite(margin).tolist(),
@@ -183,7 +182,7 @@ def _interval(view: View, action: Action, margin: Interval, axis: Axis) -> dict[
     }  # fmt: skip
 
 
-def _groups(view: View) -> list[dict[str, Any]]:
+def _groups(view: View) -> list[ByName]:
     """Return the cards of the first predictor within each kind of groups."""
     table = view.data.by
     name = view.names[0]
@@ -229,7 +228,7 @@ def _groups(view: View) -> list[dict[str, Any]]:
 # -------------------------------------------------------------------- tiles
 
 
-def _worst(view: View) -> dict[str, Any]:
+def _worst(view: View) -> ByName:
     """Return the line of the run to read first, with its flag and its outcome."""
     worst = view.screen.worst
     key = view.shown
@@ -238,7 +237,7 @@ def _worst(view: View) -> dict[str, Any]:
     return asdict(worst) | shown | {"plot": run_line(view, key, worst.row, worst.flag)}
 
 
-def _costs(view: View) -> dict[str, Any]:
+def _costs(view: View) -> ByName:
     """Return the cost of thresholds by the runs that they accept, and the cheapest."""
     curve = view.screen.accept
     assert curve is not None
@@ -255,7 +254,7 @@ def _costs(view: View) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _saves(view: View) -> dict[str, Any]:
+def _saves(view: View) -> ByName:
     """Return what is saved by the good runs that thresholds stop, and the one to take."""
     curve = view.screen.stops[view.screen.shown]
     lost = np.append(0.0, curve.good)
@@ -286,7 +285,7 @@ def run_line(view: View, key: tuple[str, str], row: int, flag: int) -> Plot:
     return plot
 
 
-def _script(view: View) -> dict[str, Any]:
+def _script(view: View) -> ByName:
     """Return what the script fills sentences with: curves and the sentences themselves."""
     of = view.screen
     assert of.accept is not None

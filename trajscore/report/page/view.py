@@ -1,15 +1,12 @@
 """What the parts of the page look at: the report, its first screen, and the log."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import ByName, FloatArray
 from trajscore.core.values import is_number
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import AS_GIVEN, FORMS
@@ -35,7 +32,7 @@ class Drawer:
     id: str
     title: str
     about: str
-    parts: dict[str, Any] = field(default_factory=dict)
+    parts: ByName = field(default_factory=dict)
 
 
 class View:
@@ -122,13 +119,11 @@ def _tokens(step: Step) -> float:
 # ---------------------------------------------------------------- what was said in a run
 
 
-def transcripts(
-    view: View, key: tuple[str, str], worst: list[WrongRun]
-) -> dict[str, dict[str, Any]]:
+def transcripts(view: View, key: tuple[str, str], worst: list[WrongRun]) -> dict[str, ByName]:
     """Return the turns of runs of the log, by id, as far as there is room."""
     room = _MOST_CHARACTERS
     trace = view.data.traces[key]
-    shown: dict[str, dict[str, Any]] = {}
+    shown: dict[str, ByName] = {}
     for wrong in worst:
         run = view.log.get(wrong.id)
         if run is None:
@@ -136,7 +131,7 @@ def transcripts(
         places = view.places(run, wrong.steps)
         step_of = {place: k + 1 for k, place in enumerate(places)}
         cells = trace.cells[trace.offsets[wrong.row] :]
-        turns: list[dict[str, Any]] = []
+        turns: list[ByName] = []
         for k, step in enumerate(run.steps[:_MOST_TURNS]):
             number = step_of.get(k)
             forecast = f"{cells[number - 1]:.0%}" if number else ""

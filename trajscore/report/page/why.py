@@ -1,8 +1,6 @@
 """Why: what a predictor knows and loses, when in the run it says something, part by part."""
 
-from __future__ import annotations
-
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import t as student
@@ -10,7 +8,7 @@ from scipy.stats import t as student
 from trajscore.core.policy import MIN_RUNS_PER_STEP
 from trajscore.core.run_sums import PART_STARTS, score_cells
 from trajscore.core.score_families import get_family
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import ByName, FloatArray
 from trajscore.core.within_runs import step_numbers
 from trajscore.evaluation.options import FORMS
 from trajscore.metrics.steps import mean_by_step
@@ -48,7 +46,7 @@ def why(view: View) -> Drawer | None:
     return Drawer("why", "Why", about, {"predictors": parts, "unit": view.data.options.unit})
 
 
-def _predictor(view: View, name: str) -> dict[str, Any]:
+def _predictor(view: View, name: str) -> ByName:
     data = view.data
     best = data.recommendations[name]
     panels = [
@@ -86,10 +84,10 @@ def _title(part: str) -> str:
 # -------------------------------------------------------------------- knows and loses
 
 
-def _bars(view: View, name: str) -> dict[str, Any]:
+def _bars(view: View, name: str) -> ByName:
     """Return what each form knows, and the margin that miscalibration leaves of it."""
     data = view.data
-    rows: list[dict[str, Any]] = []
+    rows: list[ByName] = []
     for form in data.forms_of(name):
         lost = float(data.table.loc[(name, form), data.options.miscalibration])
         margin = float(data.table.loc[(name, form), f"{data.score_name} margin"])
@@ -121,7 +119,7 @@ def _profile(view: View, key: tuple[str, str]) -> Profile:
     n, mean, error = mean_by_step(step_numbers(trace) - 1, np.ones(len(score)), score)
     shown = np.flatnonzero(n[:_MOST_STEPS] >= MIN_RUNS_PER_STEP)
     columns = (shown + 1, mean[shown], error[shown], n[shown])
-    return Profile(*(np.asarray(column, dtype=np.float64) for column in columns))
+    return Profile(*(np.asarray(column, dtype=float) for column in columns))
 
 
 def _clear(profile: Profile) -> FloatArray:

@@ -1,7 +1,5 @@
 """A report as JSON, of a schema with a version: see docs/user_guide/evaluate.rst."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Hashable
 from dataclasses import asdict
@@ -10,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from trajscore.core.plain import plain
+from trajscore.core.type_aliases import ByName
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import LEVELS, REFERENCES, VALUE
 from trajscore.report._disclosures import disclosures, excluded_table
@@ -25,7 +24,7 @@ def to_json(data: Evaluation) -> str:
     return json.dumps(plain(document(data)), indent=1, ensure_ascii=False, allow_nan=False)
 
 
-def document(data: Evaluation) -> dict[str, Any]:
+def document(data: Evaluation) -> ByName:
     """Return what the JSON of a report holds."""
     facts = data.facts
     options = data.options
@@ -77,7 +76,7 @@ def document(data: Evaluation) -> dict[str, Any]:
     }
 
 
-def _answer(screen: FirstScreen) -> dict[str, Any]:
+def _answer(screen: FirstScreen) -> ByName:
     """Return the sentences of the first screen."""
     stated = screen.answer
     texts = {name: without_marks(text) for name, text in screen.texts.items()}
@@ -99,7 +98,7 @@ def _answer(screen: FirstScreen) -> dict[str, Any]:
     }
 
 
-def _forms(data: Evaluation, metrics: dict[tuple[str, str], Any], name: str) -> dict[str, Any]:
+def _forms(data: Evaluation, metrics: dict[tuple[str, str], Any], name: str) -> ByName:
     """Return counts and metrics of a predictor in each of its forms."""
     rows = data.table[["n_runs", "n_censored"]].xs(name, level="predictor")
     forms = {
@@ -109,12 +108,12 @@ def _forms(data: Evaluation, metrics: dict[tuple[str, str], Any], name: str) -> 
     return {"forms": forms}
 
 
-def _metrics(data: Evaluation) -> dict[tuple[str, str], dict[str, Any]]:
+def _metrics(data: Evaluation) -> dict[tuple[str, str], ByName]:
     """Return each row's metrics: value, differences from references, each with its interval."""
     methods = data.interval_methods.to_dict("index")
-    metrics: dict[tuple[str, str], dict[str, Any]] = {}
+    metrics: dict[tuple[str, str], ByName] = {}
     for key, row in data.intervals.to_dict("index").items():
-        of_metric: dict[str, Any] = {}
+        of_metric: ByName = {}
         for columns in LEVELS:
             if not pd.isna(row[columns[0]]):
                 ends = dict(zip(VALUE, (row[name] for name in columns), strict=True))

@@ -1,7 +1,5 @@
 """A report as Markdown, for a comment or a file beside the code."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

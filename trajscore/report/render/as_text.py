@@ -1,7 +1,5 @@
 """A report in a terminal: one screen, or all numbers, of 72 to 100 columns."""
 
-from __future__ import annotations
-
 import shutil
 import textwrap
 from collections.abc import Iterable

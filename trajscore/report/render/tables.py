@@ -1,7 +1,5 @@
 """The tables of a report, as people read them: on the page, in a terminal, in Markdown."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
