@@ -155,7 +155,7 @@ def test_what_a_price_buys():
     assert bought.signals == ["s1"]
     assert bought.cost == pytest.approx(0.002 * X.lengths.mean())
     assert bought.found > bought.found_without > 0
-    assert "Forecasts cost 0.00" in str(report)
+    assert "Forecasts cost 0.00" in " ".join(str(report).split())
     nameless = EvaluationOptions(prices={"s7": 1.0})
     with pytest.raises(ValueError, match="s7"):
         evaluate(X, y, options=nameless)

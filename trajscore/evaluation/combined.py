@@ -93,12 +93,12 @@ def purchase(combined: Combined, prices: Mapping[str, float]) -> Purchase:
     def found(row: Row) -> float:
         curve = stopping(row.traces, row.runs.labels, {})
         place = curve.highest(LOST / 100)
-        return 0.0 if place is None else float(curve.bad[place])
+        return 0.0 if place is None else curve.bad[place]
 
     free = [k for k, name in enumerate(names) if not prices.get(name)]
     return Purchase(
         signals=[name for name in names if prices.get(name)],
-        cost=sum(prices.values()) * float(combined.row.traces.lengths.mean()),
+        cost=sum(prices.values()) * combined.row.traces.lengths.mean(),
         found=found(combined.row),
         found_without=found(combined.of(free)) if free else 0.0,
     )
@@ -137,9 +137,9 @@ def signal_table(combined: Combined, rows: Rows, matters: float, options: Option
     missing = np.inf
     while missing > matters / 2 and len(reached) < min(MOST_SIGNALS, len(promising)):
         scores = {k: score([*reached, k]) for k in promising if k not in reached}
-        best = max(scores, key=lambda k: float(scores[k](ones)))
-        reached[best] = float((scores[best] - base)(ones))
-        missing = float((whole - scores[best])(ones))
+        best = max(scores, key=lambda k: scores[k](ones))
+        reached[best] = (scores[best] - base)(ones)
+        missing = (whole - scores[best])(ones)
     if missing > matters / 2:
         reached = {}
     table["order"] = [1 + list(reached).index(k) if k in reached else 0 for k in every]
