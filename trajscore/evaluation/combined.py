@@ -138,8 +138,8 @@ def signal_table(combined: Combined, rows: Rows, matters: float, options: Option
     while missing > matters / 2 and len(reached) < min(MOST_SIGNALS, len(promising)):
         scores = {k: score([*reached, k]) for k in promising if k not in reached}
         best = max(scores, key=lambda k: scores[k](ones))
-        reached[best] = (scores[best] - base)(ones)
-        missing = (whole - scores[best])(ones)
+        reached[best] = float((scores[best] - base)(ones))
+        missing = float((whole - scores[best])(ones))
     if missing > matters / 2:
         reached = {}
     table["order"] = [1 + list(reached).index(k) if k in reached else 0 for k in every]
