@@ -121,7 +121,7 @@ def judge(words: str) -> Report:
     >>> from trajscore.cli.report import judge
     >>> judge("--score=material --censored=drop").predictors  # doctest: +ELLIPSIS
     no table was given: ...
-    ['material']
+    ['material', 'material with its history']
     """
     argv = ["report", *shlex.split(words)]
     return _judge(make_parser(["report"]).parse_args(argv, argparse.Namespace(argv=argv)))[0]
