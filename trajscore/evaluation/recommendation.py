@@ -294,11 +294,11 @@ def card_table(rows: Rows, options: Options, n_tables: int = 1) -> pd.DataFrame:
     )
     cards = list(recommended)
     for name in combined:  # against the best single one, by these cards, if it is of use
-        best_first = _in_order(cards)
-        best = next((each for each in best_first if each.most > 0), best_first[0])
+        best = _in_order(cards)[0]
         rival = forms[best.predictor][best.form] if best.is_useful else rows.base
         level = _shared_level(rows, options, n_tables, of_combined=True)
-        decided = recommend(forms[name], rows.base, options, level, of_word, rival)
+        most = max(each.most for each in cards)  # with many runs it gains at least that
+        decided = recommend(forms[name], rows.base, options, level, of_word, rival, most)
         cards.append(replace(decided, best_alone=best.predictor))
     table = pd.DataFrame([each.card() for each in cards], index=[each.predictor for each in cards])
     return table.rename_axis("predictor")
@@ -329,10 +329,11 @@ def recommend(
     level: float,
     of_word: float,
     rival: Row | None = None,
+    signal_high: float = math.nan,
 ) -> Recommendation:
     """Decide about one predictor, by its rows in each form; or a combination, by its rival, too.
 
-    `of_word` is the level at which it is asked whether it is over- or underconfident.
+    `of_word` is the level of its overconfidence, `signal_high` the most that single ones may gain.
     """
     differences, matters = _differences(forms, base, options, rival)
     first = next(iter(forms.values()))
@@ -344,7 +345,7 @@ def recommend(
     if n_of_rarer_outcome(n_success, n) < MIN_RUNS_FOR_DIFFERENCE:
         intervals = {name: Interval(each.estimate) for name, each in intervals.items()}
     slope = None
-    signal_high = noise = math.nan
+    noise = math.nan
     if len(forms) == 2:
         slope = slope_of(first, options.scores[0], options.weights)
         signal_high = slope.most(level, intervals.get(RECALIBRATED))
