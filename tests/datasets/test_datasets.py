@@ -43,6 +43,7 @@ def test_chess_is_what_its_description_says():
     assert last["engine"] > 0.95 < last["material"]
 
 
+@pytest.mark.slow
 def test_the_truth_of_real_runs_is_calibrated_and_ends_in_the_outcome():
     real = load_real_runs(task="parcel")
     q, y = real.q, real.target

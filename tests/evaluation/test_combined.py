@@ -121,6 +121,7 @@ def test_nothing_else_changes_but_how_sure_cards_are():
     assert error_rates.sum() == pytest.approx(0.05)
 
 
+@pytest.mark.slow
 def test_counting_steps_is_said_with_the_number_without_unobserved_runs():
     real = load_real_runs(model="gemma3_270m", task="ring")
     report = evaluate(real.data, real.target, groups=real.data.meta["question"], options=QUICK)
