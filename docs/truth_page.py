@@ -46,7 +46,7 @@ def interval(row):
 def answer(own):
     """Say what the truth is worth, who comes near, and which metrics show it."""
     to_truth = own["distance"]["log"]
-    best = min(to_truth, key=lambda name: to_truth[name][0])
+    best = nearest(own)
     share = own["margin"][best][0] / own["margin"]["truth"][0]
     tau = ", ".join(
         f"{row['tau'][0]:.2f} by {metric}" for metric, row in list(own["orders"].items())[1:]
@@ -59,13 +59,19 @@ def answer(own):
     )
 
 
+def nearest(own):
+    """Return the forecast that is nearest to the truth."""
+    to_truth = own["distance"]["log"]
+    return min(to_truth, key=lambda name: to_truth[name][0])
+
+
 def limit(figures):
     """Return a row a set of runs: what the truth is worth, and the best forecast."""
     rows = [["Runs", "Succeed", "Truth, by outcomes", "Truth, by itself", "Best forecast"]]
     for name, own in figures.items():
         runs = f"{SETS[name]} ({own['n_runs']:,} of {own['n_tasks']} tasks)"
         to_truth = own["distance"]["log"]
-        best = min(to_truth, key=lambda one: to_truth[one][0])
+        best = nearest(own)
         truth = [interval(own["margin"]["truth"]), interval(to_truth["base rate"])]
         of_best = f"{called(best)}: {interval(own['margin'][best])}"
         rows.append([runs, f"{own['success']:.0%}", *truth, of_best])

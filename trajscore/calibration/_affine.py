@@ -6,7 +6,7 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.sparse import issparse
 from scipy.special import log_softmax, softmax
@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from trajscore.core.checks import check_sample_weight
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
 from trajscore.core.values import are_probabilities, as_array, as_numbers
 
 
@@ -132,11 +132,11 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Return calibrated probabilities, the exponential of `transform`."""
         return softmax(self._affine(X), axis=1)
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> AnyArray:
         """Return the most probable class of each sample."""
         return self.classes_[self._affine(X).argmax(axis=1)]
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return ``log_p_CLASS`` for each column of `transform`; no parameter is read."""
         check_is_fitted(self)
         return np.array([f"log_p_{label}" for label in self.classes_], dtype=object)

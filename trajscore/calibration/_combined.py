@@ -174,13 +174,12 @@ class CombinedForecaster(LearnedForecaster):
     @one_blas_thread
     def _fit_transform(self, X: Any, y: Any, **metadata: Any) -> Any:
         held = self.held_out(X, y, **metadata)
-        signals = range(held.steps.X.n_channels)
-        best, share = held.choose(signals, held.together(signals))
-        self.best_ = int(best[-1])
-        self.share_ = float(share[-1])
+        choice = held.choose(range(held.steps.X.n_channels))
+        self.best_ = int(choice.best[-1])
+        self.share_ = float(choice.share[-1])
         self.combination_ = self._combine(held.steps.drawn(self.subsample))[0]
         p = self._forecasts(held.X)  # runs that do not count were not seen
-        return like_input(held.traces(signals, p), X)
+        return like_input(held.traces(choice, p), X)
 
     @one_blas_thread
     def held_out(self, X: Any, y: Any, *, apart: bool = False, **metadata: Any) -> OutOfFold:
@@ -198,7 +197,7 @@ class CombinedForecaster(LearnedForecaster):
         Returns
         -------
         trajscore.calibration.combination.OutOfFold
-            ``traces(signals)`` are the forecasts from some of the signals, or all of them.
+            ``traces(choose(signals))`` are the forecasts from some of the signals, or all of them.
         """
         groups = metadata.get("groups")
         traces, labels, weight = self._training_runs(

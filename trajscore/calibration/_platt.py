@@ -12,7 +12,7 @@ from scipy.special import logit
 from trajscore.calibration.cross_fit import CrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample, fit_weighted
 from trajscore.core.score_families import CLIP
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
 from trajscore.core.values import check_choice, is_number
 from trajscore.core.weights import Horizon, Weights
 
@@ -235,9 +235,7 @@ def fit_logistic(
     return fit_weighted(at, weights, C=C, tol=1e-10, max_iter=200)
 
 
-def _in_cells(
-    columns: FloatArray, weight: FloatArray, starts: IntArray
-) -> tuple[FloatArray, FloatArray]:
+def _in_cells(columns: FloatArray, weight: FloatArray, starts: IntArray) -> FloatPair:
     """Merge monotone columns in narrow cells, each at its mean: sums of the likelihood stay.
 
     A cell of width h changes the log-loss by at most (slope h)^2 / 32 of its weight.

@@ -18,7 +18,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
 from trajscore.core.score_families import CLIP
 from trajscore.core.ties import group_ties
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import BoolArray, FloatArray, FloatPair, IntArray
 from trajscore.core.within_runs import cells_by_step
 
 # Log-odds of a signal count no further: those of .001 and .999.
@@ -227,9 +227,7 @@ class Steps(NamedTuple):
             apart[signals] = near
         return apart, curvature
 
-    def newton_step(
-        self, rows: FloatArray, coef: FloatArray, penalty: float
-    ) -> tuple[FloatArray, FloatArray]:
+    def newton_step(self, rows: FloatArray, coef: FloatArray, penalty: float) -> FloatPair:
         """Return coefficients after a Newton step, and the curvature."""
         p = expit(rows[:, :-1] @ coef[:-1] + coef[-1])
         mass = self.success + self.failure
@@ -264,6 +262,14 @@ class HeldOut(NamedTuple):
         return known or self.fitted.of_signals(signals, self.curvature)
 
 
+class Choice(NamedTuple):
+    """The best signal, how far to move from it, and the log-odds of the regression to move to."""
+
+    best: IntArray
+    share: FloatArray
+    together: FloatArray
+
+
 @dataclass(frozen=True)
 class OutOfFold:
     """Forecasts of runs by fits to others, from all signals or from some of them."""
@@ -289,11 +295,12 @@ class OutOfFold:
             log_odds[part.here] = part.of(signals).log_odds(part.rows)
         return log_odds
 
-    def choose(self, signals: Sequence[int], together: FloatArray) -> tuple[IntArray, FloatArray]:
+    def choose(self, signals: Sequence[int]) -> Choice:
         """Choose the best signal, and how far to move from it, by all folds but each, and by all.
 
         The choice without a fold stands in its place, that by all folds at the end.
         """
+        together = self.together(signals)
         n = len(self.parts)
         is_whole = len(signals) == len(self.of_alone)
         shares = _SHARES if is_whole and len(self.alone) <= _MANY_STEPS else _FEWER_SHARES
@@ -306,15 +313,14 @@ class OutOfFold:
             worth = np.stack(scores) @ used.T - self.handicap * shares[:, None]
             here = best == signal
             share[here] = shares[np.argmax(worth[:, here], axis=0)]
-        return best, share
+        return Choice(best, share, together)
 
-    def traces(self, signals: Sequence[int], others: FloatArray | None = None) -> TrajectoryArray:
+    def traces(self, choice: Choice, others: FloatArray | None = None) -> TrajectoryArray:
         """Return the probability at each step, by the choice that the other folds make.
 
         Of runs that do not count, those of `others`.
         """
-        together = self.together(signals)
-        best, share = self.choose(signals, together)
+        best, share, together = choice
         single = np.take_along_axis(self.alone, best[self.fold][:, None], axis=1)[:, 0]
         used = self.steps.X
         of_used = np.repeat(self.X.offsets[self.rows] - used.offsets[:-1], used.lengths)

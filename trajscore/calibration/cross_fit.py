@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import ClassifierTags
 
@@ -36,7 +36,7 @@ from trajscore.core.outcomes import CENSORED, CENSORED_AS, Labels, as_labels, ch
 from trajscore.core.parallel import one_blas_thread
 from trajscore.core.sample import Sample, check_sample
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, check_jobs
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.io import Run, meta, outcomes
@@ -267,8 +267,8 @@ def cross_fit_sample(
 def _fitted_trace(
     forecaster: Any,
     X: Any,
-    y: NDArray[Any],
-    metadata: dict[str, NDArray[Any]],
+    y: AnyArray,
+    metadata: dict[str, AnyArray],
     held_out: Any,
     is_checked: bool,
 ) -> tuple[TrajectoryArray, LookAhead | None]:

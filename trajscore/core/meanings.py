@@ -105,7 +105,7 @@ def turned_note(name: str) -> str:
     return f"outcome: not {name!r}, so 1 counts as failure"
 
 
-class Meanings(ByName):
+class Meanings(dict[str, Any]):
     """What words mean: in Python a dict, in a command ``pass=1,fail=0``."""
 
     def __str__(self) -> str:

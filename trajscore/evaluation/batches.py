@@ -17,7 +17,6 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from trajscore.calibration.calibrators import CALIBRATORS, calibrator_maker
 from trajscore.core.array import TrajectoryArray
@@ -25,7 +24,7 @@ from trajscore.core.checks import check_values
 from trajscore.core.errors import RowError
 from trajscore.core.sample import Sample
 from trajscore.core.stops import UNKNOWN, recorded_stops
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import AnyArray, FloatArray
 from trajscore.core.values import one_per_run, outside_unit, run_label, unknown_name
 from trajscore.evaluation.doubts import stop_notes
 from trajscore.evaluation.evaluation import Counts, Evaluation
@@ -61,7 +60,7 @@ class BatchSelection:
     q_z: str | None
     stop_reason: str | None
 
-    def apply(self, y: NDArray[Any], X: TrajectoryArray) -> EvaluatedRuns:
+    def apply(self, y: AnyArray, X: TrajectoryArray) -> EvaluatedRuns:
         """Select the runs that count."""
         q_z = _column(X, self.q_z)
         if q_z is not None:
@@ -75,7 +74,7 @@ class BatchSelection:
             raise ValueError(f"run {run_label(X.ids[error.row])}: {error.text}") from error
 
 
-def _column(X: TrajectoryArray, name: str | None) -> NDArray[Any] | None:
+def _column(X: TrajectoryArray, name: str | None) -> AnyArray | None:
     """Return a column of `meta`; None without a name."""
     if name is None:
         return None
@@ -225,7 +224,7 @@ class Pass:
         self.n_cells = 0  # steps of all runs, those that do not count among them
         self.counts = Counts()
 
-    def update(self, y: NDArray[Any], X: TrajectoryArray, groups: NDArray[Any] | None) -> None:
+    def update(self, y: AnyArray, X: TrajectoryArray, groups: AnyArray | None) -> None:
         """Add a batch."""
         if self.options.settings.missing == "ffill":
             filled = X.ffill()

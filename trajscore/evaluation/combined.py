@@ -45,7 +45,7 @@ class Combined(NamedTuple):
 
     def of(self, signals: Sequence[int]) -> Row:
         """Return the row of some of the signals."""
-        return replace(self.row, traces=self.held.traces(signals))
+        return replace(self.row, traces=self.held.traces(self.held.choose(signals)))
 
 
 def combine(rows: Rows, options: Options, notes: list[Note]) -> Combined | None:
@@ -70,7 +70,7 @@ def combine(rows: Rows, options: Options, notes: list[Note]) -> Combined | None:
     except ValueError as error:
         notes.append(Note(called, "text", {"text": f"not made; {error}"}))
         return None
-    traces = held.traces(range(len(names)))
+    traces = held.traces(held.choose(range(len(names))))
     row = Row(called, RECALIBRATED, traces, runs, True, forecaster, tuple(names))
     return Combined(row, held, is_compared)
 

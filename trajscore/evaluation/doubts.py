@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from enum import StrEnum, auto
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,6 +21,7 @@ from trajscore.core.policy import (
 )
 from trajscore.core.stops import EXCLUDED, notes_on_stops
 from trajscore.core.ties import OrdinaryRange
+from trajscore.core.type_aliases import AnyArray
 from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import last_cells
 from trajscore.evaluation.options import ALIVE, AS_GIVEN, REFERENCES, Note
@@ -61,7 +61,7 @@ LEAKS = {
 """What a column that may leak does."""
 
 
-def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> Leak | None:
+def leakage(name: str, trace: TrajectoryArray, y: AnyArray) -> Leak | None:
     """Return why a column may leak the outcome or be an id, by its name or values.
 
     What is made of log-probabilities knows nothing of the outcome, however well it separates.
@@ -90,7 +90,7 @@ def leakage(name: str, trace: TrajectoryArray, y: NDArray[Any]) -> Leak | None:
 
 
 def without_leaky_columns(
-    X: TrajectoryArray, y: NDArray[Any], counts: NDArray[np.bool_]
+    X: TrajectoryArray, y: AnyArray, counts: NDArray[np.bool_]
 ) -> tuple[TrajectoryArray, list[str]]:
     """Leave out columns that leak the outcome, where nobody named them, and say so."""
     names = X.channels or ()

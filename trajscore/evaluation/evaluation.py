@@ -10,13 +10,12 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from trajscore.calibration.fixed_step import auroc_interval
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.score_families import digits_of
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import AnyArray, FloatArray
 from trajscore.core.weights import StepWeights
 from trajscore.evaluation.combined import Purchase
 from trajscore.evaluation.options import (
@@ -60,7 +59,7 @@ class Counts:
     label: float = 0.0  # sum over all that count, unobserved ones by what they stand for
 
     @classmethod
-    def of_scored(cls, y: NDArray[Any], X: TrajectoryArray, weights: StepWeights) -> Self:
+    def of_scored(cls, y: AnyArray, X: TrajectoryArray, weights: StepWeights) -> Self:
         """Count the runs whose forecasts are scored."""
         observed = y != CENSORED
         n_beyond = 0
@@ -75,7 +74,7 @@ class Counts:
         )
 
     @classmethod
-    def of_outcomes(cls, y: NDArray[Any], label: FloatArray) -> Self:
+    def of_outcomes(cls, y: AnyArray, label: FloatArray) -> Self:
         """Count the runs that count, whether they are scored or not."""
         observed = y != CENSORED
         return cls(

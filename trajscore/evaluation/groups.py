@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from sklearn.utils import check_random_state
 
 from trajscore.core.policy import GROUP_ERROR_RATE, MIN_UNITS_PER_GROUP
 from trajscore.core.run_sums import run_sums
 from trajscore.core.ties import SUM_ROUNDING
-from trajscore.core.type_aliases import ByName, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, ByName, FloatArray, FloatPair, IntArray
 from trajscore.evaluation.options import Options, columns_of
 from trajscore.evaluation.recommendation import (
     ESTIMATES,
@@ -39,7 +38,7 @@ _MOST_FEW = 5  # groups that have too few runs for a conclusion
 
 def group_table(
     rows: Rows,
-    by: Mapping[str, NDArray[Any]],
+    by: Mapping[str, AnyArray],
     best: Mapping[str, Recommendation],
     options: Options,
 ) -> pd.DataFrame:
@@ -83,7 +82,7 @@ def shown_groups(of_kind: pd.DataFrame) -> tuple[pd.DataFrame, int]:
 # -------------------------------------------------------------------- do groups differ?
 
 
-def group_p_values(rows: list[Row], labels: NDArray[Any], options: Options) -> FloatArray:
+def group_p_values(rows: list[Row], labels: AnyArray, options: Options) -> FloatArray:
     """Return p-values of a row saving another share of the base rate's loss in groups than in all.
 
     Squared differences, over their variances, are added up. Labels are shuffled over clusters (over
@@ -164,9 +163,7 @@ def _distances(
         return np.nansum((share - whole) ** 2 / variance, axis=1)
 
 
-def _share_saved(
-    totals: FloatArray, of_all: FloatArray, options: Options
-) -> tuple[FloatArray, FloatArray]:
+def _share_saved(totals: FloatArray, of_all: FloatArray, options: Options) -> FloatPair:
     """Return the saved share of the base rate's loss, and its derivative in the sums."""
     family = options.scores[0]
     score, success, failure, divisor = totals[:4]
@@ -229,7 +226,7 @@ def _shrunken(groups: pd.DataFrame, card: ByName) -> pd.DataFrame:
     return out
 
 
-def shrink(value: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+def shrink(value: FloatArray, variance: FloatArray) -> FloatPair:
     """Return estimates shrunken towards their mean, and by what factor errors become smaller.
 
     The variance between groups is that of Paule and Mandel (1982); that it is not known, and that

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from trajscore.core.policy import MIN_RUNS_FOR_DIFFERENCE
 from trajscore.core.run_sums import MANY
 from trajscore.core.statistics import CalibrationError, MeanOfRuns, all_at_once
 from trajscore.core.ties import ROUNDING
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import AnyArray, FloatArray
 from trajscore.evaluation.options import (
     ALIVE,
     ALIVE_END,
@@ -216,7 +214,7 @@ class _Cells:
         self.has_differences = n_rarer >= MIN_RUNS_FOR_DIFFERENCE
         self.shape = len(LEVELS), len(rows), len(self.names)
         self.estimate, self.low, self.high, self.skewness = np.full((4, *self.shape), np.nan)
-        self.method: NDArray[Any] = np.full(self.shape, "", dtype=object)
+        self.method: AnyArray = np.full(self.shape, "", dtype=object)
         # how far below and above an estimate the truth may lie by what has not happened yet
         self.unseen = np.full((2, *self.shape), -np.inf)
         # by level, the row that each row is held against

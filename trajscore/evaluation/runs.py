@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import CannotMeasureError
@@ -34,13 +33,13 @@ from trajscore.core.stops import (
     normalize_reasons,
     settle_stops,
 )
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, number_of
 from trajscore.core.within_runs import run_numbers, whole_runs
 from trajscore.evaluation.options import Note
 from trajscore.inference.influence import Units, any_units
 
-RecordedStops = tuple[NDArray[Any] | None, NDArray[Any] | None]
+RecordedStops = tuple[AnyArray | None, AnyArray | None]
 """Stop reasons of runs and what they were taken to mean, as `recorded_stops` returns them."""
 MISSING = ("same_runs", "ffill")
 """What to do with runs that have missing values."""
@@ -83,7 +82,7 @@ class EvaluatedRuns:
     """The runs that count, in the order of their ids, and how many runs are left out."""
 
     traces: dict[str, TrajectoryArray]  # of each predictor
-    y: NDArray[Any]  # -1 where not observed
+    y: AnyArray  # -1 where not observed
     labels: FloatArray  # the same in [0, 1], behind every number: what unobserved runs stand for
     groups: IntArray | None
     source_rows: IntArray  # row of each run in the input
@@ -186,7 +185,7 @@ def select_runs(
 
 
 def under_other_choices(
-    sample: Sample, reasons: NDArray[Any] | None, censored: str, judged: EvaluatedRuns
+    sample: Sample, reasons: AnyArray | None, censored: str, judged: EvaluatedRuns
 ) -> dict[str, tuple[int, EvaluatedRuns | None]]:
     """Return how many runs could be counted otherwise, and the runs that would be judged then.
 
@@ -217,7 +216,7 @@ def number_of_runs(n: int) -> str:
     return number_of(n, "run")
 
 
-def outcome_problem(y: NDArray[Any], needs_both: bool = True) -> str:
+def outcome_problem(y: AnyArray, needs_both: bool = True) -> str:
     """Say why these outcomes cannot be evaluated; empty if they can."""
     observed = y[y != CENSORED]
     if len(y) < 2:

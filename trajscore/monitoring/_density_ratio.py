@@ -29,7 +29,7 @@ END_AWARE = PrefixForecaster(features="running", pooled=True, end="step")
 _DONE = np.array([True])
 # Where few failing runs get to a step, the mean over all steps counts as so many more of them.
 _SHRINKAGE = 10
-_NOTHING = np.finfo(np.float64).tiny  # a worth of 0, of which there is a logarithm
+_NOTHING = np.finfo(float).tiny  # a worth of 0, of which there is a logarithm
 
 
 def added_to_log_m(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.metrics import auc
@@ -19,7 +19,7 @@ from trajscore.calibration.forecaster import fit_arguments
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.sample import Sample, check_sample
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import AnyArray, FloatArray
 from trajscore.core.values import as_count, as_fraction, check_jobs, is_number
 from trajscore.core.within_runs import (
     first_step_above,
@@ -296,7 +296,7 @@ class _Account(NamedTuple):
     """Runs with outcomes, a rule's statistic, and what has been spent on each up to each step."""
 
     X: TrajectoryArray
-    y: NDArray[Any]
+    y: AnyArray
     statistic: FloatArray
     spent: FloatArray
 

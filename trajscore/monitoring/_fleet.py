@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -20,7 +20,7 @@ from trajscore.core.estimator import check_estimator_input
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.policy import MIN_REFERENCE_RUNS
 from trajscore.core.run_sums import AGGREGATORS
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, check_choice, number_of
 from trajscore.monitoring._fleet_runs import (
     GRID,
@@ -361,7 +361,7 @@ class FleetMonitor(BaseEstimator):
         X: TrajectoryArray,
         forecasts: FloatArray,
         y: IntArray,
-        tasks: NDArray[Any],
+        tasks: AnyArray,
         is_new: BoolArray | None = None,
     ) -> Runs:
         """Return the runs that are watched: those that are new, and of each task, the first."""

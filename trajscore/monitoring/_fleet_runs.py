@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from scipy.stats import kruskal, rankdata
 from sklearn.linear_model import LogisticRegression
@@ -23,7 +23,7 @@ from trajscore.core.ids import are_default_ids
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.policy import MIN_RUNS_TO_NAME_CAUSE
 from trajscore.core.run_sums import collapse
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
 from trajscore.core.within_runs import whole_runs
 
 _MOST_EARLIER = 100_000  # runs by which those that are sent again are known
@@ -84,7 +84,7 @@ def are_new(X: TrajectoryArray, earlier: OrderedDict[Any, None]) -> BoolArray:
     return is_new | (is_default and len(X.cells) < _LEAST_ALIKE)
 
 
-def task_labels(groups: Any, n_runs: int) -> NDArray[Any]:
+def task_labels(groups: Any, n_runs: int) -> AnyArray:
     """Return the task of each run; without groups, each run is a task of its own."""
     if groups is None:
         return np.arange(n_runs)

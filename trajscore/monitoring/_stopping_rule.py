@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import binomtest
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import ClassifierTags
@@ -25,7 +25,7 @@ from trajscore.core.ids import check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.sample import ended_where_known
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, FloatPair, IntArray
 from trajscore.core.values import as_numbers, is_number, number_of
 from trajscore.core.within_runs import first_step_above, last_cells, run_maxima, running_sum
 
@@ -306,7 +306,7 @@ def _check_scores(X: TrajectoryArray) -> None:
         )
 
 
-def _rates(X: TrajectoryArray, y: NDArray[Any], stop: IntArray) -> dict[str, float]:
+def _rates(X: TrajectoryArray, y: AnyArray, stop: IntArray) -> dict[str, float]:
     """Return a row of `StoppingRule.report` for stopping steps, 0 where none is flagged."""
     flagged = stop > 0
     failed = y == 0
@@ -330,9 +330,7 @@ def _saved(name: str, cost: TrajectoryArray, stop: IntArray, failed: BoolArray) 
     return {name: _mean(share[failed]), f"{name}_overall": overall}
 
 
-def spent_until(
-    X: TrajectoryArray, spent: FloatArray, stop: IntArray
-) -> tuple[FloatArray, FloatArray]:
+def spent_until(X: TrajectoryArray, spent: FloatArray, stop: IntArray) -> FloatPair:
     """Return what each run costs until it is stopped, and to its end, from sums so far."""
     last = last_cells(X)
     return spent[np.where(stop > 0, X.offsets[:-1] + stop - 1, last)], spent[last]
@@ -362,7 +360,7 @@ def check_cost(cost: Any, X: TrajectoryArray) -> TrajectoryArray:
     return costs
 
 
-def _mean(values: NDArray[Any]) -> float:
+def _mean(values: AnyArray) -> float:
     return float(values.mean()) if len(values) else np.nan
 
 

@@ -15,19 +15,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pandas.util import hash_array
 from scipy.stats import binom
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import AnyArray, FloatArray
 from trajscore.core.values import as_amount, as_fraction, check_choice
 from trajscore.core.within_runs import step_numbers
 
 # Values of log M this close are tied: verifiers with few distinct scores have runs exactly at the
 # threshold, and a sum may come out differently in the last digit elsewhere.
 TIE = 1e-9
-Ids = NDArray[Any] | list[Hashable]
+Ids = AnyArray | list[Hashable]
 
 
 # --------------------------------------------------------------------------- binomial bounds
@@ -404,7 +403,7 @@ def run_uniforms(ids: Ids, seed: int) -> FloatArray:
     return np.asarray((hashed >> np.uint64(11)) + 0.5) / 2.0**53
 
 
-def data_digest(X: TrajectoryArray, y: NDArray[Any]) -> int:
+def data_digest(X: TrajectoryArray, y: AnyArray) -> int:
     """Number that depends on scores and outcomes, not on the order of rows; part of a seed."""
     values = hash_array(np.ascontiguousarray(X.cells, dtype=float).ravel())
     per_cell = values.reshape(len(X.cells), -1).sum(axis=1, dtype=np.uint64)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import check_choice, is_number, outside_unit
 from trajscore.io import Step
 
@@ -61,7 +61,7 @@ class StatedConfidence:
             self._pattern = _pattern(form)
         self._needs_word = form == "auto" or (isinstance(form, str) and form in FORMS)
 
-    def __call__(self, steps: Iterable[Step]) -> NDArray[np.float64]:
+    def __call__(self, steps: Iterable[Step]) -> FloatArray:
         """Return one confidence a step; NaN where none is stated, or its scale is not known."""
         self._is_above_one = False
         stated = np.array([self._of(step) for step in steps], dtype=float)
