@@ -221,6 +221,7 @@ def test_a_fleet_sees_that_runs_end_before_they_begin():
     assert fleet.n_without_forecast_ == over.sum()
 
 
+@pytest.mark.slow
 def test_quiet_streams_with_gaps_that_tell_the_outcome_seldom_have_an_alarm():
     n_alarms = 0
     for seed in range(20):

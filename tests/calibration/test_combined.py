@@ -93,6 +93,7 @@ def test_signals_and_their_history_are_worth_more_than_the_best_one():
     assert gain > 0.1
 
 
+@pytest.mark.slow
 def test_noise_costs_next_to_nothing():
     gains = []
     for seed in range(2):
@@ -178,6 +179,7 @@ def test_it_is_a_forecaster_like_the_others():
     assert clone(search.best_estimator_).get_params() == search.best_estimator_.get_params()
 
 
+@pytest.mark.slow
 def test_chess_is_worth_more_together():
     X, y = load_chess(return_X_y=True)
     y = (y == 1).astype(int)  # unobserved runs count as failures

@@ -99,7 +99,12 @@ def test_standard_errors_of_clusters_by_hand(rng):
     pd.testing.assert_frame_equal(again, table)
 
 
-@pytest.mark.parametrize("kind", ["independent", "rare", "in pairs", "shares of 4"])
+KINDS = "independent", "rare", "shares of 4"
+
+
+@pytest.mark.parametrize(
+    "kind", ["in pairs", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS)]
+)
 def test_a_right_estimate_is_rejected_at_the_level(kind):
     rng, rejected, task = np.random.default_rng(5), np.zeros(6), np.arange(20) // 2
     for seed in range(100):

@@ -66,7 +66,9 @@ def stopped_where_struggling(seed, n_runs=1000):
     return runs, F, runs.container(runs.states.astype(float)).truncate(Z), stopped
 
 
-@pytest.mark.parametrize("how", [{}, OWN], ids=["early", "own"])
+@pytest.mark.parametrize(
+    "how", [pytest.param({}, id="early"), pytest.param(OWN, marks=pytest.mark.slow, id="own")]
+)
 def test_repaired_scores_are_of_all_steps_that_runs_would_have_come_to(how):
     errors = []
     for seed in range(5):

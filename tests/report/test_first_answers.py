@@ -64,7 +64,12 @@ def answer_of(tmp_path_factory):
     return told
 
 
-@pytest.mark.parametrize("name", FILES)
+SLOW = ("weak, no tasks", "no budget", "nothing")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in FILES]
+)
 def test_what_is_shown_leads(answer_of, name):
     table, _, shown = FILES[name]
     answer = answer_of(name)
@@ -81,6 +86,7 @@ def test_what_is_shown_leads(answer_of, name):
     assert all("more runs" in text for text in needs)
 
 
+@pytest.mark.slow
 def test_tasks_do_not_change_what_is_said_to_happen(answer_of):
     first, second = (answer_of(name)["statements"][0]["text"] for name in list(FILES)[:2])
     assert first == second
