@@ -32,6 +32,7 @@ HISTORY = "with_history"
 LOSS = "loss"
 """What a signal is worth: its value, with its history, and to the others, which lose so much."""
 
+_ENOUGH_LEVEL = 0.8  # of the interval of what few signals miss, which ends below what matters
 _MOST_STEPS = 50_000  # to learn from
 _MOST_RUNS = 20_000  # to compare signals on
 
@@ -108,7 +109,8 @@ def signal_table(combined: Combined, rows: Rows, matters: float, options: Option
     """Return what each signal is worth: its value, with its history, and to the others.
 
     `order` numbers the fewest signals, added one by one, with which all is reached but for half of
-    what matters, and `reached` is the margin then; they are 0 and NaN where more are needed.
+    what matters, and `reached` is the margin then; they are 0 and NaN where more are needed, or
+    it is not shown that they miss less than matters.
     """
     leading = options.scores[0], options.weights
     names = combined.row.signals
@@ -139,9 +141,14 @@ def signal_table(combined: Combined, rows: Rows, matters: float, options: Option
         scores = {k: score([*reached, k]) for k in promising if k not in reached}
         best = max(scores, key=lambda k: scores[k](ones))
         reached[best] = float((scores[best] - base)(ones))
-        missing = float((whole - scores[best])(ones))
+        missed = whole - scores[best]
+        missing = float(missed(ones))
     if missing > matters / 2:
         reached = {}
+    elif len(reached) < len(names):
+        shown = intervals_of({LOSS: missed}, rows.runs.units, options.settings, _ENOUGH_LEVEL)
+        if shown.get(LOSS, Interval()).high > matters:
+            reached = {}
     table["order"] = [1 + list(reached).index(k) if k in reached else 0 for k in every]
     table["reached"] = [reached.get(k, np.nan) for k in every]
     return table
