@@ -1,13 +1,14 @@
 """Messages of any client in the form of OpenAI's chats, which `Conversation` takes.
 
-Other forms are items of OpenAI's Responses, blocks of Anthropic and Bedrock, messages of LangChain
-(also serialised) and AutoGen, parts of Google, of Pydantic AI and of OpenTelemetry's GenAI
-convention, and ShareGPT's pairs.
+Other forms are items of OpenAI's Responses and of its Agents SDK, blocks of Anthropic and Bedrock,
+messages of LangChain (also serialised), AutoGen and smolagents, parts of Google, of Pydantic AI and
+of OpenTelemetry's GenAI convention, and ShareGPT's pairs.
 """
 
 from __future__ import annotations
 
 import json
+from ast import literal_eval
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -30,7 +31,7 @@ def is_message(value: Any) -> bool:
     """Tell a message of any client from other objects."""
     if not isinstance(value, dict):
         return False
-    if "choices" in value or _is_item(value):
+    if "choices" in value or _is_item(_raw_item(value)):
         return True
     if _is_serialised(value):
         return _class_of(value) in keys.MESSAGE_CLASSES
@@ -53,7 +54,8 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
         usual = name == keys.MESSAGE_LISTS[0]
         if isinstance(value, list) and (usual or not value or is_message(value[0])):
             return value, {name}
-    for left, right in (*keys.CALL_SIDES, ("values", ""), ("state", "")):  # or that of a graph
+    whole_first = sorted(keys.CALL_SIDES, key=lambda sides: not record.keys() >= {*sides})
+    for left, right in whole_first:
         inputs = _listed(record.get(left))
         outputs = _listed(record.get(right))
         if inputs is None and outputs is None:
@@ -67,7 +69,24 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
         repeats = outputs[: len(inputs)] == inputs
         names = {name for name, side in ((left, inputs), (right, outputs)) if side}
         return (outputs if repeats else [*inputs, *outputs]), names
+    for name in keys.ITEM_LISTS:
+        if is_chat_list(record.get(name)):
+            return record[name], {name}
     return None, set()
+
+
+def spread(record: Record) -> Record:
+    """Return a record with the fields of the object in it that holds its messages, if one does."""
+    if find_messages(record)[0] is None:
+        owners = [(name, record.get(name)) for name in keys.MESSAGE_OWNERS]
+        owners += [(keys.STATES, state) for state in as_fields(record, keys.STATES).values()]
+        for name, owner in owners:
+            inner = spread(owner) if isinstance(owner, dict) else {}
+            messages, used = find_messages(inner)
+            if messages:
+                others = {key: value for key, value in record.items() if key != name}
+                return {**inner, **others, **{key: inner[key] for key in used}}
+    return record
 
 
 def _is_answer(message: Any) -> bool:
@@ -101,7 +120,7 @@ def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
     """Yield messages as chats have them, with their indices; items of one turn are joined."""
     turn: Message | None = None  # made of items, which may go on
     start = 0
-    for index, message in enumerate(messages):
+    for index, message in _with_calls([*map(_raw_item, messages)]):
         if turn is None and _is_of_chat(message):  # as most are
             yield index, message
             continue
@@ -122,6 +141,57 @@ def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
                 yield index, part
     if turn is not None and not _only_thought(turn):
         yield start, turn
+
+
+def _raw_item(item: Any) -> Any:
+    """Return the item that OpenAI's Agents SDK wraps, but for a request for approval."""
+    fields = as_fields(item)
+    if "raw_item" in fields and not {"role", "content"} & fields.keys() and not is_of_program(item):
+        return fields["raw_item"]
+    return item
+
+
+def _with_calls(messages: list[Any]) -> Iterator[tuple[int, Any]]:
+    """Yield messages with their indices; calls and results of smolagents as chats have them."""
+    roles = [as_fields(message).get("role") for message in messages]
+    calls: list[Any] = []
+    for index, (message, role) in enumerate(zip(messages, roles, strict=True)):
+        if role == "assistant" and roles[index + 1 : index + 2] == ["tool-call"]:
+            continue  # it follows with its calls
+        if role == "tool-call":
+            said = [as_fields(turn) for turn in messages[:index][-1:]]
+            turn = said[0] if roles[:index][-1:] == ["assistant"] else {"content": ""}
+            calls = message.get("tool_calls") or _printed_calls(message)
+            yield index, {**turn, "role": "assistant", "tool_calls": calls}
+        elif role == "tool-response":
+            yield from ((index, result) for result in _printed_results(message, calls))
+        else:
+            calls = []
+            yield index, message
+
+
+def _printed_calls(message: Record) -> list[Any]:
+    """Return the calls that smolagents writes as Python prints them."""
+    text = text_of(message.get("content"))
+    try:
+        return as_list(literal_eval(text.partition("\n")[2]))
+    except (ValueError, SyntaxError):
+        return [{"name": "", "arguments": text}]
+
+
+def _printed_results(message: Record, calls: list[Any]) -> Iterator[Message]:
+    """Yield the result of each call: a line each, or else one of all, which may be an error."""
+    text = text_of(message.get("content")).removeprefix("Observation:\n")
+    is_alone = text.startswith("Error:\n")  # of a turn that is not there
+    failed = message.get("error") or is_alone or text.startswith("Call id: ")
+    ids = [] if is_alone else [str(id_of(call)) for call in calls]
+    parts = text.split("\n")
+    if len(parts) != len(ids):
+        parts = [text]
+        ids = [", ".join(ids)]
+    for name, part in zip(ids, parts, strict=True):
+        result = {"role": "tool", "content": part, "tool_call_id": name}
+        yield result | ({"error": True} if failed else {})
 
 
 def chat_messages(message: Any) -> list[Any]:
@@ -178,7 +248,7 @@ def _is_item(message: Record) -> bool:
         return "role" in message
     if "role" in message:
         return False
-    if kind in ("reasoning", "thoughtevent") or kind.endswith(("_call", "_call_output")):
+    if kind in keys.ITEM_TYPES or kind.endswith(("_call", "_call_output")):
         return "function" not in message or kind != "tool_call"
     return bool({"toolName", "tool.name"} & message.keys())
 
@@ -196,7 +266,7 @@ def _of_item(item: Record) -> list[Any]:
         return [result_of_part(item)]
     call = {**item, "name": first(item, keys.CALL_NAME) or kind.removesuffix("_call")}
     turn = {"role": "assistant", "content": "", "tool_calls": [call]}
-    result = first(item, ("output", "results", "result"), blank=True)
+    result = first(item, ("output", "results", "result", "error"), blank=True)
     if result is None:
         return [turn]
     return [turn, result_of_part(item)]
@@ -372,7 +442,7 @@ def result_of_part(part: Record) -> Message:
     result = first(part, keys.RESULT, blank=True)
     if isinstance(result, dict) and set(result) == {"type", "value"}:  # Vercel's
         result = result["value"]
-    failed = part.get("is_error", part.get("isError")) or part.get("status") == "error"
+    failed = part.get("is_error", part.get("isError")) or part.get("status") in ("error", "failed")
     failed = failed or type_of(part) in ("retry-prompt", "tool-error")
     message = {"role": "tool", "content": result, "tool_call_id": id_of(part)}
     if name := first(part, keys.CALL_NAME, blank=True):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from trajscore.io._conversation import Conversation, add_tokens
-from trajscore.io._messages import find_messages, is_chat_list, is_message, is_of_program
+from trajscore.io._messages import find_messages, is_chat_list, is_message, is_of_program, spread
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
 from trajscore.io.fields import dig, usual_names
 from trajscore.io.files import LogFile, Place, stem
@@ -27,7 +27,7 @@ def is_chat(head: Head) -> bool:
 
 
 def _is_run(fields: Record) -> bool:
-    return find_messages(fields)[0] is not None
+    return find_messages(spread(fields))[0] is not None
 
 
 @register
@@ -59,7 +59,7 @@ class OpenAI(Format):
             file.info.update(fields)
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
-        raw = as_object({"messages": raw} if isinstance(raw, list) else raw)
+        raw = spread(as_object({"messages": raw} if isinstance(raw, list) else raw))
         messages, used = find_messages(raw)
         if is_message(raw) and messages is None:
             messages = [raw]
