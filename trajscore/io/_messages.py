@@ -102,7 +102,7 @@ def _listed(value: Any) -> list[Any] | None:
         if is_message(value):
             return [value]
         names = (*keys.MESSAGE_LISTS, "output", "candidates")
-        name = next((name for name in names if name in value), "")
+        name = next((name for name in names if value.get(name)), "")
         value = as_list(value[name])[:1] if name == "candidates" else value.get(name)
     if is_chat_list(value):
         return value
@@ -159,10 +159,11 @@ def _with_calls(messages: list[Any]) -> Iterator[tuple[int, Any]]:
         if role == "assistant" and roles[index + 1 : index + 2] == ["tool-call"]:
             continue  # it follows with its calls
         if role == "tool-call":
-            said = [as_fields(turn) for turn in messages[:index][-1:]]
-            turn = said[0] if roles[:index][-1:] == ["assistant"] else {"content": ""}
+            turn = {"role": "assistant", "content": ""}
+            if roles[:index][-1:] == ["assistant"]:
+                turn = messages[index - 1]
             calls = message.get("tool_calls") or _printed_calls(message)
-            yield index, {**turn, "role": "assistant", "tool_calls": calls}
+            yield index, {**turn, "tool_calls": calls, "printed": message.get("content")}
         elif role == "tool-response":
             yield from ((index, result) for result in _printed_results(message, calls))
         else:
