@@ -31,7 +31,7 @@ def is_message(value: Any) -> bool:
     """Tell a message of any client from other objects."""
     if not isinstance(value, dict):
         return False
-    if "choices" in value or _is_item(_raw_item(value)):
+    if "choices" in value or is_response(value) or _is_item(_raw_item(value)):
         return True
     if _is_serialised(value):
         return _class_of(value) in keys.MESSAGE_CLASSES
@@ -40,6 +40,13 @@ def is_message(value: Any) -> bool:
     if "parts" in as_fields(value, "content"):  # an event of Google's ADK
         return True
     return bool({"role", "from", "parts"} & value.keys()) or _role_of_type(value) is not None
+
+
+def is_response(value: Any) -> bool:
+    """Tell an answer of OpenAI's Responses, or what its Agents SDK keeps of one."""
+    fields = as_fields(value)
+    is_answer = fields.get("object") == "response" or "response_id" in fields
+    return is_answer and "input" not in fields and "output" in fields
 
 
 def is_chat_list(value: Any) -> bool:
@@ -78,14 +85,13 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
 def spread(record: Record) -> Record:
     """Return a record with the fields of the object in it that holds its messages, if one does."""
     if find_messages(record)[0] is None:
-        owners = [(name, record.get(name)) for name in keys.MESSAGE_OWNERS]
-        owners += [(keys.STATES, state) for state in as_fields(record, keys.STATES).values()]
-        for name, owner in owners:
-            inner = spread(owner) if isinstance(owner, dict) else {}
-            messages, used = find_messages(inner)
-            if messages:
-                others = {key: value for key, value in record.items() if key != name}
-                return {**inner, **others, **{key: inner[key] for key in used}}
+        for name, owner in record.items():
+            if name in keys.MESSAGE_OWNERS or keys.THREAD in as_fields(owner):
+                inner = spread(as_fields(owner))
+                messages, used = find_messages(inner)
+                if messages:
+                    others = record.keys() - {name, *used}
+                    return {**inner, **{key: record[key] for key in others}}
     return record
 
 
@@ -120,7 +126,7 @@ def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
     """Yield messages as chats have them, with their indices; items of one turn are joined."""
     turn: Message | None = None  # made of items, which may go on
     start = 0
-    for index, message in _with_calls([*map(_raw_item, messages)]):
+    for index, message in _with_calls(map(_raw_item, messages)):
         if turn is None and _is_of_chat(message):  # as most are
             yield index, message
             continue
@@ -145,30 +151,30 @@ def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
 
 def _raw_item(item: Any) -> Any:
     """Return the item that OpenAI's Agents SDK wraps, but for a request for approval."""
-    fields = as_fields(item)
-    if "raw_item" in fields and not {"role", "content"} & fields.keys() and not is_of_program(item):
-        return fields["raw_item"]
+    raw = as_fields(item).get("raw_item")
+    if isinstance(raw, dict) and "role" not in item and not is_of_program(item):
+        return raw
     return item
 
 
-def _with_calls(messages: list[Any]) -> Iterator[tuple[int, Any]]:
-    """Yield messages with their indices; calls and results of smolagents as chats have them."""
-    roles = [as_fields(message).get("role") for message in messages]
+def _with_calls(messages: Iterable[Any]) -> list[tuple[int, Any]]:
+    """Return messages with their indices; calls of smolagents join the words before them."""
+    turns: list[tuple[int, Any]] = []
     calls: list[Any] = []
-    for index, (message, role) in enumerate(zip(messages, roles, strict=True)):
-        if role == "assistant" and roles[index + 1 : index + 2] == ["tool-call"]:
-            continue  # it follows with its calls
-        if role == "tool-call":
-            turn = {"role": "assistant", "content": ""}
-            if roles[:index][-1:] == ["assistant"]:
-                turn = messages[index - 1]
+    for index, message in enumerate(messages):
+        role = as_fields(message).get("role")
+        if role == "tool-response":
+            turns += [(index, result) for result in _printed_results(message, calls)]
+        elif role == "tool-call":
             calls = message.get("tool_calls") or _printed_calls(message)
-            yield index, {**turn, "tool_calls": calls, "printed": message.get("content")}
-        elif role == "tool-response":
-            yield from ((index, result) for result in _printed_results(message, calls))
+            if not turns or as_fields(turns[-1][1]).get("role") != "assistant":
+                turns.append((index, {"role": "assistant", "content": ""}))
+            start, words = turns[-1]
+            turns[-1] = start, {**words, "tool_calls": calls, "printed": message.get("content")}
         else:
             calls = []
-            yield index, message
+            turns.append((index, message))
+    return turns
 
 
 def _printed_calls(message: Record) -> list[Any]:
@@ -184,15 +190,14 @@ def _printed_results(message: Record, calls: list[Any]) -> Iterator[Message]:
     """Yield the result of each call: a line each, or else one of all, which may be an error."""
     text = text_of(message.get("content")).removeprefix("Observation:\n")
     is_alone = text.startswith("Error:\n")  # of a turn that is not there
-    failed = message.get("error") or is_alone or text.startswith("Call id: ")
-    ids = [] if is_alone else [str(id_of(call)) for call in calls]
+    failed = is_alone or text.startswith("Call id: ") or message.get("error")
+    ids = [str(id_of(call)) for call in calls if not is_alone]
     parts = text.split("\n")
     if len(parts) != len(ids):
         parts = [text]
         ids = [", ".join(ids)]
     for name, part in zip(ids, parts, strict=True):
-        result = {"role": "tool", "content": part, "tool_call_id": name}
-        yield result | ({"error": True} if failed else {})
+        yield {"role": "tool", "content": part, "tool_call_id": name, "error": failed or None}
 
 
 def chat_messages(message: Any) -> list[Any]:
@@ -206,9 +211,12 @@ def chat_messages(message: Any) -> list[Any]:
     fields = _unwrapped(message)
     parts = fields.get("parts")
     content = fields.get("content")
-    if isinstance(parts, list):
-        messages = messages_of_parts(fields, parts)
-        text = fields.get("instructions")  # which Pydantic AI keeps with each request
+    if isinstance(parts, list) or is_response(fields):
+        if isinstance(parts, list):
+            messages = messages_of_parts(fields, parts)
+        else:
+            messages = [turn for _, turn in as_chat(as_list(fields["output"]))]
+        text = fields.get("instructions")  # of each request
         if isinstance(text, str) and text:
             return [{"role": "system", "content": text}, *messages]
         return messages

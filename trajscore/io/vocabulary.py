@@ -23,19 +23,17 @@ CALL_SIDES = (
 )
 """What a model was given, and what it answered; or an agent of OpenAI's SDK, and what it did."""
 
+THREAD = "message_thread"
 ITEM_LISTS = (
     "items", "new_items", "session_items", "generated_items", "input_list", "to_input_list",
-    "message_thread", "values", "state",
+    "responses", "raw_responses", "model_responses", "values", "state", THREAD,
 )
-"""Fields that list the messages or items of a run, where they are that."""
+"""Fields that list the messages, items or answers of a run, where they are that."""
 
-MESSAGE_OWNERS = ("values", "state", "result", "run_result", "task_result", "llm_context")
+MESSAGE_OWNERS = {
+    "values", "state", "result", "run_result", "task_result", "llm_context", "agent_states",
+}
 """Fields of a run whose object holds its messages: a result, or a state that was saved."""
-STATES = "agent_states"
-"""The states of a team of AutoGen by name, of which one holds the messages of all."""
-
-TOOL_ROLES = ("tool-call", "tool-response")
-"""Roles of smolagents, whose calls are messages of their own, in words."""
 
 PAYLOADS = (
     "messages", "contents", "input_messages", "output_messages", "all_messages",

@@ -3,13 +3,22 @@
 from typing import Any
 
 from trajscore.io._conversation import Conversation, add_tokens
-from trajscore.io._messages import find_messages, is_chat_list, is_message, is_of_program, spread
+from trajscore.io._messages import (
+    find_messages,
+    is_chat_list,
+    is_message,
+    is_of_program,
+    is_response,
+    spread,
+    type_of,
+)
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
 from trajscore.io.fields import dig, usual_names
-from trajscore.io.files import LogFile, Place, stem
+from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import USAGES, Record, as_fields, first, first_object, token_counts
 
+_ANSWER_ID = ("id", "response_id")
 _LISTS = ("runs", "data", "results")
 
 
@@ -36,27 +45,38 @@ class OpenAI(Format):
     holds = "messages"
     beside = ("role", "content", "choices", "tool_calls")
     lax = True
+    lists = _LISTS
+    _parts = "messages"
 
     def recognise(self, head: Head) -> bool:
         return is_chat(head)
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
-        fields: dict[str, Any] = {}
-        messages: list[Any] = []  # of one conversation
-        for key, index, item in file.items(_LISTS):
-            if index is None:
-                fields[str(key)] = item
-            elif messages or (is_message(item) and "messages" not in item):
-                messages.append(item)
+        """Yield runs; responses are of one if they name the one before, or a conversation."""
+        chains: dict[Any, tuple[Place, list[Record]]] = {}  # by what goes on with them
+        for place, run in super().runs(file, options):
+            if is_response(run):
+                talk = as_fields(run, "conversation").get("id")
+                chain = chains.pop(run.get("previous_response_id") or talk, (place, []))
+                chain[1].append(run)
+                chains[talk or first(run, _ANSWER_ID) or place.index] = chain
             else:
-                yield file.place(index), item
-        if messages:
-            fields |= {"messages": messages}
-        if _is_run(fields) or is_message(fields):
-            is_named = file.fields.id_of(fields) is not None
-            yield file.place(0), fields if is_named else {"id": stem(file.path)} | fields
-        else:
-            file.info.update(fields)
+                yield place, run
+        answers = [answer for _, chain in chains.values() for answer in chain]
+        calls = (type_of(as_fields(item)) for answer in answers for item in answer["output"])
+        if len(chains) == len(answers) > 1 and "function_call" in calls:
+            raise ValueError(
+                f"{file.path}: its responses call tools, and none names the one before it; list "
+                f'those of each run, a run a line: {{"responses": [...]}}'
+            )
+        for place, chain in chains.values():
+            yield place, {"id": first(chain[0], _ANSWER_ID), "messages": chain}
+
+    def _is_part(self, value: Any) -> bool:
+        return is_message(value) and "messages" not in value and not is_response(value)
+
+    def _is_run(self, fields: Record) -> bool:
+        return _is_run(fields) or is_message(fields)
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         raw = spread(as_object({"messages": raw} if isinstance(raw, list) else raw))
@@ -72,6 +92,8 @@ class OpenAI(Format):
         used |= {"choices", *place.fields.names(raw, parts).values()}
         extra = leftover(raw, used)
         run = Run(id=str(place.run), task=task, trial=trial, extra=extra)
+        for answer in messages[-1:]:
+            run.stop_reason = as_fields(answer, "incomplete_details").get("reason")
         # an id within a request, which is not kept
         run.extra |= {name: dig(raw, name) for name in place.fields.ids if "." in name}
         if n := sum(map(is_of_program, messages)):
