@@ -55,9 +55,10 @@ STOP_REASONS: dict[str, tuple[str, ...]] = {
     ),
     ADMINISTRATIVE: (
         "budget", "cost", "cost_limit", "exit_cost", "exit_total_execution_time", "limits_exceeded",
-        "max_budget_usd", "max_iterations", "max_messages", "max_output_tokens", "max_rounds", "max_steps",
-        "max_steps_error", "max_tokens", "max_turns", "message", "message_limit", "step_budget",
-        "step_limit", "time", "time_limit", "token", "token_limit", "turn", "turn_limit", "working",
+        "max_budget_usd", "max_iterations", "max_messages", "max_output_tokens", "max_rounds",
+        "max_steps", "max_steps_error", "max_tokens", "max_turns", "message", "message_limit",
+        "step_budget", "step_limit", "time", "time_limit", "token", "token_limit", "turn",
+        "turn_limit", "working",
     ),
     INFORMATIVE: (
         "agent_error", "agent_safety_refusal_error", "context", "context_length",

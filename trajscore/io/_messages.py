@@ -8,13 +8,13 @@ of OpenTelemetry's GenAI convention, and ShareGPT's pairs.
 from __future__ import annotations
 
 import json
-from ast import literal_eval
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trajscore.io import vocabulary as keys
+from trajscore.io._smolagents import is_step, messages_of_step, with_calls
 from trajscore.io.logprobs import find_logprobs
-from trajscore.io.vocabulary import Record, as_fields, as_list, first, parsed, text_of
+from trajscore.io.vocabulary import Record, as_fields, as_list, first, first_object, parsed, text_of
 
 Message = dict[str, Any]
 """A message in the form of OpenAI's chats."""
@@ -31,7 +31,9 @@ def is_message(value: Any) -> bool:
     """Tell a message of any client from other objects."""
     if not isinstance(value, dict):
         return False
-    if "choices" in value or is_response(value) or _is_item(_raw_item(value)):
+    if "choices" in value or _is_item(_raw_item(value)):
+        return True
+    if is_response(value) or is_step(value):
         return True
     if _is_serialised(value):
         return _class_of(value) in keys.MESSAGE_CLASSES
@@ -76,9 +78,10 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
         repeats = outputs[: len(inputs)] == inputs
         names = {name for name, side in ((left, inputs), (right, outputs)) if side}
         return (outputs if repeats else [*inputs, *outputs]), names
-    for name in keys.ITEM_LISTS:
-        if is_chat_list(record.get(name)):
-            return record[name], {name}
+    for name, value in record.items():
+        is_items = name in keys.ITEM_LISTS and is_chat_list(value)
+        if is_items or is_step(value) or is_step(first_object(value)):  # a first step, or a list
+            return value, {name}
     return None, set()
 
 
@@ -126,7 +129,7 @@ def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
     """Yield messages as chats have them, with their indices; items of one turn are joined."""
     turn: Message | None = None  # made of items, which may go on
     start = 0
-    for index, message in _with_calls(map(_raw_item, messages)):
+    for index, message in with_calls(map(_raw_item, messages)):
         if turn is None and _is_of_chat(message):  # as most are
             yield index, message
             continue
@@ -157,55 +160,14 @@ def _raw_item(item: Any) -> Any:
     return item
 
 
-def _with_calls(messages: Iterable[Any]) -> list[tuple[int, Any]]:
-    """Return messages with their indices; calls of smolagents join the words before them."""
-    turns: list[tuple[int, Any]] = []
-    calls: list[Any] = []
-    for index, message in enumerate(messages):
-        role = as_fields(message).get("role")
-        if role == "tool-response":
-            turns += [(index, result) for result in _printed_results(message, calls)]
-        elif role == "tool-call":
-            calls = message.get("tool_calls") or _printed_calls(message)
-            if not turns or as_fields(turns[-1][1]).get("role") != "assistant":
-                turns.append((index, {"role": "assistant", "content": ""}))
-            start, words = turns[-1]
-            turns[-1] = start, {**words, "tool_calls": calls, "printed": message.get("content")}
-        else:
-            calls = []
-            turns.append((index, message))
-    return turns
-
-
-def _printed_calls(message: Record) -> list[Any]:
-    """Return the calls that smolagents writes as Python prints them."""
-    text = text_of(message.get("content"))
-    try:
-        return as_list(literal_eval(text.partition("\n")[2]))
-    except (ValueError, SyntaxError):
-        return [{"name": "", "arguments": text}]
-
-
-def _printed_results(message: Record, calls: list[Any]) -> Iterator[Message]:
-    """Yield the result of each call: a line each, or else one of all, which may be an error."""
-    text = text_of(message.get("content")).removeprefix("Observation:\n")
-    is_alone = text.startswith("Error:\n")  # of a turn that is not there
-    failed = is_alone or text.startswith("Call id: ") or message.get("error")
-    ids = [str(id_of(call)) for call in calls if not is_alone]
-    parts = text.split("\n")
-    if len(parts) != len(ids):
-        parts = [text]
-        ids = [", ".join(ids)]
-    for name, part in zip(ids, parts, strict=True):
-        yield {"role": "tool", "content": part, "tool_call_id": name, "error": failed or None}
-
-
 def chat_messages(message: Any) -> list[Any]:
     """Return one message in the form of chats, as one or several messages."""
     if not isinstance(message, dict) or _is_of_chat(message):
         return [message]
     if _is_beside_messages(message) or is_of_program(message):
         return []
+    if is_step(message):
+        return messages_of_step(message)
     if _is_item(message):
         return _of_item(message)
     fields = _unwrapped(message)

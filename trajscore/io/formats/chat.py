@@ -13,6 +13,7 @@ from trajscore.io._messages import (
     type_of,
 )
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
+from trajscore.io._smolagents import stop_of
 from trajscore.io.fields import dig, usual_names
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register
@@ -92,8 +93,9 @@ class OpenAI(Format):
         used |= {"choices", *place.fields.names(raw, parts).values()}
         extra = leftover(raw, used)
         run = Run(id=str(place.run), task=task, trial=trial, extra=extra)
-        for answer in messages[-1:]:
-            run.stop_reason = as_fields(answer, "incomplete_details").get("reason")
+        for last in messages[-1:]:
+            details = as_fields(last, "incomplete_details")  # of a response
+            run.stop_reason = details.get("reason") or stop_of(last)
         # an id within a request, which is not kept
         run.extra |= {name: dig(raw, name) for name in place.fields.ids if "." in name}
         if n := sum(map(is_of_program, messages)):
