@@ -6,11 +6,13 @@ from ast import literal_eval
 from collections.abc import Iterable
 from typing import Any
 
-from trajscore.io.vocabulary import CALL_ID, as_fields, as_list, first, text_of
+from trajscore.io.vocabulary import CALL_ID, Record, as_fields, as_list, first, text_of
 
 _STEPS = (  # fields that each kind has
     {"task", "task_images"}, {"step_number", "model_output"}, {"plan", "model_output_message"},
 )  # fmt: skip
+REPEATED = "model_input_messages"
+"""The field of a step that repeats the steps before it, below the model's instructions."""
 _AT_CAP = "max_steps_error"  # after which the model is asked for an answer
 
 
@@ -26,12 +28,11 @@ def stop_of(step: Any) -> str | None:
     return "success" if as_fields(step).get("is_final_answer") is True else None
 
 
-def messages_of_step(step: dict[str, Any]) -> list[Any]:
-    """Return what the model was told, what it said, and the results of its calls."""
+def messages_of_step(step: Record) -> list[Any]:
+    """Return a task, or what the model was told, what it said, and the results of its calls."""
     if "task_images" in step:
         return [{"role": "user", "content": step["task"]}]
     turn: dict[str, Any] = {"role": "assistant", "token_usage": step.get("token_usage")}
-    given = as_list(step.pop("model_input_messages", None))  # which repeats the other steps
     if "plan" in step:
         return [turn | {"content": step["plan"]}]
     answer = as_fields(step, "model_output_message")
@@ -40,7 +41,8 @@ def messages_of_step(step: dict[str, Any]) -> list[Any]:
     turn |= {"raw_data": answer.get("raw"), "error": error, "tool_calls": calls}
     at_cap = stop_of(step) == _AT_CAP
     turn["content"] = step.get("action_output" if at_cap else "model_output")
-    prompts = [message for message in given if as_fields(message).get("role") == "system"]
+    given = map(as_fields, as_list(step.get(REPEATED)))
+    prompts = [message for message in given if message.get("role") == "system"]
     texts = [text for text in (step.get("observations"), error) if text is not None]
     if at_cap or not texts:
         return [*prompts, turn]
@@ -81,7 +83,7 @@ def _printed_calls(text: str) -> list[Any]:
 
 def _results(text: str, calls: list[Any], failed: Any) -> list[Any]:
     """Return the result of each call, a line each, or else one of all."""
-    ids = [str(first(call, CALL_ID)) for call in calls]
+    ids = [str(first(as_fields(call), CALL_ID)) for call in calls]
     parts = text.split("\n")
     if len(parts) != len(ids):
         parts = [text]
