@@ -31,9 +31,8 @@ def is_message(value: Any) -> bool:
     """Tell a message of any client from other objects."""
     if not isinstance(value, dict):
         return False
-    if "choices" in value or _is_item(_raw_item(value)):
-        return True
-    if is_response(value) or is_step(value):
+    value = _raw_item(value)
+    if "choices" in value or _is_item(value) or is_response(value) or is_step(value):
         return True
     if _is_serialised(value):
         return _class_of(value) in keys.MESSAGE_CLASSES
@@ -48,7 +47,7 @@ def is_response(value: Any) -> bool:
     """Tell an answer of OpenAI's Responses, or what its Agents SDK keeps of one."""
     fields = as_fields(value)
     is_answer = fields.get("object") == "response" or "response_id" in fields
-    return is_answer and "input" not in fields and "output" in fields
+    return is_answer and "input" not in fields and isinstance(fields.get("output"), list)
 
 
 def is_chat_list(value: Any) -> bool:
@@ -93,8 +92,8 @@ def spread(record: Record) -> Record:
                 inner = spread(as_fields(owner))
                 messages, used = find_messages(inner)
                 if messages:
-                    others = record.keys() - {name, *used}
-                    return {**inner, **{key: record[key] for key in others}}
+                    used |= {name}
+                    return {**inner, **{k: v for k, v in record.items() if k not in used}}
     return record
 
 
@@ -177,7 +176,7 @@ def chat_messages(message: Any) -> list[Any]:
         if isinstance(parts, list):
             messages = messages_of_parts(fields, parts)
         else:
-            messages = [turn for _, turn in as_chat(as_list(fields["output"]))]
+            messages = [turn for _, turn in as_chat(fields["output"])]
         text = fields.get("instructions")  # of each request
         if isinstance(text, str) and text:
             return [{"role": "system", "content": text}, *messages]
@@ -237,7 +236,7 @@ def _of_item(item: Record) -> list[Any]:
         return [result_of_part(item)]
     call = {**item, "name": first(item, keys.CALL_NAME) or kind.removesuffix("_call")}
     turn = {"role": "assistant", "content": "", "tool_calls": [call]}
-    result = first(item, ("output", "results", "result", "error"), blank=True)
+    result = first(item, keys.RESULT, blank=True)
     if result is None:
         return [turn]
     return [turn, result_of_part(item)]

@@ -83,7 +83,7 @@ def _printed_calls(text: str) -> list[Any]:
 
 def _results(text: str, calls: list[Any], failed: Any) -> list[Any]:
     """Return the result of each call, a line each, or else one of all."""
-    ids = [str(first(as_fields(call), CALL_ID)) for call in calls]
+    ids = [str(first(as_fields(call), CALL_ID) or "") for call in calls]
     parts = text.split("\n")
     if len(parts) != len(ids):
         parts = [text]

@@ -25,7 +25,6 @@ from trajscore.io.files import (
     has_ending,
     parquet_files,
     refuse_database,
-    stem,
 )
 from trajscore.io.unread import unknown_json
 from trajscore.io.vocabulary import Record, as_list, first_object
@@ -113,7 +112,6 @@ class Format:
     endings: tuple[str, ...] = ()
     options: type[Any] = NoOptions
     lax: bool = False
-    _parts: str = ""  # the field of a run for its parts, of which a file may be a list
     _layout: tuple[str, ...] = ()  # patterns of the files in the folders that its program makes
 
     def recognise(self, head: Head) -> bool:
@@ -156,25 +154,15 @@ class Format:
     def runs(self, file: LogFile, options: Any) -> RawRuns:
         """Yield the place of each run, and what `run` reads: an item, a line, or the whole file."""
         whole: dict[str, Any] = {}
-        parts: list[Any] = []
         for key, index, value in file.items(self.lists):
             if index is None:
                 whole[str(key)] = value
-            elif parts or self._is_part(value):
-                parts.append(value)
             else:
                 yield file.place(index), value
-        if parts:
-            whole[self._parts] = parts
         if self._is_run(whole):
-            is_named = not self._parts or file.fields.id_of(whole) is not None
-            yield file.place(0), whole if is_named else {"id": stem(file.path), **whole}
+            yield file.place(0), whole
         else:
             file.info.update(whole)
-
-    def _is_part(self, value: Any) -> bool:
-        """Tell a part of a run, such as a message, from a run."""
-        return False
 
     def _is_run(self, fields: Record) -> bool:
         """Tell a file that is a single run by the fields that list none."""

@@ -272,7 +272,7 @@ def _part_text(part: Any) -> str:
     if isinstance(part, str):
         return part
     if isinstance(part, dict):
-        for name in ("text", "refusal"):
+        for name in ("text", "refusal", "logs"):
             if isinstance(part.get(name), str):
                 return str(part[name])
         if isinstance(part.get("type"), str):  # a picture, a sound: kept in the step's extra

@@ -15,7 +15,7 @@ from trajscore.io._messages import (
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
 from trajscore.io._smolagents import stop_of
 from trajscore.io.fields import dig, usual_names
-from trajscore.io.files import LogFile, Place
+from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import USAGES, Record, as_fields, first, first_object, token_counts
 
@@ -46,38 +46,42 @@ class OpenAI(Format):
     holds = "messages"
     beside = ("role", "content", "choices", "tool_calls")
     lax = True
-    lists = _LISTS
-    _parts = "messages"
 
     def recognise(self, head: Head) -> bool:
         return is_chat(head)
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
-        """Yield runs; responses are of one if they name the one before, or a conversation."""
-        chains: dict[Any, tuple[Place, list[Record]]] = {}  # by what goes on with them
-        for place, run in super().runs(file, options):
-            if is_response(run):
-                talk = as_fields(run, "conversation").get("id")
-                chain = chains.pop(run.get("previous_response_id") or talk, (place, []))
-                chain[1].append(run)
-                chains[talk or first(run, _ANSWER_ID) or place.index] = chain
+        fields: dict[str, Any] = {}
+        messages: list[Any] = []  # of one conversation
+        chains: dict[Any, list[Record]] = {}  # of responses, by what goes on with them
+        for key, index, item in file.items(_LISTS):
+            if index is None:
+                fields[str(key)] = item
+            elif is_response(item) and not messages:
+                talk = as_fields(item, "conversation").get("id")
+                chain = chains.pop(item.get("previous_response_id") or talk, [])
+                chain.append(item)
+                chains[talk or first(item, _ANSWER_ID) or index] = chain
+            elif messages or (is_message(item) and "messages" not in item):
+                messages.append(item)
             else:
-                yield place, run
-        answers = [answer for _, chain in chains.values() for answer in chain]
-        calls = (type_of(as_fields(item)) for answer in answers for item in answer["output"])
-        if len(chains) == len(answers) > 1 and "function_call" in calls:
+                yield file.place(index), item
+        if messages:
+            fields |= {"messages": messages}
+        if _is_run(fields) or is_message(fields):
+            is_named = file.fields.id_of(fields) is not None
+            yield file.place(0), fields if is_named else {"id": stem(file.path)} | fields
+        else:
+            file.info.update(fields)
+        alone = [chain[0]["output"] for chain in chains.values() if len(chain) == 1]
+        kinds = {type_of(as_fields(item)) for output in alone for item in output}
+        if "function_call" in kinds and len(alone) == len(chains) > 1:
             raise ValueError(
                 f"{file.path}: its responses call tools, and none names the one before it; list "
                 f'those of each run, a run a line: {{"responses": [...]}}'
             )
-        for place, chain in chains.values():
-            yield place, {"id": first(chain[0], _ANSWER_ID), "messages": chain}
-
-    def _is_part(self, value: Any) -> bool:
-        return is_message(value) and "messages" not in value and not is_response(value)
-
-    def _is_run(self, fields: Record) -> bool:
-        return _is_run(fields) or is_message(fields)
+        for index, chain in enumerate(chains.values()):
+            yield file.place(index), {"id": first(chain[0], _ANSWER_ID), "messages": chain}
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         raw = spread(as_object({"messages": raw} if isinstance(raw, list) else raw))

@@ -23,9 +23,6 @@ class OpenAIAgents(TraceFormat):
         records = (head.fields, first_object(head.fields.get("data")))
         return any(record.get("object") in ("trace", "trace.span") for record in records)
 
-    def trace_of(self, record: Any) -> str:
-        return str(first(as_fields(record), ("trace_id", "id")))
-
     def session_of(self, record: Record) -> Any:
         return record.get("group_id")
 
