@@ -40,7 +40,8 @@ def test_how_a_run_of_smolagents_ended(write):
     cap["error"] = {"type": "AgentMaxStepsError", "message": "Reached max steps."}
     for steps, ended in (([task, step], "success"), ([task, cap], "max_steps_error")):
         record = {"output": "x", "state": ended, "steps": steps, "token_usage": None}
-        for value in (steps, record, [record], [{"id": "a", "result": record}], {"memory": steps}):
+        others = [{"id": "a", "result": record}], {"memory": steps}, {"agent": "a", "steps": steps}
+        for value in (steps, record, [record], *others):
             (run,) = io.read_runs(write("r.json", value))
             assert [one.text for one in run.steps] == ["Hi", "No" if ended != "success" else "Yes"]
             assert run.stop_reason == ended

@@ -6,9 +6,7 @@ from trajscore.io._run import MalformedRunError, Run, leftover
 from trajscore.io._spans import Span
 from trajscore.io._traces import TraceFormat
 from trajscore.io.registry import Head, register
-from trajscore.io.vocabulary import Record, as_fields, first, first_object, span_kind, token_counts
-
-_TRACE = ("object", "id", "group_id")
+from trajscore.io.vocabulary import Record, as_fields, first_object, span_kind, token_counts
 
 
 @register
@@ -32,7 +30,7 @@ class OpenAIAgents(TraceFormat):
             if "span_data" in record:
                 spans.append(_span(record))
             else:  # of the trace itself
-                run.extra |= leftover(record, _TRACE)
+                run.extra |= leftover(record, ("object", "id"))
             if error := record.get("error"):
                 run.extra.setdefault("span_errors", []).append(error)
             if as_fields(error).get("message") == "Max turns exceeded":
@@ -47,20 +45,19 @@ class OpenAIAgents(TraceFormat):
 def _span(record: Record) -> Span:
     data = as_fields(record, "span_data")
     response = as_fields(data, "response")  # which a processor of the user's may add
-    kind = span_kind(data.get("type"))
     inputs = data.get("input")
     if response:
         inputs = {"instructions": response.get("instructions"), "input": inputs}
     return Span(
         id=record.get("id"),
-        kind=kind,
+        kind=span_kind(data.get("type")),
         parent=record.get("parent_id"),
         start=record.get("started_at"),
         end=record.get("ended_at"),
         name=data.get("name"),
         inputs=inputs,
-        outputs=first(data, ("output",)) or response.get("output"),
+        outputs=data.get("output", response.get("output")),
         error=True if record.get("error") else None,
         tokens=token_counts(data.get("usage")),
-        extra={"model": data.get("model") or response.get("model")},
+        extra={"model": data.get("model", response.get("model"))},
     )
