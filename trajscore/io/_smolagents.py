@@ -32,21 +32,23 @@ def messages_of_step(step: Record) -> list[Any]:
     """Return a task, or what the model was told, what it said, and the results of its calls."""
     if "task_images" in step:
         return [{"role": "user", "content": step["task"]}]
-    turn: dict[str, Any] = {"role": "assistant", "token_usage": step.get("token_usage")}
-    if "plan" in step:
-        return [turn | {"content": step["plan"]}]
-    answer = as_fields(step, "model_output_message")
-    calls = step.get("tool_calls") or as_list(answer.get("tool_calls"))
-    error = as_fields(step, "error").get("message")
-    turn |= {"raw_data": answer.get("raw"), "error": error, "tool_calls": calls}
-    at_cap = stop_of(step) == _AT_CAP
-    turn["content"] = step.get("action_output" if at_cap else "model_output")
     given = map(as_fields, as_list(step.get(REPEATED)))
     prompts = [message for message in given if message.get("role") == "system"]
+    answer = as_fields(step, "model_output_message")
+    error = as_fields(step, "error").get("message")
+    at_cap = stop_of(step) == _AT_CAP
+    turn = {
+        "role": "assistant",
+        "content": first(step, ("plan", "action_output" if at_cap else "model_output")),
+        "tool_calls": step.get("tool_calls") or as_list(answer.get("tool_calls")),
+        "token_usage": step.get("token_usage"),
+        "raw_data": answer.get("raw"),
+        "error": error,
+    }
     texts = [text for text in (step.get("observations"), error) if text is not None]
     if at_cap or not texts:
         return [*prompts, turn]
-    return [*prompts, turn, *_results("\n".join(texts), calls, error)]
+    return [*prompts, turn, *_results("\n".join(texts), turn["tool_calls"], error)]
 
 
 def with_calls(messages: Iterable[Any]) -> list[tuple[int, Any]]:
