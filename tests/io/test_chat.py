@@ -54,6 +54,11 @@ PLACES = [
     {"request": {"messages": [HI]}, "response": {"choices": [{"message": YES}]}},
     {"messages": [HI], "choices": [{"message": YES}]},
     {"messages": [HI, YES], "choices": [{"message": YES}]},
+    {"items": [HI, YES]}, {"input": "Hi", "new_items": [YES]},
+    {"task_result": {"items": [HI, YES]}}, {"state": {"original_input": "Hi", "session_items":
+     [{"type": "message_output_item", "raw_item": YES}]}}, {"llm_context": {"messages": [HI, YES]}},
+    {"agent_states": {"a": {"message_buffer": [HI]}, "b": {"message_thread": [HI, YES]}}},
+    {"input": [HI], "response": {"object": "response", "output": [YES]}},
     {"request": json.dumps({"messages": [HI]}),
      "response": json.dumps({"choices": [{"message": YES}]})},
 ]  # fmt: skip
@@ -72,6 +77,30 @@ def test_where_the_messages_of_a_record_are(write):
     for place in NOWHERE:
         with pytest.raises(ValueError, match=r"log\.json.*messages"):
             one(write, [{"id": "a"} | place])
+
+
+def answer(key, before=None, calls=(), **more):
+    """Return a response of OpenAI: words, or calls."""
+    item = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": key}]}
+    items = [{"type": "function_call", "call_id": key + name, "name": name} for name in calls]
+    fields = {"id": key, "object": "response", "previous_response_id": before}
+    return fields | {"instructions": "Be kind.", "output": items or [item], "text": {}} | more
+
+
+def test_responses_of_a_run_name_the_one_before(write):
+    cut = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+    listed = [answer("a", calls="f"), answer("c"), answer("b", "a", **cut)]
+    for path in (write("l.json", listed), write("l.jsonl", listed, lines=True)):
+        runs = {run.id: run for run in io.read_runs(path)}
+        assert said(runs["a"]) == [("system", "Be kind."), ("f", {}, None), ("agent", "b")]
+        assert (runs["a"].stop_kind, len(runs["c"])) == ("administrative", 1)
+    for record in ({"responses": listed[::2]}, {"raw_responses": listed[::2]}):
+        assert len(one(write, [record])) == 2
+    talk = {"conversation": {"id": "t"}}
+    assert [*map(len, io.read_runs(write("l.json", [answer(k, **talk) for k in "ab"])))] == [2]
+    assert said(one(write, answer("a"))) == [("system", "Be kind."), ("agent", "a")]
+    with pytest.raises(ValueError, match=r"none names the one before.*\"responses\""):
+        io.read_runs(write("l.json", [answer("a", calls="f"), answer("b")]))
 
 
 # Files, the ids and the outcomes of their runs, and what else they hold.

@@ -39,6 +39,7 @@ OF_SAMPLES = {  # the id, why it stopped, the model, and how sure both turns of 
     "langsmith": ("0", None, None, 0.7, None),
     "mlflow": ("tr-1", None, None, 0.7, None),
     "openai": ("r1", None, None, None, None),
+    "openai_agents": ("trace_1", None, None, None, None),
     "otel": ("5b8efff798038103", None, None, 0.7, 0.9),
     "swe_agent": ("swe_agent", "submitted", None, None, None),
     "tau2": ("r1", "user_stop", None, None, None),

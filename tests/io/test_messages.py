@@ -27,6 +27,13 @@ def adk(role, *parts, **more):
     return {"author": "a", "actions": {}, "content": {"role": role, "parts": list(parts)}} | more
 
 
+def step(words, name=None, result=None, **more):
+    """Return a step of smolagents' memory."""
+    call = {"id": "c1", "type": "function", "function": {"name": name, "arguments": ORDER}}
+    fields = {"step_number": 1, "model_output": words, "tool_calls": [call] if name else []}
+    return fields | {"observations": result, "error": None, "model_output_message": None} | more
+
+
 BLOCKS = [
     ASK,
     {"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm."}, text("I look."),
@@ -46,6 +53,13 @@ ITEMS = [
 FORMS = {
     "openai": [ASK, LOOK, FOUND, TOLD], "anthropic": BLOCKS,
     "responses": [ASK, {"type": "reasoning", "summary": [text("Hm.")]}, *ITEMS],
+    "agents sdk": [ASK, *({"type": f"{item['type']}_item", "raw_item": item} for item in ITEMS)],
+    "smolagents": [{"task": ASKED, "task_images": None}, step("I look.", "find", "in Paris"),
+     step("In Paris.")],
+    "smolagents, in words": [ASK, {"role": "assistant", "content": [text("I look.")]},
+     {"role": "tool-call", "content": [text("Calling tools:\n[{'id': 'c1', 'type': 'function', "
+     "'function': {'name': 'find', 'arguments': {'order': 3}}}]")]}, {"role": "tool-response",
+     "content": [text("Observation:\nin Paris")]}, {"role": "assistant", "content": "In Paris."}],
     "langchain": [{"type": "human", "content": ASKED},
      {"type": "ai", "content": "I look.", "tool_calls":
      [{"name": "find", "args": ORDER, "id": "c1", "type": "tool_call"}]},
@@ -156,6 +170,8 @@ ODD = [
     ([{"toolName": "f", "toolCallId": "c", "input": 3}], [("f", 3, None)]),
     ([{"type": "web_search_call", "id": "w", "query": "q", "results": ["r"]}],
      [("web_search", "q", "r")]),
+    ([{"type": "code_interpreter_call", "code": "1+1", "outputs": [{"type": "logs", "logs": "2"}]},
+     {"type": "mcp_list_tools", "tools": []}], [("code_interpreter", "1+1", "2")]),
     # items of one turn
     ([ITEMS[0], ITEMS[1], ITEMS[1], ITEMS[0]],
      [("agent", "I look."), *[("find", ORDER, None)] * 2, ("agent", "I look.")]),
@@ -190,6 +206,18 @@ ODD = [
     # completions
     ([{"choices": [{"message": agent("Yes")}, {"message": agent("No")}]}], [YES]),
     ([agent("Yes", choices=[{"message": agent("No")}]), agent("Yes", choices=[3])], [YES, YES]),
+    # steps and words of smolagents
+    ([step(None, observations="1\n2", tool_calls=agent("", "f", "g")["tool_calls"])],
+     [("f", {}, "1"), ("g", {}, "2")]),
+    ([step(None, observations="1\n2\n3", tool_calls=agent("", "f", "g")["tool_calls"])],
+     [("f", {}, None), ("g", {}, None)]),
+    ([step(None, model_output_message=agent("", "f"), error={"message": "E"})], [("f", {}, "E")]),
+    ([{"plan": "Ask", "model_output_message": {}}, step("Yes", model_input_messages=
+     [{"role": "system", "content": "Be kind."}, user()])],
+     [("system", "Be kind."), ("agent", "Ask"), YES]),
+    ([agent("", "f"), tool("1", "F"), {"role": "tool-call", "content": "Calling:\nf("},
+     {"role": "tool-response", "content": "2"}, {"role": "tool-response", "content": "Error:\n3"}],
+     [("f", {}, "1"), ("", "Calling:\nf(", "2")]),
     # what is no message
     ([user("Hi") | {"raw_item": {}, "kwargs": "x", "data": "x", "lc": 1}], [HI]),
 ]  # fmt: skip

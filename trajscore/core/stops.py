@@ -55,9 +55,10 @@ STOP_REASONS: dict[str, tuple[str, ...]] = {
     ),
     ADMINISTRATIVE: (
         "budget", "cost", "cost_limit", "exit_cost", "exit_total_execution_time", "limits_exceeded",
-        "max_budget_usd", "max_iterations", "max_messages", "max_rounds", "max_steps",
-        "max_steps_error", "max_tokens", "max_turns", "message", "message_limit", "step_budget",
-        "step_limit", "time", "time_limit", "token", "token_limit", "turn", "turn_limit", "working",
+        "max_budget_usd", "max_iterations", "max_messages", "max_output_tokens", "max_rounds",
+        "max_steps", "max_steps_error", "max_tokens", "max_turns", "message", "message_limit",
+        "step_budget", "step_limit", "time", "time_limit", "token", "token_limit", "turn",
+        "turn_limit", "working",
     ),
     INFORMATIVE: (
         "agent_error", "agent_safety_refusal_error", "context", "context_length",
@@ -94,6 +95,7 @@ _ERROR_WITH_TEXT = re.compile(r"(?:\w+\.)*(\w*(?:Error|Exception|Timeout))\s*[:(
 _SENTENCES = {  # as AutoGen's begin, and the words for them
     "Maximum number of messages ": "max_messages", "Maximum number of turns ": "max_turns",
     "Token usage limit reached": "token_limit", "Stop message received": "agent_stop",
+    "Text '": "agent_stop",  # that the agent was to say at its end
 }  # fmt: skip
 _MAX_NAMED = 3  # reasons of one kind, in a sentence
 

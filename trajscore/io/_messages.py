@@ -1,8 +1,8 @@
 """Messages of any client in the form of OpenAI's chats, which `Conversation` takes.
 
-Other forms are items of OpenAI's Responses, blocks of Anthropic and Bedrock, messages of LangChain
-(also serialised) and AutoGen, parts of Google, of Pydantic AI and of OpenTelemetry's GenAI
-convention, and ShareGPT's pairs.
+Other forms are items of OpenAI's Responses and of its Agents SDK, blocks of Anthropic and Bedrock,
+messages of LangChain (also serialised), AutoGen and smolagents, parts of Google, of Pydantic AI and
+of OpenTelemetry's GenAI convention, and ShareGPT's pairs.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trajscore.io import vocabulary as keys
+from trajscore.io._smolagents import is_step, messages_of_step, with_calls
 from trajscore.io.logprobs import find_logprobs
-from trajscore.io.vocabulary import Record, as_fields, as_list, first, parsed, text_of
+from trajscore.io.vocabulary import Record, as_fields, as_list, first, first_object, parsed, text_of
 
 Message = dict[str, Any]
 """A message in the form of OpenAI's chats."""
@@ -30,7 +31,8 @@ def is_message(value: Any) -> bool:
     """Tell a message of any client from other objects."""
     if not isinstance(value, dict):
         return False
-    if "choices" in value or _is_item(value):
+    value = _raw_item(value)
+    if "choices" in value or _is_item(value) or is_response(value) or is_step(value):
         return True
     if _is_serialised(value):
         return _class_of(value) in keys.MESSAGE_CLASSES
@@ -39,6 +41,13 @@ def is_message(value: Any) -> bool:
     if "parts" in as_fields(value, "content"):  # an event of Google's ADK
         return True
     return bool({"role", "from", "parts"} & value.keys()) or _role_of_type(value) is not None
+
+
+def is_response(value: Any) -> bool:
+    """Tell an answer of OpenAI's Responses, or what its Agents SDK keeps of one."""
+    fields = as_fields(value)
+    is_answer = fields.get("object") == "response" or "response_id" in fields
+    return is_answer and "input" not in fields and isinstance(fields.get("output"), list)
 
 
 def is_chat_list(value: Any) -> bool:
@@ -53,7 +62,8 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
         usual = name == keys.MESSAGE_LISTS[0]
         if isinstance(value, list) and (usual or not value or is_message(value[0])):
             return value, {name}
-    for left, right in (*keys.CALL_SIDES, ("values", ""), ("state", "")):  # or that of a graph
+    whole_first = sorted(keys.CALL_SIDES, key=lambda sides: not record.keys() >= {*sides})
+    for left, right in whole_first:
         inputs = _listed(record.get(left))
         outputs = _listed(record.get(right))
         if inputs is None and outputs is None:
@@ -67,7 +77,24 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
         repeats = outputs[: len(inputs)] == inputs
         names = {name for name, side in ((left, inputs), (right, outputs)) if side}
         return (outputs if repeats else [*inputs, *outputs]), names
+    for name, value in record.items():
+        is_items = name in keys.ITEM_LISTS and is_chat_list(value)
+        if is_items or is_step(value) or is_step(first_object(value)):  # a first step, or a list
+            return value, {name}
     return None, set()
+
+
+def spread(record: Record) -> Record:
+    """Return a record with the fields of the object in it that holds its messages, if one does."""
+    if find_messages(record)[0] is None:
+        for name, owner in record.items():
+            if name in keys.MESSAGE_OWNERS or keys.THREAD in as_fields(owner):
+                inner = spread(as_fields(owner))
+                messages, used = find_messages(inner)
+                if messages:
+                    used |= {name}
+                    return {**inner, **{k: v for k, v in record.items() if k not in used}}
+    return record
 
 
 def _is_answer(message: Any) -> bool:
@@ -83,7 +110,7 @@ def _listed(value: Any) -> list[Any] | None:
         if is_message(value):
             return [value]
         names = (*keys.MESSAGE_LISTS, "output", "candidates")
-        name = next((name for name in names if name in value), "")
+        name = next((name for name in names if value.get(name)), "")
         value = as_list(value[name])[:1] if name == "candidates" else value.get(name)
     if is_chat_list(value):
         return value
@@ -101,7 +128,7 @@ def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
     """Yield messages as chats have them, with their indices; items of one turn are joined."""
     turn: Message | None = None  # made of items, which may go on
     start = 0
-    for index, message in enumerate(messages):
+    for index, message in with_calls(map(_raw_item, messages)):
         if turn is None and _is_of_chat(message):  # as most are
             yield index, message
             continue
@@ -124,20 +151,33 @@ def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
         yield start, turn
 
 
+def _raw_item(item: Any) -> Any:
+    """Return the item that OpenAI's Agents SDK wraps, but for a request for approval."""
+    raw = as_fields(item).get("raw_item")
+    if isinstance(raw, dict) and "role" not in item and not is_of_program(item):
+        return raw
+    return item
+
+
 def chat_messages(message: Any) -> list[Any]:
     """Return one message in the form of chats, as one or several messages."""
     if not isinstance(message, dict) or _is_of_chat(message):
         return [message]
     if _is_beside_messages(message) or is_of_program(message):
         return []
+    if is_step(message):
+        return messages_of_step(message)
     if _is_item(message):
         return _of_item(message)
     fields = _unwrapped(message)
     parts = fields.get("parts")
     content = fields.get("content")
-    if isinstance(parts, list):
-        messages = messages_of_parts(fields, parts)
-        text = fields.get("instructions")  # which Pydantic AI keeps with each request
+    if isinstance(parts, list) or is_response(fields):
+        if isinstance(parts, list):
+            messages = messages_of_parts(fields, parts)
+        else:
+            messages = [turn for _, turn in as_chat(fields["output"])]
+        text = fields.get("instructions")  # of each request
         if isinstance(text, str) and text:
             return [{"role": "system", "content": text}, *messages]
         return messages
@@ -178,7 +218,7 @@ def _is_item(message: Record) -> bool:
         return "role" in message
     if "role" in message:
         return False
-    if kind in ("reasoning", "thoughtevent") or kind.endswith(("_call", "_call_output")):
+    if kind in keys.ITEM_TYPES or kind.endswith(("_call", "_call_output")):
         return "function" not in message or kind != "tool_call"
     return bool({"toolName", "tool.name"} & message.keys())
 
@@ -196,7 +236,7 @@ def _of_item(item: Record) -> list[Any]:
         return [result_of_part(item)]
     call = {**item, "name": first(item, keys.CALL_NAME) or kind.removesuffix("_call")}
     turn = {"role": "assistant", "content": "", "tool_calls": [call]}
-    result = first(item, ("output", "results", "result"), blank=True)
+    result = first(item, keys.RESULT, blank=True)
     if result is None:
         return [turn]
     return [turn, result_of_part(item)]
@@ -372,7 +412,7 @@ def result_of_part(part: Record) -> Message:
     result = first(part, keys.RESULT, blank=True)
     if isinstance(result, dict) and set(result) == {"type", "value"}:  # Vercel's
         result = result["value"]
-    failed = part.get("is_error", part.get("isError")) or part.get("status") == "error"
+    failed = part.get("is_error", part.get("isError")) or part.get("status") in ("error", "failed")
     failed = failed or type_of(part) in ("retry-prompt", "tool-error")
     message = {"role": "tool", "content": result, "tool_call_id": id_of(part)}
     if name := first(part, keys.CALL_NAME, blank=True):

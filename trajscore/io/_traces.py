@@ -12,7 +12,7 @@ from trajscore.io._run import Run, as_objects
 from trajscore.io._spans import Span, add_spans
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, RawRuns
-from trajscore.io.vocabulary import SESSION, Record, as_fields
+from trajscore.io.vocabulary import SESSION, Record, as_fields, first
 
 _SHARED = ""  # key of what the files of a log share
 
@@ -26,7 +26,7 @@ class TraceFormat(Format):
 
     def trace_of(self, record: Any) -> Any:
         """Return the name of the trace that a record belongs to."""
-        raise NotImplementedError
+        return str(first(as_fields(record), ("trace_id", "id")))
 
     def session_of(self, record: Record) -> Any:
         """Return the session that a record names, or None."""

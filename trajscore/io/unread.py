@@ -14,6 +14,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import words_of
 from trajscore.io._messages import is_message
 from trajscore.io._run import Run, Step
+from trajscore.io._smolagents import REPEATED
 from trajscore.io.logprobs import names_logprobs, recorded_in
 from trajscore.io.vocabulary import Record, as_fields, parsed
 
@@ -51,7 +52,8 @@ def _fields(outer: str, names: tuple[Any, ...]) -> list[_Field]:
         words = words_of(name)
         is_logprobs = names_logprobs(path.rpartition(".")[2])
         is_label = bool(words & (_BESIDE | _LABELS))
-        fields.append(_Field(path, bool(words & _BESIDE), is_label, is_logprobs))
+        is_beside = bool(words & _BESIDE) or name == REPEATED
+        fields.append(_Field(path, is_beside, is_label, is_logprobs))
     return fields
 
 

@@ -16,8 +16,24 @@ MESSAGE_LISTS = (
 )
 """Fields of a run that list its messages."""
 
-CALL_SIDES = (("input", "output"), ("inputs", "outputs"), ("request", "response"))
-"""What a model was given, and what it answered."""
+CALL_SIDES = (
+    ("input", "output"), ("inputs", "outputs"), ("request", "response"), ("input", "response"),
+    ("input", "new_items"), ("original_input", "session_items"),
+    ("original_input", "generated_items"),
+)
+"""What a model was given, and what it answered; or an agent of OpenAI's SDK, and what it did."""
+
+THREAD = "message_thread"
+ITEM_LISTS = (
+    "items", "new_items", "session_items", "generated_items", "input_list", "to_input_list",
+    "responses", "raw_responses", "model_responses", "values", "state", THREAD,
+)
+"""Fields that list the messages, items or answers of a run, where they are that."""
+
+MESSAGE_OWNERS = {
+    "values", "state", "result", "run_result", "task_result", "llm_context", "agent_states",
+}
+"""Fields of a run whose object holds its messages: a result, or a state that was saved."""
 
 PAYLOADS = (
     "messages", "contents", "input_messages", "output_messages", "all_messages",
@@ -54,10 +70,15 @@ MESSAGE_CLASSES = {
     **dict.fromkeys(("toolcallexecutionevent", "codeexecutionevent"), "tool"),
     "usermessage": "user", "functionexecutionresultmessage": "tool",
 }
-PROGRAM_CLASSES = {  # of AutoGen, whose program writes them: repeats of a result, who is next
+PROGRAM_CLASSES = {  # which a program writes: of AutoGen, repeats of a result, who is next
     "toolcallsummarymessage", "handoffmessage", "memoryqueryevent", "selectorevent",
     "selectspeakerevent", "userinputrequestedevent", "modelclientstreamingchunkevent",
+    # of OpenAI's Responses and Agents SDK: lists of tools, requests for approval, references
+    "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "tool_approval_item",
+    "item_reference", "compaction", "additional_tools",
 }
+ITEM_TYPES = {"reasoning", "thoughtevent", "program", "program_output", "tool_search_output"}
+"""Items of OpenAI's Responses, and of AutoGen, other than messages, ``_call`` and its output."""
 
 # ------------------------------------------------------------------ parts of a message
 TEXT_TYPES = {"text", "output_text", "input_text"}
@@ -251,7 +272,7 @@ def _part_text(part: Any) -> str:
     if isinstance(part, str):
         return part
     if isinstance(part, dict):
-        for name in ("text", "refusal"):
+        for name in ("text", "refusal", "logs"):
             if isinstance(part.get(name), str):
                 return str(part[name])
         if isinstance(part.get("type"), str):  # a picture, a sound: kept in the step's extra

@@ -5,6 +5,7 @@ from typing import Any
 
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_object, as_outcome, check_list, leftover
+from trajscore.io._smolagents import is_step
 from trajscore.io.fields import dig
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register
@@ -32,7 +33,8 @@ class ATIF(Format):
         if str(head.fields.get("schema_version", "")).upper().startswith("ATIF"):
             return True
         names = head.fields.keys()
-        return "steps" in names and bool({"agent", "trajectory_id", "session_id"} & names)
+        is_run = "steps" in names and bool({"agent", "trajectory_id", "session_id"} & names)
+        return is_run and not is_step(head.fields["steps"])  # of which the first is known
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
         file.is_head = file.path.name.startswith(_NO_RUNS)

@@ -3,13 +3,23 @@
 from typing import Any
 
 from trajscore.io._conversation import Conversation, add_tokens
-from trajscore.io._messages import find_messages, is_chat_list, is_message, is_of_program
+from trajscore.io._messages import (
+    find_messages,
+    is_chat_list,
+    is_message,
+    is_of_program,
+    is_response,
+    spread,
+    type_of,
+)
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
+from trajscore.io._smolagents import stop_of
 from trajscore.io.fields import dig, usual_names
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import USAGES, Record, as_fields, first, first_object, token_counts
 
+_ANSWER_ID = ("id", "response_id")
 _LISTS = ("runs", "data", "results")
 
 
@@ -27,7 +37,7 @@ def is_chat(head: Head) -> bool:
 
 
 def _is_run(fields: Record) -> bool:
-    return find_messages(fields)[0] is not None
+    return find_messages(spread(fields))[0] is not None
 
 
 @register
@@ -43,9 +53,15 @@ class OpenAI(Format):
     def runs(self, file: LogFile, options: Any) -> RawRuns:
         fields: dict[str, Any] = {}
         messages: list[Any] = []  # of one conversation
+        chains: dict[Any, list[Record]] = {}  # of responses, by what goes on with them
         for key, index, item in file.items(_LISTS):
             if index is None:
                 fields[str(key)] = item
+            elif is_response(item) and not messages:
+                talk = as_fields(item, "conversation").get("id")
+                chain = chains.pop(item.get("previous_response_id") or talk, [])
+                chain.append(item)
+                chains[talk or first(item, _ANSWER_ID) or index] = chain
             elif messages or (is_message(item) and "messages" not in item):
                 messages.append(item)
             else:
@@ -57,9 +73,18 @@ class OpenAI(Format):
             yield file.place(0), fields if is_named else {"id": stem(file.path)} | fields
         else:
             file.info.update(fields)
+        alone = [chain[0]["output"] for chain in chains.values() if len(chain) == 1]
+        kinds = {type_of(as_fields(item)) for output in alone for item in output}
+        if "function_call" in kinds and len(alone) == len(chains) > 1:
+            raise ValueError(
+                f"{file.path}: its responses call tools, and none names the one before it; list "
+                f'those of each run, a run a line: {{"responses": [...]}}'
+            )
+        for index, chain in enumerate(chains.values()):
+            yield file.place(index), {"id": first(chain[0], _ANSWER_ID), "messages": chain}
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
-        raw = as_object({"messages": raw} if isinstance(raw, list) else raw)
+        raw = spread(as_object({"messages": raw} if isinstance(raw, list) else raw))
         messages, used = find_messages(raw)
         if is_message(raw) and messages is None:
             messages = [raw]
@@ -72,6 +97,9 @@ class OpenAI(Format):
         used |= {"choices", *place.fields.names(raw, parts).values()}
         extra = leftover(raw, used)
         run = Run(id=str(place.run), task=task, trial=trial, extra=extra)
+        for last in messages[-1:]:
+            details = as_fields(last, "incomplete_details")  # of a response
+            run.stop_reason = details.get("reason") or stop_of(last)
         # an id within a request, which is not kept
         run.extra |= {name: dig(raw, name) for name in place.fields.ids if "." in name}
         if n := sum(map(is_of_program, messages)):

@@ -22,9 +22,6 @@ class LangSmith(TraceFormat):
     def recognise(self, head: Head) -> bool:
         return head.whole and {"run_type", "inputs"} <= head.fields.keys()
 
-    def trace_of(self, record: Any) -> str:
-        return str(first(as_fields(record), ("trace_id", "id")))
-
     def session_of(self, record: Record) -> Any:
         return first(_metadata(record), _THREAD)
 

@@ -1,0 +1,96 @@
+"""Messages of smolagents: the steps of its memory, and calls and results as messages in words."""
+
+from __future__ import annotations
+
+from ast import literal_eval
+from collections.abc import Iterable
+from typing import Any
+
+from trajscore.io.vocabulary import CALL_ID, Record, as_fields, as_list, first, text_of
+
+_STEPS = (  # fields that each kind has
+    {"task", "task_images"}, {"step_number", "model_output"}, {"plan", "model_output_message"},
+)  # fmt: skip
+REPEATED = "model_input_messages"
+"""The field of a step that repeats the steps before it, below the model's instructions."""
+_AT_CAP = "max_steps_error"  # after which the model is asked for an answer
+
+
+def is_step(value: Any) -> bool:
+    """Tell a step of a memory."""
+    return any(names <= as_fields(value).keys() for names in _STEPS)
+
+
+def stop_of(step: Any) -> str | None:
+    """Return how a run ended by its last step, as a result of smolagents says it."""
+    if as_fields(step, "error").get("type") == "AgentMaxStepsError":
+        return _AT_CAP
+    return "success" if as_fields(step).get("is_final_answer") is True else None
+
+
+def messages_of_step(step: Record) -> list[Any]:
+    """Return a task, or what the model was told, what it said, and the results of its calls."""
+    if "task_images" in step:
+        return [{"role": "user", "content": step["task"]}]
+    given = map(as_fields, as_list(step.get(REPEATED)))
+    prompts = [message for message in given if message.get("role") == "system"]
+    answer = as_fields(step, "model_output_message")
+    error = as_fields(step, "error").get("message")
+    at_cap = stop_of(step) == _AT_CAP
+    turn = {
+        "role": "assistant",
+        "content": first(step, ("plan", "action_output" if at_cap else "model_output")),
+        "tool_calls": step.get("tool_calls") or as_list(answer.get("tool_calls")),
+        "token_usage": step.get("token_usage"),
+        "raw_data": answer.get("raw"),
+        "error": error,
+    }
+    texts = [text for text in (step.get("observations"), error) if text is not None]
+    if at_cap or not texts:
+        return [*prompts, turn]
+    return [*prompts, turn, *_results("\n".join(texts), turn["tool_calls"], error)]
+
+
+def with_calls(messages: Iterable[Any]) -> list[tuple[int, Any]]:
+    """Return messages with their indices; calls in words join the turn before them."""
+    turns: list[tuple[int, Any]] = []
+    calls: list[Any] = []
+    for index, message in enumerate(messages):
+        role = as_fields(message).get("role")
+        if role == "tool-response":
+            text = text_of(message.get("content")).removeprefix("Observation:\n")
+            if text.startswith("Error:\n"):  # of a turn that is not there
+                calls = []
+            failed = text.startswith(("Error:\n", "Call id: "))
+            turns += [(index, result) for result in _results(text, calls, failed)]
+        elif role == "tool-call":
+            calls = _printed_calls(text_of(message.get("content")))
+            if not turns or as_fields(turns[-1][1]).get("role") != "assistant":
+                turns.append((index, {"role": "assistant", "content": ""}))
+            start, words = turns[-1]
+            turns[-1] = start, {**words, "tool_calls": calls, "printed": message.get("content")}
+        else:
+            calls = []
+            turns.append((index, message))
+    return turns
+
+
+def _printed_calls(text: str) -> list[Any]:
+    """Return calls as Python prints them, below a line of words."""
+    try:
+        return as_list(literal_eval(text.partition("\n")[2]))
+    except (ValueError, SyntaxError):
+        return [{"name": "", "arguments": text}]
+
+
+def _results(text: str, calls: list[Any], failed: Any) -> list[Any]:
+    """Return the result of each call, a line each, or else one of all."""
+    ids = [str(first(as_fields(call), CALL_ID) or "") for call in calls]
+    parts = text.split("\n")
+    if len(parts) != len(ids):
+        parts = [text]
+        ids = [", ".join(ids)]
+    return [
+        {"role": "tool", "content": part, "tool_call_id": name, "error": failed or None}
+        for name, part in zip(ids, parts, strict=True)
+    ]
