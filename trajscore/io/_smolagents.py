@@ -79,7 +79,7 @@ def _printed_calls(text: str) -> list[Any]:
     """Return calls as Python prints them, below a line of words."""
     try:
         return as_list(literal_eval(text.partition("\n")[2]))
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, MemoryError, RecursionError):  # of texts that nest deeply
         return [{"name": "", "arguments": text}]
 
 
