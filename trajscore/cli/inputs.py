@@ -154,6 +154,13 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
     add("--embedder")
 
 
+def add_step_labels(parser: argparse.ArgumentParser, required: bool = False) -> None:
+    """Add the options that name what says which step was the first wrong one."""
+    add = adder(parser.add_mutually_exclusive_group(required=required), "shared")
+    add("--first-error", metavar="NAME")
+    add("--step-label", metavar="NAME")
+
+
 def add_max_size(parser: argparse.ArgumentParser) -> None:
     """Add the option that says how much a compressed file may unpack to."""
     size = reader(_bytes, "a size; give one such as 4GB")
@@ -211,6 +218,7 @@ def load_request(arguments: argparse.Namespace, **more: Any) -> LoadRequest:
     options = vars(arguments)
     one = ("step", "confidence", "outcome", "stop_reason", "group")
     names = {part: options[part] for part in one}
+    names |= {part: options.get(part) for part in ("first_error", "step_label")}
     names |= {part: tuple(options[part]) for part in ("scores", "wide", "risks", "scales")}
     ids = tuple(arguments.id)
     fields = Fields(id=ids[0] if len(ids) == 1 else ids or None, **names)

@@ -18,6 +18,7 @@ from trajscore.core.score_families import digits_of
 from trajscore.core.type_aliases import AnyArray, FloatArray
 from trajscore.core.weights import StepWeights
 from trajscore.evaluation.combined import Purchase
+from trajscore.evaluation.first_errors import FirstErrors
 from trajscore.evaluation.options import (
     AS_GIVEN,
     GAIN,
@@ -140,6 +141,7 @@ class Evaluation:
     pairs: pd.DataFrame | None
     signals: pd.DataFrame | None
     purchase: Purchase | None
+    first_errors: FirstErrors | None
     by: pd.DataFrame | None
     other_choices: dict[str, tuple[int, pd.DataFrame | None]]
     options: Options

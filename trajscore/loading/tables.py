@@ -12,6 +12,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError, visible
 from trajscore.core.frame import joined_ids, runs_of_table
 from trajscore.core.meanings import (
+    as_verdicts,
     bare_name,
     check_map,
     check_polarity,
@@ -45,6 +46,7 @@ from trajscore.io.tables import (
     with_scales,
 )
 from trajscore.io.wide_tables import as_long, has_row_per_run
+from trajscore.metrics.first_error import first_wrong_steps
 
 NO_SCORE = ""
 """The name of the predictor that has steps and no values, where a file holds no score."""
@@ -88,6 +90,7 @@ class Inputs:
     n_left_out: int = 0  # runs of a log
     has_ids: bool = True
     group: str | None = None  # column of `groups`
+    first_error: AnyArray | None = None  # first wrong step of each run, where it is labelled
 
     def container(self) -> TrajectoryArray:
         """Return the predictors in one container."""
@@ -153,6 +156,9 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
     first_step = request.first_step
     if first_step is None:
         first_step = guess_first_step(frame, chosen)
+    label = chosen.label
+    if chosen.step_label is not None:
+        frame = frame.assign(**{chosen.step_label: as_verdicts(frame[chosen.step_label])})
     group = chosen.group or task_column(frame, chosen)
     check_by(request.by, in_table)
     per_run = list(dict.fromkeys(filter(None, (group, *request.by))))
@@ -161,7 +167,7 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
         frame,
         id=list(chosen.ids),
         step=step,
-        value=list(chosen.scores),
+        value=[*chosen.scores, *filter(None, [label])],
         outcome=chosen.outcome,
         outcome_map=request.outcome_map,
         horizon=None,
@@ -172,6 +178,10 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
         rule=request.rule,
         keep_lost=request.keep_lost,
     )
+    first_error = None
+    if label is not None:
+        first_error = first_errors(X[label], chosen.step_label is not None)
+        X = X[list(chosen.scores)]
     is_counted = np.ones(len(y), dtype=bool)  # not ended by an infrastructure error
     if ended is not None:
         is_counted = (X.meta["stop_kind"] != EXCLUDED).to_numpy()
@@ -202,7 +212,21 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
         outcome=str(chosen.outcome),
         has_ids=has_ids,
         group=group,
+        first_error=first_error,
     )
+
+
+def first_errors(labels: TrajectoryArray, is_of_steps: bool) -> AnyArray:
+    """Return the first wrong step of each run, by verdicts on steps or a number beside each step.
+
+    It is 0 where no step is wrong, and -1 where it is not known.
+    """
+    if is_of_steps:
+        return first_wrong_steps(labels)
+    first = np.full(len(labels), -1.0)
+    begun = labels.lengths > 0
+    first[begun] = np.nan_to_num(labels.cells.ravel()[labels.offsets[:-1][begun]], nan=-1)
+    return first
 
 
 def task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:

@@ -150,6 +150,17 @@ class FirstErrorWindow(TraceTransformer, BaseEstimator):
         return like_input(traces.with_cells(inside * 1.0, channels=["window"]), P)
 
 
+def steps_to_read(P: TrajectoryArray, windows: TrajectoryArray) -> pd.DataFrame:
+    """Return a row a run: its likeliest step, its window, and the chance that no step is wrong."""
+    steps = P.to_frame()
+    inside = steps[windows.cells > 0].groupby("run", sort=False)["step"]
+    return steps.iloc[likeliest_cells(P)].assign(
+        window_start=inside.min().array,
+        window_end=inside.max().array,
+        probability_of_none=1 - run_totals(P),
+    )
+
+
 def _mass_before(P: TrajectoryArray) -> FloatArray:
     """Return for each step the share of probability that a window holds before it takes it in.
 

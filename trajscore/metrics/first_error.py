@@ -21,7 +21,7 @@ from trajscore.core.values import (
     one_per_run,
     run_label,
 )
-from trajscore.core.within_runs import run_numbers, running_sum, step_numbers
+from trajscore.core.within_runs import first_step_above, run_numbers, running_sum, step_numbers
 
 
 def check_first_error(first_error: Any, X: TrajectoryArray) -> IntArray:
@@ -36,6 +36,19 @@ def check_first_error(first_error: Any, X: TrajectoryArray) -> IntArray:
             f"no step is wrong, or -1 where the run is not labelled"
         )
     return labels.astype(np.int64)
+
+
+def first_wrong_steps(verdicts: TrajectoryArray) -> IntArray:
+    """Return the first step with the lowest verdict, if that is at most 0, and 0 without one.
+
+    It is -1 where a verdict before it is missing.
+    """
+    values = verdicts.cells.ravel()
+    limit = np.zeros(len(verdicts))
+    wrong = first_step_above(verdicts, values == np.nanmin(values, initial=0), limit)
+    missing = first_step_above(verdicts, np.isnan(values), limit)
+    is_open = (missing > 0) & ((wrong == 0) | (missing < wrong))
+    return np.where(is_open | (verdicts.lengths == 0), -1, wrong)
 
 
 def first_wrong_cells(labels: IntArray, X: TrajectoryArray) -> IntArray:

@@ -30,6 +30,7 @@ from trajscore.evaluation.batches import batch_selection, evaluate_batches
 from trajscore.evaluation.combined import Combined, combine, purchase, signal_table
 from trajscore.evaluation.doubts import doubts
 from trajscore.evaluation.evaluation import Counts, Facts, Source
+from trajscore.evaluation.first_errors import find_first_errors
 from trajscore.evaluation.groups import group_table
 from trajscore.evaluation.intervals import interval_table
 from trajscore.evaluation.options import (
@@ -186,8 +187,11 @@ def evaluate(
     stopping = monitoring_options(monitoring)
     is_end_known = knows_end(options.end, calibrator)
     if isinstance(X, (RunBatches, DaskBatches)):
-        if y is not None or groups is not None:
-            raise ValueError("batches hold outcomes and groups themselves; leave out y and groups")
+        if not all(each is None for each in (y, groups, options.first_error)):
+            raise ValueError(
+                "batches hold outcomes and groups themselves, and have no labels of steps; leave "
+                "out y, groups and first_error"
+            )
         of_sample = partial(
             evaluate, weights=weights, calibrator=calibrator, by=by, monitoring=monitoring,
             options=replace(options, missing="same_runs"),
@@ -208,6 +212,9 @@ def evaluate(
     scored = leave_out_missing(counted, notes)
     if scored.units.n_units < 2:
         raise ValueError(ONE_CLUSTER)
+    first_errors = None
+    if options.first_error is not None:
+        first_errors = find_first_errors(options.first_error, sample, scored, options)
     others = under_other_choices(sample, stops[0], kind, scored)
     rows, combined = _all_rows(scored, maker, computed, notes)
     cards, pairs = cards_and_pairs(rows, computed)
@@ -239,6 +246,7 @@ def evaluate(
         pairs=pairs,
         signals=signals,
         purchase=bought,
+        first_errors=first_errors,
         by=by_group,
         other_choices=other_choices,
         options=computed,
