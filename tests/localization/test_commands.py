@@ -68,7 +68,7 @@ def test_a_table_says_where_each_new_run_went_wrong(folder, label, capsys):
         ("--score code", 2, "--first-error --step-label is required"),
         ("--score code --first-error first", 2, "did you mean 'first_wrong'?"),
         ("--score code --first-error log_chars", 2, "first_error is"),
-        ("--score code --step-label run", 2, "run"),
+        ("--score code --step-label run", 2, "says neither right nor wrong"),
     ],
 )
 def test_what_cannot_be_located_is_said(folder, words, code, text, capsys):

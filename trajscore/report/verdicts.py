@@ -10,8 +10,14 @@ from functools import partial
 import numpy as np
 
 from trajscore.core.errors import visible
-from trajscore.core.policy import GROUP_ERROR_RATE, MIN_EFFECTIVE_CLUSTERS, MIN_RUNS_PER_OUTCOME
+from trajscore.core.policy import (
+    GROUP_ERROR_RATE,
+    MIN_EFFECTIVE_CLUSTERS,
+    MIN_LABELLED_ERRORS,
+    MIN_RUNS_PER_OUTCOME,
+)
 from trajscore.core.score_families import digits_of
+from trajscore.core.values import number_of
 from trajscore.evaluation.doubts import LEAKS, Leak
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import (
@@ -256,6 +262,42 @@ def of_stopping(data: Evaluation) -> str:
         f"By a rule that is fitted on some runs and judged on others: on {visible(key[0])}, with "
         f"at most {100 * key[1]:.3g}% of the good runs flagged, {power:.0%} of the failing runs "
         f"are flagged before their last step, which saves {saved:.0%} of their steps."
+    )
+
+
+def of_first_errors(data: Evaluation) -> str:
+    """Say whether signals find the first wrong step, and how much reading that saves."""
+    found = data.first_errors
+    if found is None:
+        return ""
+    runs = f"{found.n_wrong:,} of {number_of(found.n_labelled, 'labelled run')} have a wrong step"
+    if found.n_wrong < MIN_LABELLED_ERRORS:
+        runs += f"; label about {MIN_LABELLED_ERRORS} such runs before you trust this"
+    if not found.best:
+        return (
+            f"No signal is shown to find it better than the number of the step alone, so read runs "
+            f"from the start ({runs})."
+        )
+    row = found.table.loc[found.best]
+    ends = interval(row["low"], row["high"], 2)
+    return (
+        f"{opening(quoted(found.best))} finds it {row['difference']:.2f} nats {ends} better than "
+        f"the number of the step alone. From the likeliest step on, a person reads "
+        f"{row['steps_read']:.1f} steps up to it; from the start {found.from_start:.1f} ({runs})."
+    )
+
+
+def of_window(data: Evaluation, row: int) -> str:
+    """Say which steps of a run to read first, where signals find the wrong one."""
+    found = data.first_errors
+    if found is None or found.steps is None:
+        return ""
+    first, last = found.steps[["window_start", "window_end"]].iloc[row]
+    which = f"step {first}" if first == last else f"steps {first} to {last}"
+    label = found.labels[row]
+    known = f" Its label is step {label}." if label > 0 else ""
+    return (
+        f"Read {which} first: in 90 of 100 runs with a wrong step, it is in such a window.{known}"
     )
 
 
