@@ -150,15 +150,11 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
     add("--stop", dest="rule", type=rule, action="extend", default=[], metavar="REASON=KIND,...")
     add("--role", dest="roles", **many, metavar="NAME=ACTOR,...")
     add("--group")
+    add_label = adder(parser.add_mutually_exclusive_group(), "shared")
+    add_label("--first-error", metavar="NAME")
+    add_label("--step-label", metavar="NAME")
     add_max_size(parser)
     add("--embedder")
-
-
-def add_step_labels(parser: argparse.ArgumentParser, required: bool = False) -> None:
-    """Add the options that name what says which step was the first wrong one."""
-    add = adder(parser.add_mutually_exclusive_group(required=required), "shared")
-    add("--first-error", metavar="NAME")
-    add("--step-label", metavar="NAME")
 
 
 def add_max_size(parser: argparse.ArgumentParser) -> None:
@@ -216,9 +212,8 @@ def read_inputs(path: Path, arguments: argparse.Namespace, **more: Any) -> Input
 def load_request(arguments: argparse.Namespace, **more: Any) -> LoadRequest:
     """Return what the options ask of a file."""
     options = vars(arguments)
-    one = ("step", "confidence", "outcome", "stop_reason", "group")
+    one = ("step", "confidence", "outcome", "stop_reason", "group", "first_error", "step_label")
     names = {part: options[part] for part in one}
-    names |= {part: options.get(part) for part in ("first_error", "step_label")}
     names |= {part: tuple(options[part]) for part in ("scores", "wide", "risks", "scales")}
     ids = tuple(arguments.id)
     fields = Fields(id=ids[0] if len(ids) == 1 else ids or None, **names)

@@ -7,7 +7,6 @@ from typing import Any
 from trajscore.cli.inputs import (
     add_command,
     add_input_options,
-    add_step_labels,
     check_table,
     read_inputs,
     write_table,
@@ -22,7 +21,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("labelled", type=Path)
     add("new", type=Path)
     add("--out", type=Path, required=True, metavar="TABLE")
-    add_step_labels(parser, required=True)
     add_input_options(parser)
     return parser
 
@@ -33,7 +31,9 @@ def run(arguments: argparse.Namespace) -> None:
     arguments.outcomes = {}  # they are not what is learnt
     inputs = read_inputs(arguments.labelled, arguments)
     arguments.first_error = arguments.step_label = None  # of new runs it is not known
-    labels: Any = inputs.first_error
+    labels = inputs.first_error
+    if labels is None:
+        raise ValueError("one of --first-error and --step-label is required")
     task = inputs.groups
     locator = FirstErrorLocator()
     P = locator.fit_transform(inputs.container(), labels, task)

@@ -14,7 +14,6 @@ from trajscore.cli.inputs import (
     add_censored,
     add_command,
     add_input_options,
-    add_step_labels,
     adder,
     check_folder,
     load_request,
@@ -30,7 +29,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import bare_name, turned_note
 from trajscore.core.run_sums import AGGREGATORS
 from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family
-from trajscore.core.type_aliases import AnyArray, ByName
+from trajscore.core.type_aliases import ByName
 from trajscore.core.values import number_of
 from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
 from trajscore.evaluation.doubts import without_leaky_columns
@@ -63,7 +62,7 @@ _WRITERS: dict[str, Callable[[Report, Path, Sequence[Run]], Path]] = {
     ".md": lambda report, path, log: report.to_markdown(path),
 }
 
-_PASSED_ON = ("horizon", "phi", "missing", "n_resamples", "random_state", "n_jobs")
+_PASSED_ON = ("first_error", "horizon", "phi", "missing", "n_resamples", "random_state", "n_jobs")
 _ENDS = {"known": True, "unknown": False, None: None}
 
 
@@ -72,7 +71,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser, add = add_command(commands, "report")
     add("table", nargs="?", type=Path)
     add_recalibration(parser)
-    add_step_labels(parser)
     add("--end", choices=("known", "unknown"))
     add("--family", default="log", type=_family)
     add("--phi", choices=AGGREGATORS, default="weighted")
@@ -152,7 +150,6 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, Sequence[Run]]:
     data: ByName
     notes: Sequence[Note]
     log: Sequence[Run] = []
-    labels = None
     if path is not None and is_folder_of_tables(path):
         batches, reason, notes = batches_of(path, request)
         outcome = batches.columns.outcome
@@ -162,12 +159,12 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, Sequence[Run]]:
         notes = inputs.notes
         outcome = inputs.outcome
         log = inputs.log
-        labels = inputs.first_error
+        arguments.first_error = inputs.first_error  # labels in place of their name
         data = {"X": inputs.predictors, "y": inputs.y, "groups": inputs.groups}
     guesses = describe_notes(notes, arguments.options)
     if guesses:
         print(f"{guesses}\n", flush=True)
-    data |= _options(arguments, log, data["X"], labels)
+    data |= _options(arguments, log, data["X"])
     try:
         report = evaluate(**data)
     except ArgumentError as error:
@@ -185,9 +182,7 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, Sequence[Run]]:
     return replace(report, source=source), log
 
 
-def _options(
-    arguments: argparse.Namespace, log: Sequence[Run], X: Any, first_error: AnyArray | None
-) -> ByName:
+def _options(arguments: argparse.Namespace, log: Sequence[Run], X: Any) -> ByName:
     """Return what is computed, of whatever was read."""
     leading = arguments.family
     others = [family for family in USUAL_SCORES if family_name(family) != leading.name]
@@ -200,7 +195,6 @@ def _options(
         "options": EvaluationOptions(
             families=[leading, *others],
             prices=arguments.prices and dict(arguments.prices),
-            first_error=first_error,
             end=_ENDS[arguments.end],
             progress=progress_bar(),
             **{name: getattr(arguments, name) for name in _PASSED_ON},
@@ -228,8 +222,6 @@ def _monitoring(
 def _tokens_of(runs: Sequence[Run], predictors: Any) -> TrajectoryArray | None:
     """Return the agent's tokens in each step of predictors made of a log; None if not known."""
     turns = turns_of(predictors, runs)
-    if turns is None:
-        return None
     tokens = np.where(turns.is_agent, [n_tokens(step) for step in turns.steps], 0.0)
     agent = np.flatnonzero(turns.is_agent)
     opening = agent[np.unique(turns.run_of[agent], return_index=True)[1]]

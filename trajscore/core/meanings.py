@@ -31,8 +31,8 @@ _FAILURES = {  # words in names of which a high value is bad
 }
 _TURNED_BY = {"confidence", "free", "no", "non", "not", "without", "zero"}  # words that turn these
 _CLEAR = {"true": 1, "yes": 1, "false": 0, "no": 0}  # words that need no map
-_VERDICTS = {word: float(value) for value in (SUCCESS, FAILURE) for word in _USUAL[value]}
-_VERDICTS |= {"right": 1.0, "good": 1.0, "neutral": 0.5, "bad": 0.0}  # on a step
+_VERDICTS = {"right": 1, "correct": 1, "good": 1, "neutral": 0.5,
+             "wrong": 0, "incorrect": 0, "bad": 0}
 # fmt: on
 _TURNED = "not "
 _MOST_NAMED = 12
@@ -157,20 +157,19 @@ def note_on_words(values: Iterable[Any], meanings: Mapping[str, float]) -> str:
     return f"outcome: read {read}" if read else ""
 
 
-def as_verdicts(values: Iterable[Any], argument: str = "step_label") -> FloatArray:
+def as_verdicts(values: Iterable[Any], name: str) -> FloatArray:
     """Return verdicts on steps as numbers: words such as right are 1, such as wrong 0; else NaN.
 
-    >>> as_verdicts(["right", "Wrong", True, -1, "0.5", None])
+    >>> as_verdicts(["right", "Wrong", True, -1, "0.5", None], "human")
     array([ 1. ,  0. ,  1. , -1. ,  0.5,  nan])
     """
-    listed = [as_mapped(value, _VERDICTS) for value in values]
-    if unknown := [value for value in listed if isinstance(value, str) and value.strip()]:
-        raise ArgumentError(
-            f"{{argument}}: {unknown[0]!r} says neither right nor wrong; write right, neutral or "
-            f"wrong, or numbers that are below 0 where a step is wrong",
-            argument,
+    verdicts = [as_mapped(value, _VERDICTS) for value in values]
+    if unknown := [verdict for verdict in verdicts if isinstance(verdict, str)]:
+        raise ValueError(
+            f"{name!r} of a step is {unknown[0]!r}; write right, neutral or wrong, or numbers that "
+            f"are below 0 where a step is wrong"
         )
-    return np.array([value if is_number(value) else np.nan for value in listed], dtype=float)
+    return np.array([verdict if is_number(verdict) else np.nan for verdict in verdicts], float)
 
 
 def _word(value: Any) -> str:

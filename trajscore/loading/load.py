@@ -1,8 +1,7 @@
 """Loading predictors from a table, a log or bundled data; and how a log is loaded."""
 
 import warnings
-from collections.abc import Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,15 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.meanings import as_verdicts
 from trajscore.core.outcomes import CENSORED, outcomes_vary
 from trajscore.core.stops import EXCLUDED, names_among
-from trajscore.core.type_aliases import AnyArray, FloatArray
-from trajscore.core.values import check_known, number_of, parse_numbers, unknown_name
+from trajscore.core.type_aliases import AnyArray
+from trajscore.core.values import check_known, number_of, parse_numbers
 from trajscore.core.within_runs import last_cells, whole_runs
 from trajscore.datasets import load_chess
 from trajscore.io._selection import Tally
-from trajscore.io.fields import SCORES, Fields, dig, named_path, scalar, usual_names
+from trajscore.io.fields import SCORES, dig, named_path, scalar, usual_names
 from trajscore.io.reading import stream_runs
 from trajscore.io.registry import Format, detect_log, find_format
 from trajscore.io.runs import count_left_out
-from trajscore.io.vocabulary import Record
 from trajscore.loading.tables import (
     COSTS,
     NO_SCORE,
@@ -37,7 +35,7 @@ from trajscore.loading.tables import (
     note_on_clusters,
     notes_on_rule,
 )
-from trajscore.metrics.first_error import first_wrong_steps
+from trajscore.metrics.first_error import first_error_labels
 from trajscore.tracer import ChannelRisk, StepConfidence, TracerScorer, TracerSignals
 from trajscore.tracer.stated_confidence import StatedConfidence
 from trajscore.tracer.turns import Turns, take_turns
@@ -120,7 +118,13 @@ def _load_log(
     notes += notes_on_rule(request.rule, [*(run.stop_reason for run in log), *excluded])
     if stated not in dict(fields.scales):
         notes += _note_on_scale(log, stated)
-    first_error = _first_error(runs, fields, predictors) if fields.label else None
+    first_error = None
+    if (label := fields.label) is not None:
+        is_verdict = fields.step_label is not None
+        labels = _fields_of(turns_of(predictors, runs), [label], is_verdict)
+        if label not in labels:
+            raise ValueError(f"no run or turn says anything in a field {label!r}; name another one")
+        first_error = first_error_labels(labels[label], is_verdict)
     group, groups = _groups(runs, fields.group, len(log))
     if group is not None:
         notes.append(note_on_clusters(group, groups[: len(log)]))
@@ -137,62 +141,30 @@ def _load_log(
     )
 
 
-def turns_of(predictors: Mapping[str, TrajectoryArray], runs: Sequence[io.Run]) -> Turns | None:
-    """Return the turns of a log that the steps of its predictors are; None if it is not known."""
-    lengths = next(iter(predictors.values())).lengths
-    for actors in (("agent",), ("agent", "user")):
-        turns = take_turns(runs, actors, "report")
-        if np.array_equal(turns.lengths, lengths):
-            return turns
-    return None
-
-
-def _first_error(
-    runs: Sequence[io.Run], fields: Fields, predictors: Mapping[str, TrajectoryArray]
-) -> AnyArray:
-    """Return the first wrong step of each run by a field of its own or of its steps."""
-    if fields.first_error is not None:
-        records = [{**run.meta, **run.extra, **run.scores} for run in runs]
-        values = _field_of(records, fields.first_error, "first_error")
-        return parse_numbers(pd.Series(values)).fillna(-1).to_numpy()
-    turns = turns_of(predictors, runs)
-    if turns is None:
-        raise ArgumentError("{argument} is not for these predictors; leave it out", "step_label")
-    verdicts = _verdicts(turns, str(fields.step_label), "step_label")
-    # what nobody judges of a user is right
-    verdicts[np.isnan(verdicts[:, 0]) & ~turns.is_agent] = 1.0
-    return first_wrong_steps(turns.container(verdicts, ["label"]))
-
-
-def _of_fields(runs: Sequence[io.Run], names: Sequence[str]) -> dict[str, TrajectoryArray]:
-    """Return the verdicts of judges on the agent's turns, in those named fields that there are."""
-    if not names:
-        return {}
+def turns_of(predictors: Mapping[str, TrajectoryArray], runs: Sequence[io.Run]) -> Turns:
+    """Return the turns of a log that the steps of its predictors are."""
     turns = take_turns(runs, ("agent",), "report")
-    have = set(chain.from_iterable(_records(turns)))
-    return {
-        name: turns.container(_verdicts(turns, name, "scores"), [name])
-        for name in names
-        if name.partition(".")[0] in have
-    }
+    if np.array_equal(turns.lengths, next(iter(predictors.values())).lengths):
+        return turns
+    return take_turns(runs, ("agent", "user"), "report")
 
 
-def _records(turns: Turns) -> list[Record]:
-    return [{**step.extra, **step.scores} for step in turns.steps]
+def _fields_of(turns: Turns, names: Iterable[str], is_verdict: bool) -> dict[str, TrajectoryArray]:
+    """Return what turns or their runs say in named fields, as numbers; not of fields without any.
 
-
-def _verdicts(turns: Turns, name: str, part: str) -> FloatArray:
-    """Return the verdicts on turns in a named field."""
-    return as_verdicts(_field_of(_records(turns), name, part), part)[:, None]
-
-
-def _field_of(records: Sequence[Record], name: str, part: str) -> list[Any]:
-    """Return the values of a named field, which one record has at least."""
-    values = [scalar(dig(record, named_path(record, name))) for record in records]
-    if all(value is None for value in values):
-        there = dict.fromkeys(chain.from_iterable(records))
-        raise ArgumentError(f"{{argument}}: {unknown_name('field', name, [*there])}", part)
-    return values
+    A user's turn without a verdict is right.
+    """
+    found = {}
+    of_runs = [run.meta | run.extra | run.scores for run in turns.runs]
+    pairs = zip(turns.run_of, turns.steps, strict=True)
+    records = [of_runs[row] | step.extra | step.scores for row, step in pairs]
+    for name in names:
+        values = [scalar(dig(record, named_path(record, name))) for record in records]
+        verdicts = as_verdicts(values, name)
+        if not np.isnan(verdicts).all():
+            verdicts[np.isnan(verdicts) & ~turns.is_agent & is_verdict] = 1.0
+            found[name] = turns.container(verdicts[:, None], [name])
+    return found
 
 
 def _lost_runs(runs: io.Runs) -> list[io.Run]:
@@ -223,7 +195,7 @@ def _predictors(
     check_known(scales, [stated], "predictor with a scale", "scales")
     signals = StepConfidence(scale=scales.get(stated, "auto"))
     predictors, coverage = _confidences(log, lost, request.missing, signals, stated)
-    predictors |= _of_fields([*log, *lost], fields.scores)
+    predictors |= _fields_of(take_turns([*log, *lost], ("agent",), "report"), fields.scores, True)
     notes += coverage
     if not predictors and (request.needs_scores or fields.scores):
         reason = "the log has no confidence (neither token log-probabilities nor stated ones)"

@@ -12,7 +12,6 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError, visible
 from trajscore.core.frame import joined_ids, runs_of_table
 from trajscore.core.meanings import (
-    as_verdicts,
     bare_name,
     check_map,
     check_polarity,
@@ -46,7 +45,7 @@ from trajscore.io.tables import (
     with_scales,
 )
 from trajscore.io.wide_tables import as_long, has_row_per_run
-from trajscore.metrics.first_error import first_wrong_steps
+from trajscore.metrics.first_error import first_error_labels
 
 NO_SCORE = ""
 """The name of the predictor that has steps and no values, where a file holds no score."""
@@ -156,9 +155,6 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
     first_step = request.first_step
     if first_step is None:
         first_step = guess_first_step(frame, chosen)
-    label = chosen.label
-    if chosen.step_label is not None:
-        frame = frame.assign(**{chosen.step_label: as_verdicts(frame[chosen.step_label])})
     group = chosen.group or task_column(frame, chosen)
     check_by(request.by, in_table)
     per_run = list(dict.fromkeys(filter(None, (group, *request.by))))
@@ -167,7 +163,7 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
         frame,
         id=list(chosen.ids),
         step=step,
-        value=[*chosen.scores, *filter(None, [label])],
+        value=[*chosen.scores, *filter(None, [chosen.label])],
         outcome=chosen.outcome,
         outcome_map=request.outcome_map,
         horizon=None,
@@ -178,10 +174,7 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
         rule=request.rule,
         keep_lost=request.keep_lost,
     )
-    first_error = None
-    if label is not None:
-        first_error = first_errors(X[label], chosen.step_label is not None)
-        X = X[list(chosen.scores)]
+    X, first_error = _without_label(X, chosen)
     is_counted = np.ones(len(y), dtype=bool)  # not ended by an infrastructure error
     if ended is not None:
         is_counted = (X.meta["stop_kind"] != EXCLUDED).to_numpy()
@@ -216,17 +209,12 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
     )
 
 
-def first_errors(labels: TrajectoryArray, is_of_steps: bool) -> AnyArray:
-    """Return the first wrong step of each run, by verdicts on steps or a number beside each step.
-
-    It is 0 where no step is wrong, and -1 where it is not known.
-    """
-    if is_of_steps:
-        return first_wrong_steps(labels)
-    first = np.full(len(labels), -1.0)
-    begun = labels.lengths > 0
-    first[begun] = np.nan_to_num(labels.cells.ravel()[labels.offsets[:-1][begun]], nan=-1)
-    return first
+def _without_label(X: TrajectoryArray, chosen: Fields) -> tuple[TrajectoryArray, AnyArray | None]:
+    """Return the scores, and the first wrong step of each run, if a column says it."""
+    if chosen.label is None:
+        return X, None
+    labels = first_error_labels(X[chosen.label], chosen.step_label is not None)
+    return X[list(chosen.scores)], labels
 
 
 def task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:

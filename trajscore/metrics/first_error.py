@@ -38,17 +38,20 @@ def check_first_error(first_error: Any, X: TrajectoryArray) -> IntArray:
     return labels.astype(np.int64)
 
 
-def first_wrong_steps(verdicts: TrajectoryArray) -> IntArray:
-    """Return the first step with the lowest verdict, if that is at most 0, and 0 without one.
+def first_error_labels(X: TrajectoryArray, is_verdict: bool) -> FloatArray:
+    """Return labels of runs by a number that stands beside each step, or by verdicts on steps.
 
-    It is -1 where a verdict before it is missing.
+    A step is wrong where its verdict is the lowest, and at most 0; where one before it is missing,
+    the run is not labelled.
     """
-    values = verdicts.cells.ravel()
-    limit = np.zeros(len(verdicts))
-    wrong = first_step_above(verdicts, values == np.nanmin(values, initial=0), limit)
-    missing = first_step_above(verdicts, np.isnan(values), limit)
-    is_open = (missing > 0) & ((wrong == 0) | (missing < wrong))
-    return np.where(is_open | (verdicts.lengths == 0), -1, wrong)
+    if not is_verdict:
+        return np.nan_to_num(X.prefix(1).padded().ravel(), nan=-1)
+    values = X.cells.ravel()
+    stops = np.isnan(values) | (values == np.nanmin(values, initial=0))
+    first = first_step_above(X, stops, np.zeros(len(X)))
+    is_open = first > 0
+    is_open[is_open] = np.isnan(values[first_wrong_cells(first, X)[is_open]])
+    return np.where(is_open | (X.lengths == 0), -1.0, first)
 
 
 def first_wrong_cells(labels: IntArray, X: TrajectoryArray) -> IntArray:

@@ -27,10 +27,15 @@ from trajscore.core.version import __version__
 from trajscore.core.weights import Weights, as_step_weights
 from trajscore.evaluation.acting import monitoring_options, monitoring_table
 from trajscore.evaluation.batches import batch_selection, evaluate_batches
-from trajscore.evaluation.combined import Combined, combine, purchase, signal_table
+from trajscore.evaluation.combined import (
+    Combined,
+    combine,
+    find_first_errors,
+    purchase,
+    signal_table,
+)
 from trajscore.evaluation.doubts import doubts
 from trajscore.evaluation.evaluation import Counts, Facts, Source
-from trajscore.evaluation.first_errors import find_first_errors
 from trajscore.evaluation.groups import group_table
 from trajscore.evaluation.intervals import interval_table
 from trajscore.evaluation.options import (
@@ -212,9 +217,7 @@ def evaluate(
     scored = leave_out_missing(counted, notes)
     if scored.units.n_units < 2:
         raise ValueError(ONE_CLUSTER)
-    first_errors = None
-    if options.first_error is not None:
-        first_errors = find_first_errors(options.first_error, sample, scored, options)
+    first_errors = find_first_errors(sample.X, scored, computed.settings)
     others = under_other_choices(sample, stops[0], kind, scored)
     rows, combined = _all_rows(scored, maker, computed, notes)
     cards, pairs = cards_and_pairs(rows, computed)

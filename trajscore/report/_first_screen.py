@@ -185,8 +185,8 @@ def _say_worst(data: Evaluation, worst: WrongRun, form: str) -> str:
     was = "" if outcome in _VERBS else "was "
     return visible(
         f"Run **{worst.id}**{task}. Its average loss is {worst.loss:.{digits}f}, the largest of "
-        f"{n}{seen}. At step {worst.flag} the {form} was {worst.value:.0%}; the run {was}{outcome}. "
-        f"{of_window(data, worst.row)}".rstrip()
+        f"{n}{seen}. At step {worst.flag} the {form} was {worst.value:.0%}; the run {was}{outcome}."
+        f" {of_window(data, worst.row)}".rstrip()
     )
 
 

@@ -17,7 +17,6 @@ from trajscore.core.policy import (
     MIN_RUNS_PER_OUTCOME,
 )
 from trajscore.core.score_families import digits_of
-from trajscore.core.values import number_of
 from trajscore.evaluation.doubts import LEAKS, Leak
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import (
@@ -270,35 +269,37 @@ def of_first_errors(data: Evaluation) -> str:
     found = data.first_errors
     if found is None:
         return ""
-    runs = f"{found.n_wrong:,} of {number_of(found.n_labelled, 'labelled run')} have a wrong step"
-    if found.n_wrong < MIN_LABELLED_ERRORS:
+    wrong = found.labels[found.labels > 0]
+    runs = f"{len(wrong):,} of {(found.labels >= 0).sum():,} labelled runs have a wrong step"
+    if len(wrong) < MIN_LABELLED_ERRORS:
         runs += f"; label about {MIN_LABELLED_ERRORS} such runs before you trust this"
-    if not found.best:
+    if found.windows is None:
         return (
-            f"No signal is shown to find it better than the number of the step alone, so read runs "
-            f"from the start ({runs})."
+            f"No signal is shown to find it better than the number of the step alone, which costs "
+            f"nothing: read from the start ({runs})."
         )
     row = found.table.loc[found.best]
     ends = interval(row["low"], row["high"], 2)
     return (
-        f"{opening(quoted(found.best))} finds it {row['difference']:.2f} nats {ends} better than "
-        f"the number of the step alone. From the likeliest step on, a person reads "
-        f"{row['steps_read']:.1f} steps up to it; from the start {found.from_start:.1f} ({runs})."
+        f"By {quoted(found.best)}, the first wrong step is found {row['difference']:.2f} nats "
+        f"{ends} better than by the number of the step alone. A person reads "
+        f"{row['steps_read']:.1f} steps up to it, the likeliest first; from the start "
+        f"{wrong.mean():.1f} ({runs})."
     )
 
 
 def of_window(data: Evaluation, row: int) -> str:
     """Say which steps of a run to read first, where signals find the wrong one."""
     found = data.first_errors
-    if found is None or found.steps is None:
+    if found is None or found.windows is None:
         return ""
-    first, last = found.steps[["window_start", "window_end"]].iloc[row]
-    which = f"step {first}" if first == last else f"steps {first} to {last}"
+    step, first, last = found.windows[row]
+    which = f"steps {first} to {last} first, of these step {step}"
+    if first == last:
+        which = f"step {step} first"
+    text = f"Read {which}: in 90 of 100 runs with a wrong step, it is in such a window."
     label = found.labels[row]
-    known = f" Its label is step {label}." if label > 0 else ""
-    return (
-        f"Read {which} first: in 90 of 100 runs with a wrong step, it is in such a window.{known}"
-    )
+    return f"{text} Its label is step {label}." if label > 0 else text
 
 
 def without_threshold(levels: list[float], needs: int, is_by_task: bool) -> str:
