@@ -62,7 +62,7 @@ _WRITERS: dict[str, Callable[[Report, Path, Sequence[Run]], Path]] = {
     ".md": lambda report, path, log: report.to_markdown(path),
 }
 
-_PASSED_ON = ("first_error", "horizon", "phi", "missing", "n_resamples", "random_state", "n_jobs")
+_PASSED_ON = ("horizon", "phi", "missing", "n_resamples", "random_state", "n_jobs")
 _ENDS = {"known": True, "unknown": False, None: None}
 
 
@@ -150,6 +150,7 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, Sequence[Run]]:
     data: ByName
     notes: Sequence[Note]
     log: Sequence[Run] = []
+    labels = None
     if path is not None and is_folder_of_tables(path):
         batches, reason, notes = batches_of(path, request)
         outcome = batches.columns.outcome
@@ -159,12 +160,12 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, Sequence[Run]]:
         notes = inputs.notes
         outcome = inputs.outcome
         log = inputs.log
-        arguments.first_error = inputs.first_error  # labels in place of their name
+        labels = inputs.first_error
         data = {"X": inputs.predictors, "y": inputs.y, "groups": inputs.groups}
     guesses = describe_notes(notes, arguments.options)
     if guesses:
         print(f"{guesses}\n", flush=True)
-    data |= _options(arguments, log, data["X"])
+    data |= _options(arguments, log, data["X"], labels)
     try:
         report = evaluate(**data)
     except ArgumentError as error:
@@ -182,7 +183,7 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, Sequence[Run]]:
     return replace(report, source=source), log
 
 
-def _options(arguments: argparse.Namespace, log: Sequence[Run], X: Any) -> ByName:
+def _options(arguments: argparse.Namespace, log: Sequence[Run], X: Any, labels: Any) -> ByName:
     """Return what is computed, of whatever was read."""
     leading = arguments.family
     others = [family for family in USUAL_SCORES if family_name(family) != leading.name]
@@ -195,6 +196,7 @@ def _options(arguments: argparse.Namespace, log: Sequence[Run], X: Any) -> ByNam
         "options": EvaluationOptions(
             families=[leading, *others],
             prices=arguments.prices and dict(arguments.prices),
+            first_error=labels,
             end=_ENDS[arguments.end],
             progress=progress_bar(),
             **{name: getattr(arguments, name) for name in _PASSED_ON},

@@ -121,9 +121,16 @@ def _load_log(
     first_error = None
     if (label := fields.label) is not None:
         is_verdict = fields.step_label is not None
-        labels = _fields_of(turns_of(predictors, runs), [label], is_verdict)
+        turns = turns_of(predictors, runs)
+        labels = _fields_of(turns, [label], is_verdict)
         if label not in labels:
             raise ValueError(f"no run or turn says anything in a field {label!r}; name another one")
+        if not (is_verdict or turns.is_agent.all()):
+            raise ArgumentError(
+                "{argument}: turns of users are steps here, too, so a number may mean another one; "
+                "label steps, with {argument:step_label}",
+                "first_error",
+            )
         first_error = first_error_labels(labels[label], is_verdict)
     group, groups = _groups(runs, fields.group, len(log))
     if group is not None:

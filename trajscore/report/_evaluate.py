@@ -213,7 +213,8 @@ def evaluate(
     refuse_own_stops(sample.traces, stop_reason)
     sample = fill_forward(sample, options.missing, notes)
     counted = select_runs(sample, stops, kind)
-    refuse_without_outcomes(counted)
+    locate = "; trajscore locate says which step failed without outcomes"
+    refuse_without_outcomes(counted, remedy=locate * (options.first_error is not None))
     scored = leave_out_missing(counted, notes)
     if scored.units.n_units < 2:
         raise ValueError(ONE_CLUSTER)
