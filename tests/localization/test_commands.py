@@ -65,10 +65,10 @@ def test_a_table_says_where_each_new_run_went_wrong(folder, label, capsys):
     ("words", "code", "text"),
     [
         ("--score noise --first-error first_wrong", 0, "do not show that the signals"),
-        ("--score code", 2, "--first-error --step-label is required"),
+        ("--score code", 2, "--first-error and --step-label is required"),
         ("--score code --first-error first", 2, "did you mean 'first_wrong'?"),
         ("--score code --first-error log_chars", 2, "first_error is"),
-        ("--score code --step-label run", 2, "says neither right nor wrong"),
+        ("--score code --step-label run", 2, "write right, neutral or wrong"),
     ],
 )
 def test_what_cannot_be_located_is_said(folder, words, code, text, capsys):

@@ -20,7 +20,7 @@ from trajscore.core.values import check_known, number_of, parse_numbers
 from trajscore.core.within_runs import last_cells, whole_runs
 from trajscore.datasets import load_chess
 from trajscore.io._selection import Tally
-from trajscore.io.fields import SCORES, dig, named_path, scalar, usual_names
+from trajscore.io.fields import SCORES, Fields, dig, named_path, scalar, usual_names
 from trajscore.io.reading import stream_runs
 from trajscore.io.registry import Format, detect_log, find_format
 from trajscore.io.runs import count_left_out
@@ -118,20 +118,6 @@ def _load_log(
     notes += notes_on_rule(request.rule, [*(run.stop_reason for run in log), *excluded])
     if stated not in dict(fields.scales):
         notes += _note_on_scale(log, stated)
-    first_error = None
-    if (label := fields.label) is not None:
-        is_verdict = fields.step_label is not None
-        turns = turns_of(predictors, runs)
-        labels = _fields_of(turns, [label], is_verdict)
-        if label not in labels:
-            raise ValueError(f"no run or turn says anything in a field {label!r}; name another one")
-        if not (is_verdict or turns.is_agent.all()):
-            raise ArgumentError(
-                "{argument}: turns of users are steps here, too, so a number may mean another one; "
-                "label steps, with {argument:step_label}",
-                "first_error",
-            )
-        first_error = first_error_labels(labels[label], is_verdict)
     group, groups = _groups(runs, fields.group, len(log))
     if group is not None:
         notes.append(note_on_clusters(group, groups[: len(log)]))
@@ -144,8 +130,29 @@ def _load_log(
         runs,
         n_left_out=len(log.left_out),
         group=group,
-        first_error=first_error,
+        first_error=_first_error(runs, fields, predictors),
     )
+
+
+def _first_error(
+    runs: Sequence[io.Run], fields: Fields, predictors: Mapping[str, TrajectoryArray]
+) -> AnyArray | None:
+    """Return the first wrong step of each run, if a field of runs or of steps says it."""
+    label = fields.label
+    if label is None:
+        return None
+    turns = turns_of(predictors, runs)
+    is_verdict = fields.step_label is not None
+    if not (is_verdict or turns.is_agent.all()):
+        raise ArgumentError(
+            "{argument}: turns of users are steps here, too, so a number may mean another one; "
+            "label steps, with {argument:step_label}",
+            "first_error",
+        )
+    labels = _fields_of(turns, [label], is_verdict)
+    if label not in labels:
+        raise ValueError(f"no run or turn says anything in a field {label!r}; name another one")
+    return first_error_labels(labels[label], is_verdict)
 
 
 def turns_of(predictors: Mapping[str, TrajectoryArray], runs: Sequence[io.Run]) -> Turns:

@@ -31,7 +31,7 @@ from trajscore.evaluation.options import (
 )
 from trajscore.evaluation.recommendation import GAINED
 from trajscore.report._disclosures import excluded_table
-from trajscore.report.glossary import GLOSSARY, arrow, explain, fixed, short_number, with_interval
+from trajscore.report.glossary import GLOSSARY, LOCATORS, arrow, explain, fixed, short_number, with_interval
 from trajscore.report.verdicts import of_first_errors, of_groups
 
 _OVER = {
@@ -253,7 +253,7 @@ def of_locators(data: Evaluation) -> Table:
         "steps read": _written(table["steps_read"], ".1f"),
         "steps in a window": _written(table["window"], ".1f"),
     }
-    return Table(STEPS, pd.DataFrame(cells, table.index), sentence=of_first_errors(data))
+    return Table(STEPS, pd.DataFrame(cells, table.index), LOCATORS, of_first_errors(data))
 
 
 def _steps(data: Evaluation) -> Table:
