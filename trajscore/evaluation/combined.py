@@ -172,18 +172,17 @@ def find_first_errors(
     if settings.first_error is None:
         return None
     labels = check_first_error(settings.first_error, X)[runs.source_rows]
-    names = list(runs.traces)
-    X = TrajectoryArray.stack(list(runs.traces.values()), channels=names)
-    signals = {name: [name] for name in names}
-    if len(names) > 1:
-        signals = {TOGETHER: names} | signals
+    traces = dict(runs.traces)
+    if len(traces) > 1:
+        traces[TOGETHER] = TrajectoryArray.stack(list(traces.values()), channels=list(traces))
     with warnings.catch_warnings(action="ignore"):  # of few errors, which the report says
         found = {
-            name: FirstErrorLocator().fit_transform(X[channels], labels, runs.groups)
-            for name, channels in signals.items()
+            name: FirstErrorLocator().fit_transform(trace, labels, runs.groups)
+            for name, trace in traces.items()
         }
-    seed = settings.random_state
-    table = compare_locators(labels, found, groups=runs.groups, random_state=seed)
+    table = compare_locators(
+        labels, found, groups=runs.groups, random_state=settings.random_state
+    ).sort_values("log_score", ascending=False)
     best = table["low"][list(found)].idxmax()
     windows = None
     if table["beats_position"][best]:

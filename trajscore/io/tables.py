@@ -13,7 +13,7 @@ import pandas as pd
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import step_places
-from trajscore.core.meanings import as_verdicts, bare_name, propose
+from trajscore.core.meanings import bare_name, propose
 from trajscore.core.stops import names_among, stop_columns
 from trajscore.core.storage import check_size
 from trajscore.core.ties import OrdinaryRange
@@ -330,14 +330,8 @@ def agent_rows(frame: pd.DataFrame, chosen: Fields) -> tuple[pd.DataFrame, tuple
 
 
 def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
-    """Divide predictors by their scales; make risks p into 1 - p, or -p beyond [0, 1].
-
-    Verdicts on steps become numbers.
-    """
-    words = {name: frame[name] for name in (fields.step_label,) if name}
-    changed = {
-        name: pd.Series(as_verdicts(column, name), frame.index) for name, column in words.items()
-    }
+    """Divide predictors by their scales; make risks p into 1 - p, or -p beyond [0, 1]."""
+    changed: dict[str, pd.Series] = {}
     for name, scale in fields.scales:
         column = frame[name]
         if column.dtype.kind in "OUT":  # "85%"

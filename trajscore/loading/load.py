@@ -1,7 +1,7 @@
 """Loading predictors from a table, a log or bundled data; and how a log is loaded."""
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from trajscore.core.values import check_known, number_of, parse_numbers
 from trajscore.core.within_runs import last_cells, whole_runs
 from trajscore.datasets import load_chess
 from trajscore.io._selection import Tally
-from trajscore.io.fields import SCORES, Fields, dig, named_path, scalar, usual_names
+from trajscore.io.fields import SCORES, Fields, dig, scalar, usual_names
 from trajscore.io.reading import stream_runs
 from trajscore.io.registry import Format, detect_log, find_format
 from trajscore.io.runs import count_left_out
@@ -113,6 +113,8 @@ def _load_log(
     tally = stream.findings.tally
     stated = _stated_name(tally)
     predictors = _predictors(log, lost, request, tally, stated, notes)
+    for name in (fields.label, *fields.scores):
+        tally.unused.pop(("step", str(name)), None)
     notes += stream.findings.notes()
     excluded = [run.reason for run in log.left_out if run.kind == EXCLUDED]
     notes += notes_on_rule(request.rule, [*(run.stop_reason for run in log), *excluded])
@@ -149,10 +151,7 @@ def _first_error(
             "label steps, with {argument:step_label}",
             "first_error",
         )
-    labels = _fields_of(turns, [label], is_verdict)
-    if label not in labels:
-        raise ValueError(f"no run or turn says anything in a field {label!r}; name another one")
-    return first_error_labels(labels[label], is_verdict)
+    return first_error_labels(_field_of(turns, label, is_verdict), is_verdict)
 
 
 def turns_of(predictors: Mapping[str, TrajectoryArray], runs: Sequence[io.Run]) -> Turns:
@@ -163,22 +162,19 @@ def turns_of(predictors: Mapping[str, TrajectoryArray], runs: Sequence[io.Run]) 
     return take_turns(runs, ("agent", "user"), "report")
 
 
-def _fields_of(turns: Turns, names: Iterable[str], is_verdict: bool) -> dict[str, TrajectoryArray]:
-    """Return what turns or their runs say in named fields, as numbers; not of fields without any.
+def _field_of(turns: Turns, name: str, is_verdict: bool = True) -> TrajectoryArray:
+    """Return the numbers, or verdicts, in a field of turns or of their runs.
 
     A user's turn without a verdict is right.
     """
-    found = {}
     of_runs = [run.meta | run.extra | run.scores for run in turns.runs]
     pairs = zip(turns.run_of, turns.steps, strict=True)
     records = [of_runs[row] | step.extra | step.scores for row, step in pairs]
-    for name in names:
-        values = [scalar(dig(record, named_path(record, name))) for record in records]
-        verdicts = as_verdicts(values, name)
-        if not np.isnan(verdicts).all():
-            verdicts[np.isnan(verdicts) & ~turns.is_agent & is_verdict] = 1.0
-            found[name] = turns.container(verdicts[:, None], [name])
-    return found
+    values = as_verdicts([scalar(dig(record, name)) for record in records], name)
+    if np.isnan(values).all():
+        raise ValueError(f"no run or turn says anything in a field {name!r}; name another one")
+    values[np.isnan(values) & ~turns.is_agent & is_verdict] = 1.0
+    return turns.container(values[:, None], [name])
 
 
 def _lost_runs(runs: io.Runs) -> list[io.Run]:
@@ -209,7 +205,8 @@ def _predictors(
     check_known(scales, [stated], "predictor with a scale", "scales")
     signals = StepConfidence(scale=scales.get(stated, "auto"))
     predictors, coverage = _confidences(log, lost, request.missing, signals, stated)
-    predictors |= _fields_of(take_turns([*log, *lost], ("agent",), "report"), fields.scores, True)
+    for name in set(fields.scores).difference(predictors, RISKS, signals.get_feature_names_out()):
+        predictors[name] = _field_of(take_turns([*log, *lost], ("agent",), "report"), name)
     notes += coverage
     if not predictors and (request.needs_scores or fields.scores):
         reason = "the log has no confidence (neither token log-probabilities nor stated ones)"

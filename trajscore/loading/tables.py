@@ -12,6 +12,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError, visible
 from trajscore.core.frame import joined_ids, runs_of_table
 from trajscore.core.meanings import (
+    as_verdicts,
     bare_name,
     check_map,
     check_polarity,
@@ -147,6 +148,8 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
     chosen, guessed = choose_columns(frame, fields, in_table)
     notes += _notes_on_outcome(frame, fields.outcome or str(chosen.outcome), meanings)
     frame = with_scales(frame, chosen)
+    verdicts = filter(None, [chosen.step_label])
+    frame = frame.assign(**{name: as_verdicts(frame[name], name) for name in verdicts})
     step = None if chosen.step == ROWS and ROWS not in frame else chosen.step
     frame, role_notes = agent_rows(frame, replace(chosen, step=step))
     notes += role_notes

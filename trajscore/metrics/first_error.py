@@ -44,14 +44,13 @@ def first_error_labels(X: TrajectoryArray, is_verdict: bool) -> FloatArray:
     A step is wrong where its verdict is the lowest, and at most 0; where one before it is missing,
     the run is not labelled.
     """
-    if not is_verdict:
-        return np.nan_to_num(X.prefix(1).padded().ravel(), nan=-1)
-    values = X.cells.ravel()
-    stops = np.isnan(values) | (values == np.nanmin(values, initial=0))
-    first = first_step_above(X, stops, np.zeros(len(X)))
-    is_open = first > 0
-    is_open[is_open] = np.isnan(values[first_wrong_cells(first, X)[is_open]])
-    return np.where(is_open | (X.lengths == 0), -1.0, first)
+    values = np.append(X.cells, np.nan)  # a last run may have no step
+    first = values[X.offsets[:-1]]
+    if is_verdict:
+        stops = np.isnan(values) | (values == np.nanmin(values, initial=0))
+        step = first_step_above(X, stops[:-1], np.zeros(len(X)))
+        first = np.where(np.isnan(values[first_wrong_cells(step, X)]), np.nan, step)
+    return np.where(np.isnan(first) | (X.lengths == 0), -1.0, first)
 
 
 def first_wrong_cells(labels: IntArray, X: TrajectoryArray) -> IntArray:

@@ -192,7 +192,7 @@ def evaluate(
     stopping = monitoring_options(monitoring)
     is_end_known = knows_end(options.end, calibrator)
     if isinstance(X, (RunBatches, DaskBatches)):
-        if not all(each is None for each in (y, groups, options.first_error)):
+        if y is not None or groups is not None or options.first_error is not None:
             raise ValueError(
                 "batches hold outcomes and groups themselves, and have no labels of steps; leave "
                 "out y, groups and first_error"

@@ -31,7 +31,15 @@ from trajscore.evaluation.options import (
 )
 from trajscore.evaluation.recommendation import GAINED
 from trajscore.report._disclosures import excluded_table
-from trajscore.report.glossary import GLOSSARY, LOCATORS, arrow, explain, fixed, short_number, with_interval
+from trajscore.report.glossary import (
+    GLOSSARY,
+    LOCATORS,
+    arrow,
+    explain,
+    fixed,
+    short_number,
+    with_interval,
+)
 from trajscore.report.verdicts import of_first_errors, of_groups
 
 _OVER = {
