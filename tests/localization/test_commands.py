@@ -94,48 +94,39 @@ def test_what_cannot_be_located_is_said(folder, words, code, text, capsys):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """A folder with the same runs as a log and as a table, and their first wrong steps."""
+    """Where the same runs are as a log and as a table, and their first wrong steps."""
     rng = np.random.default_rng(0)
-    lengths = rng.integers(1, 8, 120)
-    first = [
-        1 + int(np.argmax(p < 0.2)) if (p < 0.2).any() else 0 for p in map(rng.random, lengths)
-    ]
-    rows, lines = [], []
-    for k, (n, f) in enumerate(zip(lengths, first, strict=True)):
+    table, lines, first = [], [], {}
+    for k, n in enumerate(rng.integers(1, 8, 120).tolist()):
+        wrong = np.append(rng.random(n) < 0.2, True)
+        f = (int(np.argmax(wrong)) + 1) % (n + 1)
+        first[f"r{k}"] = f
+        of_run = {"task": f"t{k // 2}", "solved": int(not f or k % 9 == 0), "first": f}
         messages = [{"role": "user", "content": "Go"}]
         for t in range(1, n + 1):
-            bad = float(t == f)
-            judges = {"a": round(0.8 - 0.6 * bad + 0.2 * rng.random(), 3), "b": rng.random()}
-            human = "wrong" if bad else None if 0 < f < t else "right"  # people stop at the first
-            row = {
-                "run": f"r{k}",
-                "task": f"t{k // 2}",
-                "step": t,
-                "solved": int(not f or k % 9 == 0),
-            }
-            rows.append(row | judges | {"human": human, "first": f})
-            messages += [{"role": "assistant", "content": str(t), "human": human, **judges}]
-            messages += [{"role": "user", "content": "And?"}] * (t < n)
-        ends = {"id": row["run"], "task": row["task"], "solved": row["solved"], "first": f}
-        lines.append(json.dumps(ends | {"messages": messages}))
+            human = "wrong" if t == f else "right"
+            step = {"a": 0.8 - 0.6 * (t == f) + 0.2 * rng.random(), "b": rng.random()}
+            step["human"] = None if 0 < f < t else human  # people stop at the first
+            table.append({"run": f"r{k}", "step": t} | of_run | step)
+            messages += [{"role": "assistant", "content": str(t)} | step]
+            messages += [{"role": "user", "content": "And?"}][: n - t]
+        lines.append(json.dumps({"id": f"r{k}", "messages": messages} | of_run))
     folder = tmp_path_factory.mktemp("runs")
     (folder / "runs.jsonl").write_text("\n".join(lines))
-    pd.DataFrame(rows).to_csv(folder / "runs.csv", index=False)
-    return folder, np.array(first)[np.argsort([f"r{k}" for k in range(120)])]
+    pd.DataFrame(table).to_csv(folder / "runs.csv", index=False)
+    return folder / "runs", np.array([first[name] for name in sorted(first)])
 
 
-@pytest.fixture
-def report(runs, monkeypatch):
-    monkeypatch.chdir(runs[0])
-    return judge("runs.csv --score a --score b --step-label human")
+@pytest.fixture(scope="module")
+def report(runs):
+    return judge(f"{runs[0]}.csv --score a --score b --step-label human")
 
 
 @pytest.mark.parametrize(
-    "words", ["runs.csv --first-error first", "runs.jsonl --step-label human",
-              "runs.jsonl --first-error first"],
-)  # fmt: skip
+    "words", [".csv --first-error first", ".jsonl --step-label human", ".jsonl --first-error first"]
+)
 def test_tables_and_logs_of_labels_say_the_same(runs, report, words):
-    other = judge(f"{words} --score a --score b").first_errors
+    other = judge(f"{runs[0]}{words} --score a --score b").first_errors
     np.testing.assert_array_equal(report.first_errors.labels, runs[1])
     np.testing.assert_array_equal(other.labels, runs[1])
     pd.testing.assert_frame_equal(other.table, report.first_errors.table)
@@ -144,72 +135,66 @@ def test_tables_and_logs_of_labels_say_the_same(runs, report, words):
 
 def test_a_report_says_which_step_failed(runs, report):
     found = report.first_errors
+    task = report.runs.groups
     X = report.inputs_of("a")
-    P = FirstErrorLocator().fit_transform(X, runs[1], report.runs.groups)
-    window = FirstErrorWindow().fit(P, runs[1], report.runs.groups).transform(P)
+    P = FirstErrorLocator().fit_transform(X, runs[1], task)
+    inside = FirstErrorWindow().fit(P, runs[1], task).transform(P)
     assert found.best == "a"
-    inside = [
-        (1 + p.argmax(), *(1 + np.flatnonzero(w)[[0, -1]])) for p, w in zip(P, window, strict=True)
-    ]
-    np.testing.assert_array_equal(found.windows, inside)
+    for run, window, (step, start, end) in zip(P, inside, found.windows, strict=True):
+        assert step == run.argmax() + 1
+        assert (np.flatnonzero(window) + 1).tolist() == list(range(start, end + 1))
     row = found.table.loc["a"]
     said = f"{row['difference']:.2f} nats [{row['low']:.2f}, {row['high']:.2f}] better"
-    texts = [report.to_text(), report.to_text(verbose=True), report.to_markdown(), report.to_json()]
-    for text in (*texts, report.to_html()):
-        flat = " ".join(text.split())
-        assert said in flat
-        assert "in 90 of 100 runs with a wrong step" in flat or text == texts[1]
-    assert json.loads(texts[3])["locators"][0]["locator"] == found.table.index[0]
     page = report.to_html()
+    for text in (report.to_text(), report.to_markdown(), report.to_json(), page):
+        assert said in " ".join(text.split())
+        assert "in 90 of 100 runs with a wrong step" in " ".join(text.split())
+    assert "steps in a window" in report.to_text(verbose=True)
+    assert json.loads(report.to_json())["locators"][0]["locator"] == found.table.index[0]
     assert page.count('class="band window"') == 2 * 60 + 1
     assert 'id="steps"' in page
 
 
-def test_without_labels_or_without_a_gain_nothing_is_claimed(runs, report):
-    without = judge("runs.csv --score a --score b")
-    assert without.first_errors is None
-    pages = [without.to_html(), judge("runs.csv --score b --step-label human").to_html()]
-    for page, is_told in zip(pages, (False, True), strict=True):
+def test_without_labels_or_without_a_gain_nothing_is_claimed(runs):
+    for words, is_told in (("--score a", False), ("--score b --step-label human", True)):
+        page = judge(f"{runs[0]}.csv {words}").to_html()
         assert ("No signal is shown to find it" in page) == is_told
         assert ("Which step failed" in page) == is_told
-        assert "band window" not in page.partition("<body")[2]
-    assert "first wrong" not in without.to_text(verbose=True) + pages[0]
+        assert 'class="band window"' not in page
+        assert ("first wrong" in page) == is_told
 
 
 def test_labels_of_python_go_with_their_rows(runs, report):
     X = report.inputs_of("a")
     y = report.runs.y
-    for rows in (slice(None), slice(None, None, -1)):
-        options = EvaluationOptions(first_error=runs[1][rows], together=False)
-        got = evaluate(X[rows], y[rows], options=options).first_errors
-        np.testing.assert_array_equal(got.labels, runs[1])
     few = np.where(np.cumsum(runs[1] > 0) <= 12, runs[1], -1)
-    texts = []
-    for labels in (few, np.full(120, 99), np.zeros(120)):
-        try:
-            options = EvaluationOptions(first_error=labels, together=False)
-            texts.append(evaluate(X, y, options=options).to_text())
-        except ValueError as error:
-            texts.append(str(error))
-    for text, part in zip(
-        texts, ("label about 30", "and the run has", "give runs in which"), strict=True
+    for labels, part in (
+        (runs[1], f"{(runs[1] > 0).sum()} of 120 labelled runs"),
+        (few, "label about 30"),
+        (np.full(120, 99), "and the run has"),
+        (np.zeros(120), "give runs in which"),
     ):
-        assert part in " ".join(text.split())
+        try:
+            options = EvaluationOptions(first_error=labels[::-1], together=False)
+            report = evaluate(X[::-1], y[::-1], options=options)
+            np.testing.assert_array_equal(report.first_errors.labels, labels)
+            text = " ".join(report.to_text().split())
+        except ValueError as error:
+            text = str(error)
+        assert part in text
 
 
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ("runs.jsonl --score a --step-label huma", "field 'huma'"),
-        ("runs.jsonl --score c --step-label human", "field 'c'"),
-        ("runs.jsonl --step-label task", "write right, neutral or wrong"),
-        (
-            "runs.jsonl --first-error first",
-            "--step-label",
-        ),  # TRACER's steps are those of users, too
-        ("runs.csv --score a --first-error frst", "did you mean 'first'?"),
+        (".jsonl --score a --step-label huma", "field 'huma'"),
+        (".jsonl --score c --step-label human", "field 'c'"),
+        (".jsonl --step-label content", "field 'content'"),
+        (".jsonl --first-error first", "--step-label"),  # steps of TRACER are users', too
+        (".csv --score a --step-label task", "write right, neutral or wrong"),
+        (".csv --score a --first-error frst", "did you mean 'first'?"),
     ],
 )
-def test_labels_that_cannot_be_read_are_said(report, words, text, capsys):
-    assert main(["report", *words.split()]) == 2
+def test_labels_that_cannot_be_read_are_said(runs, words, text, capsys):
+    assert main(["report", *f"{runs[0]}{words}".split()]) == 2
     assert text in capsys.readouterr().err

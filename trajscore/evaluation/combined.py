@@ -180,9 +180,9 @@ def find_first_errors(
             name: FirstErrorLocator().fit_transform(trace, labels, runs.groups)
             for name, trace in traces.items()
         }
-    table = compare_locators(
-        labels, found, groups=runs.groups, random_state=settings.random_state
-    ).sort_values("log_score", ascending=False)
+        table = compare_locators(
+            labels, found, groups=runs.groups, random_state=settings.random_state
+        ).sort_values("log_score", ascending=False)
     best = table["low"][list(found)].idxmax()
     windows = None
     if table["beats_position"][best]:
