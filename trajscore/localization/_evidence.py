@@ -18,7 +18,7 @@ from trajscore.core.sample import check_sample
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_fraction
-from trajscore.core.within_runs import run_numbers, running_sum
+from trajscore.core.within_runs import first_step_above, run_numbers, running_sum
 from trajscore.inference import compare_predictors
 from trajscore.localization._locator import FirstErrorLocator
 from trajscore.metrics.first_error import (
@@ -152,11 +152,10 @@ class FirstErrorWindow(TraceTransformer, BaseEstimator):
 
 def steps_to_read(P: TrajectoryArray, windows: TrajectoryArray) -> pd.DataFrame:
     """Return a row a run: its likeliest step, its window, and the chance that no step is wrong."""
-    steps = P.to_frame()
-    inside = steps[windows.cells > 0].groupby("run", sort=False)["step"]
-    return steps.iloc[likeliest_cells(P)].assign(
-        window_start=inside.min().array,
-        window_end=inside.max().array,
+    start = first_step_above(windows, windows.cells, np.zeros(len(P)))
+    return P.to_frame().iloc[likeliest_cells(P)].assign(
+        window_start=start,
+        window_end=start - 1 + run_totals(windows).astype(int),
         probability_of_none=1 - run_totals(P),
     )
 
