@@ -153,10 +153,14 @@ class FirstErrorWindow(TraceTransformer, BaseEstimator):
 def steps_to_read(P: TrajectoryArray, windows: TrajectoryArray) -> pd.DataFrame:
     """Return a row a run: its likeliest step, its window, and the chance that no step is wrong."""
     start = first_step_above(windows, windows.cells, np.zeros(len(P)))
-    return P.to_frame().iloc[likeliest_cells(P)].assign(
-        window_start=start,
-        window_end=start - 1 + run_totals(windows).astype(int),
-        probability_of_none=1 - run_totals(P),
+    return (
+        P.to_frame()
+        .iloc[likeliest_cells(P)]
+        .assign(
+            window_start=start,
+            window_end=start - 1 + run_totals(windows).astype(int),
+            probability_of_none=1 - run_totals(P),
+        )
     )
 
 
