@@ -188,7 +188,7 @@ def test_labels_of_python_go_with_their_rows(runs, report):
     ("words", "text"),
     [
         (".jsonl --score a --step-label huma", "field 'huma'"),
-        (".jsonl --score c --step-label human", "field 'c'"),
+        (".jsonl --score c --step-label human", "no predictor named 'c'"),
         (".jsonl --step-label content", "field 'content'"),
         (".jsonl --first-error first", "--step-label"),  # steps of TRACER are users', too
         (".csv --score a --step-label task", "write right, neutral or wrong"),

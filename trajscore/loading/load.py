@@ -151,7 +151,10 @@ def _first_error(
             "label steps, with {argument:step_label}",
             "first_error",
         )
-    return first_error_labels(_field_of(turns, label, is_verdict), is_verdict)
+    labels = _field_of(turns, label, is_verdict)
+    if np.isnan(labels.cells).all():
+        raise ValueError(f"no run or turn says anything in a field {label!r}; name another one")
+    return first_error_labels(labels, is_verdict)
 
 
 def turns_of(predictors: Mapping[str, TrajectoryArray], runs: Sequence[io.Run]) -> Turns:
@@ -171,9 +174,9 @@ def _field_of(turns: Turns, name: str, is_verdict: bool = True) -> TrajectoryArr
     pairs = zip(turns.run_of, turns.steps, strict=True)
     records = [of_runs[row] | step.extra | step.scores for row, step in pairs]
     values = as_verdicts([scalar(dig(record, name)) for record in records], name)
-    if np.isnan(values).all():
-        raise ValueError(f"no run or turn says anything in a field {name!r}; name another one")
-    values[np.isnan(values) & ~turns.is_agent & is_verdict] = 1.0
+    is_missing = np.isnan(values)
+    if not is_missing.all():
+        values[is_missing & ~turns.is_agent & is_verdict] = 1.0
     return turns.container(values[:, None], [name])
 
 
@@ -206,7 +209,9 @@ def _predictors(
     signals = StepConfidence(scale=scales.get(stated, "auto"))
     predictors, coverage = _confidences(log, lost, request.missing, signals, stated)
     for name in set(fields.scores).difference(predictors, RISKS, signals.get_feature_names_out()):
-        predictors[name] = _field_of(take_turns([*log, *lost], ("agent",), "report"), name)
+        verdicts = _field_of(take_turns([*log, *lost], ("agent",), "report"), name)
+        if not np.isnan(verdicts.cells).all():
+            predictors[name] = verdicts
     notes += coverage
     if not predictors and (request.needs_scores or fields.scores):
         reason = "the log has no confidence (neither token log-probabilities nor stated ones)"
