@@ -113,8 +113,8 @@ def _load_log(
     tally = stream.findings.tally
     stated = _stated_name(tally)
     predictors = _predictors(log, lost, request, tally, stated, notes)
-    for name in (fields.label, *fields.scores):
-        tally.unused.pop(("step", str(name)), None)
+    for used in (fields.label, *fields.scores):
+        tally.unused.pop(("step", str(used)), None)
     notes += stream.findings.notes()
     excluded = [run.reason for run in log.left_out if run.kind == EXCLUDED]
     notes += notes_on_rule(request.rule, [*(run.stop_reason for run in log), *excluded])
@@ -152,7 +152,7 @@ def _first_error(
             "first_error",
         )
     labels = _field_of(turns, label, is_verdict)
-    if np.isnan(labels.cells).all():
+    if labels is None:
         raise ValueError(f"no run or turn says anything in a field {label!r}; name another one")
     return first_error_labels(labels, is_verdict)
 
@@ -165,8 +165,8 @@ def turns_of(predictors: Mapping[str, TrajectoryArray], runs: Sequence[io.Run]) 
     return take_turns(runs, ("agent", "user"), "report")
 
 
-def _field_of(turns: Turns, name: str, is_verdict: bool = True) -> TrajectoryArray:
-    """Return the numbers, or verdicts, in a field of turns or of their runs.
+def _field_of(turns: Turns, name: str, is_verdict: bool = True) -> TrajectoryArray | None:
+    """Return the numbers, or verdicts, in a field of turns or of their runs; None without any.
 
     A user's turn without a verdict is right.
     """
@@ -174,9 +174,10 @@ def _field_of(turns: Turns, name: str, is_verdict: bool = True) -> TrajectoryArr
     pairs = zip(turns.run_of, turns.steps, strict=True)
     records = [of_runs[row] | step.extra | step.scores for row, step in pairs]
     values = as_verdicts([scalar(dig(record, name)) for record in records], name)
-    is_missing = np.isnan(values)
-    if not is_missing.all():
-        values[is_missing & ~turns.is_agent & is_verdict] = 1.0
+    missing = np.isnan(values)
+    if missing.all():
+        return None
+    values[missing & ~turns.is_agent & is_verdict] = 1.0
     return turns.container(values[:, None], [name])
 
 
@@ -210,7 +211,7 @@ def _predictors(
     predictors, coverage = _confidences(log, lost, request.missing, signals, stated)
     for name in set(fields.scores).difference(predictors, RISKS, signals.get_feature_names_out()):
         verdicts = _field_of(take_turns([*log, *lost], ("agent",), "report"), name)
-        if not np.isnan(verdicts.cells).all():
+        if verdicts is not None:
             predictors[name] = verdicts
     notes += coverage
     if not predictors and (request.needs_scores or fields.scores):
