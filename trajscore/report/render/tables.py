@@ -50,7 +50,7 @@ _SHORT = {"n_runs": "runs", "n_censored": "no outcome", **_OVER}
 _MOST_REASONS = 12
 _MOST_PAIRED = 30
 MARGINS = "Margins over the base rate"
-STEPS = "Which step failed?"
+STEPS = "Which step failed"
 
 
 @dataclass(frozen=True)
