@@ -277,8 +277,10 @@ _HEAD = 10_000  # rows by which columns are chosen
 def batches_of(path: Path, request: LoadRequest) -> tuple[RunBatches, str | None, list[Note]]:
     """Return batches of a folder, the column of stop reasons, and what was guessed."""
     asked = vars(request) | vars(request.fields) | {"step": request.fields.step == ROWS}
-    of_memory = ("risks", "scales", "wide", "outcome_map", "outcomes", "rule", "step")
-    for part in (*of_memory, "first_error", "step_label"):
+    for part in (
+        "risks", "scales", "wide", "outcome_map", "outcomes", "rule", "step", "first_error",
+        "step_label",
+    ):  # fmt: skip
         if asked[part]:
             raise ArgumentError(
                 "{argument} is not for a folder of Parquet files; write columns of step numbers, "
