@@ -96,6 +96,13 @@ def test_each_request_holds_the_messages_up_to_the_turn_and_nothing_later(tmp_pa
     }
 
 
+@pytest.mark.parametrize(("question", "text"), [("Good?", "Good?"), ("step", "a right step")])
+def test_a_question_is_asked_as_it_is_or_of_the_step(question, text):
+    with endpoint(lambda body: completion("Yes", {"Yes": -0.1, "No": -2.0})) as asked:
+        StepJudge("m", asked.url, question=question, concurrency=1).transform([chat(0)])
+    assert [asked_text.count(text) for asked_text in asked.texts] == [1, 1]
+
+
 @pytest.mark.parametrize(
     ("task", "first", "n_shown"),
     [

@@ -150,6 +150,9 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
     add("--stop", dest="rule", type=rule, action="extend", default=[], metavar="REASON=KIND,...")
     add("--role", dest="roles", **many, metavar="NAME=ACTOR,...")
     add("--group")
+    add_label = adder(parser.add_mutually_exclusive_group(), "shared")
+    add_label("--first-error", metavar="NAME")
+    add_label("--step-label", metavar="NAME")
     add_max_size(parser)
     add("--embedder")
 
@@ -209,7 +212,7 @@ def read_inputs(path: Path, arguments: argparse.Namespace, **more: Any) -> Input
 def load_request(arguments: argparse.Namespace, **more: Any) -> LoadRequest:
     """Return what the options ask of a file."""
     options = vars(arguments)
-    one = ("step", "confidence", "outcome", "stop_reason", "group")
+    one = ("step", "confidence", "outcome", "stop_reason", "group", "first_error", "step_label")
     names = {part: options[part] for part in one}
     names |= {part: tuple(options[part]) for part in ("scores", "wide", "risks", "scales")}
     ids = tuple(arguments.id)

@@ -82,8 +82,9 @@ def _table(inputs: Inputs, traces: TrajectoryArray) -> pd.DataFrame:
     steps = traces.to_frame()
     runs = traces.meta
     names = dict.fromkeys(("task", inputs.group, "stop_reason"))
-    runs = runs[[name for name in names if name in runs]].dropna(axis=1, how="all")
-    runs = runs.assign(outcome=inputs.y).loc[runs.index.repeat(np.maximum(traces.lengths, 1))]
+    runs = runs[[name for name in names if name in runs]]
+    runs = runs.assign(outcome=inputs.y, first_error=inputs.first_error).dropna(axis=1, how="all")
+    runs = runs.loc[runs.index.repeat(np.maximum(traces.lengths, 1))]
     predictors: Any = inputs.predictors
     scores = {name: X.to_frame(value=name)[name] for name, X in predictors.items() if name}
     columns = [steps[["run", "step"]], runs.reset_index(drop=True), pd.DataFrame(scores)]

@@ -4,19 +4,15 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from trajscore.cli.inputs import (
     add_command,
     add_input_options,
-    adder,
     check_table,
     read_inputs,
     write_table,
 )
-from trajscore.core.within_runs import first_step_above, whole_runs
 from trajscore.localization import FirstErrorLocator, FirstErrorWindow, compare_locators
-from trajscore.metrics.first_error import likeliest_cells, run_totals
+from trajscore.localization._evidence import steps_to_read
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -25,9 +21,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("labelled", type=Path)
     add("new", type=Path)
     add("--out", type=Path, required=True, metavar="TABLE")
-    add_label = adder(parser.add_mutually_exclusive_group(required=True), "locate")
-    add_label("--first-error", metavar="COLUMN")
-    add_label("--step-label", metavar="COLUMN")
     add_input_options(parser)
     return parser
 
@@ -36,16 +29,11 @@ def run(arguments: argparse.Namespace) -> None:
     """Fit a locator and a window, and write a table with a row for each new run."""
     check_table(arguments.out)
     arguments.outcomes = {}  # they are not what is learnt
-    words = {**vars(arguments), "scores": [arguments.first_error or arguments.step_label]}
-    marks = read_inputs(arguments.labelled, argparse.Namespace(**words)).container()
-    values = marks.cells[:, 0]
-    if arguments.first_error:
-        labels: Any = np.nan_to_num(values[marks.offsets[:-1]], nan=-1)
-    else:
-        is_wrong = values == min(np.nanmin(values), 0)
-        labels = first_step_above(marks, is_wrong, np.zeros(len(marks)))
-        labels[~whole_runs(marks)] = -1
     inputs = read_inputs(arguments.labelled, arguments)
+    arguments.first_error = arguments.step_label = None  # of new runs it is not known
+    labels = inputs.first_error
+    if labels is None:
+        raise ValueError("one of --first-error and --step-label is required")
     task = inputs.groups
     locator = FirstErrorLocator()
     P = locator.fit_transform(inputs.container(), labels, task)
@@ -59,12 +47,5 @@ def run(arguments: argparse.Namespace) -> None:
     if not row["beats_position"]:
         print("warning: these runs do not show that the signals say more than the position alone")
     P = locator.transform(read_inputs(arguments.new, arguments).container())
-    steps = P.to_frame()
-    windows = steps[window.transform(P).cells > 0].groupby("run", sort=False)["step"]
-    table = steps.iloc[likeliest_cells(P)].assign(
-        window_start=windows.min().array,
-        window_end=windows.max().array,
-        probability_of_none=1 - run_totals(P),
-    )
-    write_table(table, arguments.out)
+    write_table(steps_to_read(P, window.transform(P)), arguments.out)
     print(f"wrote {arguments.out}: {len(P):,} runs")

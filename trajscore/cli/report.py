@@ -39,7 +39,7 @@ from trajscore.io.fields import ROWS, Fields
 from trajscore.io.files import NO_READAHEAD, parquet_dataset
 from trajscore.io.registry import is_folder_of_tables
 from trajscore.io.tables import agent_rows, choose_columns, guess_first_step
-from trajscore.loading.load import load
+from trajscore.loading.load import load, turns_of
 from trajscore.loading.tables import (
     LoadRequest,
     Note,
@@ -55,7 +55,6 @@ from trajscore.report.verdicts import without_threshold
 from trajscore.streaming import iter_batches
 from trajscore.streaming.batches import BATCH_ROWS, RunBatches
 from trajscore.tracer.action_signals import n_tokens
-from trajscore.tracer.turns import take_turns
 
 _WRITERS: dict[str, Callable[[Report, Path, Sequence[Run]], Path]] = {
     ".html": lambda report, path, log: report.to_html(path, log=log, progress=progress_bar()),
@@ -151,6 +150,7 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, Sequence[Run]]:
     data: ByName
     notes: Sequence[Note]
     log: Sequence[Run] = []
+    labels = None
     if path is not None and is_folder_of_tables(path):
         batches, reason, notes = batches_of(path, request)
         outcome = batches.columns.outcome
@@ -160,11 +160,12 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, Sequence[Run]]:
         notes = inputs.notes
         outcome = inputs.outcome
         log = inputs.log
+        labels = inputs.first_error
         data = {"X": inputs.predictors, "y": inputs.y, "groups": inputs.groups}
     guesses = describe_notes(notes, arguments.options)
     if guesses:
         print(f"{guesses}\n", flush=True)
-    data |= _options(arguments, log, data["X"])
+    data |= _options(arguments, log, data["X"], labels)
     try:
         report = evaluate(**data)
     except ArgumentError as error:
@@ -182,7 +183,7 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, Sequence[Run]]:
     return replace(report, source=source), log
 
 
-def _options(arguments: argparse.Namespace, log: Sequence[Run], X: Any) -> ByName:
+def _options(arguments: argparse.Namespace, log: Sequence[Run], X: Any, labels: Any) -> ByName:
     """Return what is computed, of whatever was read."""
     leading = arguments.family
     others = [family for family in USUAL_SCORES if family_name(family) != leading.name]
@@ -195,6 +196,7 @@ def _options(arguments: argparse.Namespace, log: Sequence[Run], X: Any) -> ByNam
         "options": EvaluationOptions(
             families=[leading, *others],
             prices=arguments.prices and dict(arguments.prices),
+            first_error=labels,
             end=_ENDS[arguments.end],
             progress=progress_bar(),
             **{name: getattr(arguments, name) for name in _PASSED_ON},
@@ -221,18 +223,12 @@ def _monitoring(
 
 def _tokens_of(runs: Sequence[Run], predictors: Any) -> TrajectoryArray | None:
     """Return the agent's tokens in each step of predictors made of a log; None if not known."""
-    lengths = next(iter(predictors.values())).lengths
-    for actors in (("agent",), ("agent", "user")):
-        turns = take_turns(runs, actors, "monitoring")
-        if np.array_equal(turns.lengths, lengths):
-            tokens = np.where(turns.is_agent, [n_tokens(step) for step in turns.steps], 0.0)
-            agent = np.flatnonzero(turns.is_agent)
-            opening = agent[np.unique(turns.run_of[agent], return_index=True)[1]]
-            tokens[opening] = np.nan_to_num(tokens[opening])
-            if not np.isnan(tokens).any():
-                return turns.container(tokens, ["tokens"])
-            break
-    return None
+    turns = turns_of(predictors, runs)
+    tokens = np.where(turns.is_agent, [n_tokens(step) for step in turns.steps], 0.0)
+    agent = np.flatnonzero(turns.is_agent)
+    opening = agent[np.unique(turns.run_of[agent], return_index=True)[1]]
+    tokens[opening] = np.nan_to_num(tokens[opening])
+    return None if np.isnan(tokens).any() else turns.container(tokens, ["tokens"])
 
 
 def _without_threshold(report: Report) -> str:
@@ -281,7 +277,10 @@ _HEAD = 10_000  # rows by which columns are chosen
 def batches_of(path: Path, request: LoadRequest) -> tuple[RunBatches, str | None, list[Note]]:
     """Return batches of a folder, the column of stop reasons, and what was guessed."""
     asked = vars(request) | vars(request.fields) | {"step": request.fields.step == ROWS}
-    for part in ("risks", "scales", "wide", "outcome_map", "outcomes", "rule", "step"):
+    for part in (
+        "risks", "scales", "wide", "outcome_map", "outcomes", "rule", "step", "first_error",
+        "step_label",
+    ):  # fmt: skip
         if asked[part]:
             raise ArgumentError(
                 "{argument} is not for a folder of Parquet files; write columns of step numbers, "

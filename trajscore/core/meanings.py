@@ -10,7 +10,7 @@ import pandas as pd
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
-from trajscore.core.type_aliases import AnyArray, ByName
+from trajscore.core.type_aliases import AnyArray, ByName, FloatArray
 from trajscore.core.values import is_number, number_of, parse_number, split_pairs
 
 # fmt: off
@@ -31,6 +31,8 @@ _FAILURES = {  # words in names of which a high value is bad
 }
 _TURNED_BY = {"confidence", "free", "no", "non", "not", "without", "zero"}  # words that turn these
 _CLEAR = {"true": 1, "yes": 1, "false": 0, "no": 0}  # words that need no map
+_VERDICTS = {"right": 1, "correct": 1, "good": 1, "neutral": 0.5,
+             "wrong": 0, "incorrect": 0, "bad": 0}
 # fmt: on
 _TURNED = "not "
 _MOST_NAMED = 12
@@ -153,6 +155,21 @@ def note_on_words(values: Iterable[Any], meanings: Mapping[str, float]) -> str:
     words = {_word(value) for value in values if isinstance(value, str)} & _CLEAR.keys()
     read = ", ".join(f"{word!r} as {_CLEAR[word]}" for word in sorted(words - meanings.keys()))
     return f"outcome: read {read}" if read else ""
+
+
+def as_verdicts(values: Iterable[Any], name: str) -> FloatArray:
+    """Return verdicts on steps as numbers: words such as right are 1, such as wrong 0; else NaN.
+
+    >>> as_verdicts(["right", "Wrong", True, -1, "0.5", None], "human")
+    array([ 1. ,  0. ,  1. , -1. ,  0.5,  nan])
+    """
+    verdicts = [as_mapped(value, _VERDICTS) for value in values]
+    if unknown := [verdict for verdict in verdicts if isinstance(verdict, str)]:
+        raise ValueError(
+            f"{name!r} of a step is {unknown[0]!r}; write right, neutral or wrong, or numbers that "
+            f"are below 0 where a step is wrong"
+        )
+    return np.array([verdict if is_number(verdict) else np.nan for verdict in verdicts], float)
 
 
 def _word(value: Any) -> str:

@@ -14,6 +14,9 @@ MIN_EFFECTIVE_TASKS = 10
 """Equally large clusters below which an answer is a problem, not just to be checked."""
 MIN_LABELS = 20
 """Labelled runs below which no conclusion is drawn: what a judge is worth is not known yet."""
+MIN_LABELLED_ERRORS = 30
+"""Labelled runs with a wrong step below which a locator is not trusted: with 19, none was better
+than position."""
 MIN_UNITS_FOR_RARE_LOSSES = 100
 """Runs or clusters below which losses that happened to none may be wider than the interval."""
 MIN_UNITS_PER_GROUP = 5

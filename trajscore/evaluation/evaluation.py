@@ -17,7 +17,7 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.core.score_families import digits_of
 from trajscore.core.type_aliases import AnyArray, FloatArray
 from trajscore.core.weights import StepWeights
-from trajscore.evaluation.combined import Purchase
+from trajscore.evaluation.combined import FirstErrors, Purchase
 from trajscore.evaluation.options import (
     AS_GIVEN,
     GAIN,
@@ -140,6 +140,7 @@ class Evaluation:
     pairs: pd.DataFrame | None
     signals: pd.DataFrame | None
     purchase: Purchase | None
+    first_errors: FirstErrors | None
     by: pd.DataFrame | None
     other_choices: dict[str, tuple[int, pd.DataFrame | None]]
     options: Options

@@ -117,6 +117,9 @@ class EvaluationOptions:
     prices : dict of str to float, optional
         What a value of a signal costs, at each step, by its name: then the report says what the
         forecasts of a run cost, and how many failures they find.
+    first_error : array-like of int of shape (n_runs,), optional
+        The first wrong step of each run, counted from 1; 0 where no step is wrong, -1 where the run
+        is not labelled. Then the report says which predictors find that step, and where to read.
     end : bool, optional
         Whether predictors know, with the last step of a run, that it is the last: what counting
         steps is worth, which they are held against, is then counted with that knowledge. Default:
@@ -156,6 +159,7 @@ class EvaluationOptions:
     missing: str = "same_runs"
     together: bool = True
     prices: Mapping[str, float] | None = None
+    first_error: Any = None
     end: bool | None = None
     intervals: str = "auto"
     confidence_level: float = 0.95

@@ -234,11 +234,13 @@ def outcome_problem(y: AnyArray, needs_both: bool = True) -> str:
     return ""
 
 
-def refuse_without_outcomes(runs: EvaluatedRuns, *, needs_both: bool = True) -> None:
+def refuse_without_outcomes(
+    runs: EvaluatedRuns, *, needs_both: bool = True, remedy: str = ""
+) -> None:
     """Refuse runs whose outcomes cannot be evaluated, and say which runs were left out."""
     if problem := outcome_problem(runs.y, needs_both):
         lost = (f"; left out: {number_of_runs(n)} ({why})" for why, n in runs.exclusions.items())
-        raise CannotMeasureError(problem + "".join(lost))
+        raise CannotMeasureError(problem + remedy + "".join(lost))
 
 
 def fill_forward(sample: Sample, missing: str, notes: list[Note]) -> Sample:

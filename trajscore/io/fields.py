@@ -159,6 +159,8 @@ class Fields:
     scales: tuple[tuple[str, float], ...] = ()  # predictors with the value that means certainty
     wide: tuple[str, ...] = ()  # what columns of steps begin with, in a table with one row a run
     group: str | None = None  # column of clusters of runs
+    first_error: str | None = None  # number of the first wrong step of a run
+    step_label: str | None = None  # verdict on a step
     confidence: str | None = None
     task: str | None = None
     trial: str | None = None
@@ -179,6 +181,11 @@ class Fields:
     def named_parts(self) -> dict[str, str]:
         """The names of the parts of any JSON log."""
         return {part: name for part in NAMED_PARTS if (name := getattr(self, part)) is not None}
+
+    @property
+    def label(self) -> str | None:
+        """The name of what says which step was the first wrong one."""
+        return self.first_error or self.step_label
 
     @property
     def predictors(self) -> tuple[str, ...]:

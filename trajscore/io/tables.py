@@ -161,7 +161,7 @@ def choose_columns(
         _refuse_several_runs(frame, chosen.ids)
     scores = fields.predictors
     if not scores:
-        taken = {*chosen.ids, chosen.step, outcome, chosen.stop_reason}
+        taken = {*chosen.ids, chosen.step, outcome, chosen.stop_reason, fields.label}
         score_names = names_among(SCORES, [name for name in columns if name not in taken])
         scores = guessed["scores"] = tuple(name for name in columns if name in score_names)
         if not scores:
@@ -180,6 +180,8 @@ def _check_names(fields: Fields, frame: pd.DataFrame, there: Sequence[Any]) -> N
         "scales": [name for name, _ in fields.scales],
         "scores": fields.predictors,
         "group": (fields.group,),
+        "first_error": (fields.first_error,),
+        "step_label": (fields.step_label,),
     }
     for part, names in of_parts.items():
         for name in names:
@@ -270,7 +272,7 @@ def unused_columns(frame: pd.DataFrame, chosen: Fields) -> tuple[list[Any], list
     """Return the columns that have neither a part nor a usual name: all, and those of numbers."""
     outcome = bare_name(chosen.outcome or "", frame.columns)
     taken = {*chosen.ids, chosen.step, outcome, chosen.stop_reason, chosen.group, *chosen.scores}
-    taken |= {name for part in USUAL for name in usual_names(part, frame.columns)}
+    taken |= {chosen.label} | {name for part in USUAL for name in usual_names(part, frame.columns)}
     taken |= OF_ONE_RUN
     unused = [name for name in frame.columns if name not in taken]
     return unused, list(frame[unused].select_dtypes("number").columns)

@@ -17,7 +17,7 @@ QUESTION = "Will the agent succeed at its task in the end?"
 
 
 class StepJudge(RunTransformer):
-    """Ask a language model, after each turn of the agent, whether the run will succeed.
+    """Ask a language model after each turn of the agent whether the run will succeed.
 
     The model sees the task, where a run has its text, and the run up to and including that turn: no
     result of its calls, no later message and no outcome. Any endpoint that speaks OpenAI's chat
@@ -41,6 +41,8 @@ class StepJudge(RunTransformer):
         log-probabilities.
     question : str, default="Will the agent succeed at its task in the end?"
         What is asked, as a question that yes answers; the form of the answer is added to it.
+        "step" asks whether the turn itself is right: a signal for
+        `trajscore.localization.FirstErrorLocator`.
     max_chars : int, default=12000
         A longer record of a run loses its middle, where a mark says how much. About 4 characters
         are a token: the default fits models that read 4,096 tokens.

@@ -24,6 +24,7 @@ from trajscore.judging.answers import FORMS, Answer, Cache, Endpoint, Form, url_
 from trajscore.tracer.turns import Turns, call_text, take_turns
 
 CHANNEL = "judge"
+_QUESTIONS = {"step": "Is the agent's last message, with its calls, a right step towards its task?"}
 
 
 class Judged(NamedTuple):
@@ -118,7 +119,8 @@ def questions(judge: Any, runs: Any) -> Questions:
     turns = take_turns(runs, ("agent",), type(judge).__name__)
     begun = (run for run in turns.runs if not run.ended_before_start)
     records = [record for run in begun for record in prefixes(run)]
-    texts = [make_prompt(cut(record, most), judge.question, form.words) for record in records]
+    question = _QUESTIONS.get(judge.question, judge.question)
+    texts = [make_prompt(cut(record, most), question, form.words) for record in records]
     # a request is named by all that is asked, without keeping its text
     asked = [json.dumps((url, judge.model, judge.answer, text)) for text in texts]
     keys = [hashlib.sha256(request.encode()).hexdigest() for request in asked]

@@ -1,7 +1,7 @@
 """Loading predictors from a table, a log or bundled data; and how a log is loaded."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from sklearn.base import clone
 from trajscore import io
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
+from trajscore.core.meanings import as_verdicts
 from trajscore.core.outcomes import CENSORED, outcomes_vary
 from trajscore.core.stops import EXCLUDED, names_among
 from trajscore.core.type_aliases import AnyArray
@@ -19,7 +20,7 @@ from trajscore.core.values import check_known, number_of, parse_numbers
 from trajscore.core.within_runs import last_cells, whole_runs
 from trajscore.datasets import load_chess
 from trajscore.io._selection import Tally
-from trajscore.io.fields import SCORES, usual_names
+from trajscore.io.fields import SCORES, Fields, dig, scalar, usual_names
 from trajscore.io.reading import stream_runs
 from trajscore.io.registry import Format, detect_log, find_format
 from trajscore.io.runs import count_left_out
@@ -34,8 +35,10 @@ from trajscore.loading.tables import (
     note_on_clusters,
     notes_on_rule,
 )
+from trajscore.metrics.first_error import first_error_labels
 from trajscore.tracer import ChannelRisk, StepConfidence, TracerScorer, TracerSignals
 from trajscore.tracer.stated_confidence import StatedConfidence
+from trajscore.tracer.turns import Turns, take_turns
 
 RISKS = {
     "TRACER": TracerScorer(),
@@ -110,6 +113,8 @@ def _load_log(
     tally = stream.findings.tally
     stated = _stated_name(tally)
     predictors = _predictors(log, lost, request, tally, stated, notes)
+    for used in (fields.label, *fields.scores):
+        tally.unused.pop(("step", str(used)), None)
     notes += stream.findings.notes()
     excluded = [run.reason for run in log.left_out if run.kind == EXCLUDED]
     notes += notes_on_rule(request.rule, [*(run.stop_reason for run in log), *excluded])
@@ -127,7 +132,53 @@ def _load_log(
         runs,
         n_left_out=len(log.left_out),
         group=group,
+        first_error=_first_error(runs, fields, predictors),
     )
+
+
+def _first_error(
+    runs: Sequence[io.Run], fields: Fields, predictors: Mapping[str, TrajectoryArray]
+) -> AnyArray | None:
+    """Return the first wrong step of each run, if a field of runs or of steps says it."""
+    label = fields.label
+    if label is None:
+        return None
+    turns = turns_of(predictors, runs)
+    is_verdict = fields.step_label is not None
+    if not (is_verdict or turns.is_agent.all()):
+        raise ArgumentError(
+            "{argument}: turns of users are steps here, too, so a number may mean another one; "
+            "label steps, with {argument:step_label}",
+            "first_error",
+        )
+    labels = _field_of(turns, label, is_verdict)
+    if labels is None:
+        raise ValueError(f"no run or turn says anything in a field {label!r}; name another one")
+    return first_error_labels(labels, is_verdict)
+
+
+def turns_of(predictors: Mapping[str, TrajectoryArray], runs: Sequence[io.Run]) -> Turns:
+    """Return the turns of a log that the steps of its predictors are."""
+    turns = take_turns(runs, ("agent",), "report")
+    if np.array_equal(turns.lengths, next(iter(predictors.values())).lengths):
+        return turns
+    return take_turns(runs, ("agent", "user"), "report")
+
+
+def _field_of(turns: Turns, name: str, is_verdict: bool = True) -> TrajectoryArray | None:
+    """Return the numbers, or verdicts, in a field of turns or of their runs; None without any.
+
+    A user's turn without a verdict is right.
+    """
+    of_runs = [run.meta | run.extra | run.scores for run in turns.runs]
+    pairs = zip(turns.run_of, turns.steps, strict=True)
+    records = [of_runs[row] | step.extra | step.scores for row, step in pairs]
+    values = as_verdicts([scalar(dig(record, name)) for record in records], name)
+    missing = np.isnan(values)
+    if missing.all():
+        return None
+    values[missing & ~turns.is_agent & is_verdict] = 1.0
+    return turns.container(values[:, None], [name])
 
 
 def _lost_runs(runs: io.Runs) -> list[io.Run]:
@@ -158,6 +209,10 @@ def _predictors(
     check_known(scales, [stated], "predictor with a scale", "scales")
     signals = StepConfidence(scale=scales.get(stated, "auto"))
     predictors, coverage = _confidences(log, lost, request.missing, signals, stated)
+    for name in set(fields.scores).difference(predictors, RISKS, signals.get_feature_names_out()):
+        verdicts = _field_of(take_turns([*log, *lost], ("agent",), "report"), name)
+        if verdicts is not None:
+            predictors[name] = verdicts
     notes += coverage
     if not predictors and (request.needs_scores or fields.scores):
         reason = "the log has no confidence (neither token log-probabilities nor stated ones)"

@@ -12,6 +12,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError, visible
 from trajscore.core.frame import joined_ids, runs_of_table
 from trajscore.core.meanings import (
+    as_verdicts,
     bare_name,
     check_map,
     check_polarity,
@@ -45,6 +46,7 @@ from trajscore.io.tables import (
     with_scales,
 )
 from trajscore.io.wide_tables import as_long, has_row_per_run
+from trajscore.metrics.first_error import first_error_labels
 
 NO_SCORE = ""
 """The name of the predictor that has steps and no values, where a file holds no score."""
@@ -88,6 +90,7 @@ class Inputs:
     n_left_out: int = 0  # runs of a log
     has_ids: bool = True
     group: str | None = None  # column of `groups`
+    first_error: AnyArray | None = None  # first wrong step of each run, where it is labelled
 
     def container(self) -> TrajectoryArray:
         """Return the predictors in one container."""
@@ -145,6 +148,8 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
     chosen, guessed = choose_columns(frame, fields, in_table)
     notes += _notes_on_outcome(frame, fields.outcome or str(chosen.outcome), meanings)
     frame = with_scales(frame, chosen)
+    verdicts = filter(None, [chosen.step_label])
+    frame = frame.assign(**{name: as_verdicts(frame[name], name) for name in verdicts})
     step = None if chosen.step == ROWS and ROWS not in frame else chosen.step
     frame, role_notes = agent_rows(frame, replace(chosen, step=step))
     notes += role_notes
@@ -161,7 +166,7 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
         frame,
         id=list(chosen.ids),
         step=step,
-        value=list(chosen.scores),
+        value=[*chosen.scores, *filter(None, [chosen.label])],
         outcome=chosen.outcome,
         outcome_map=request.outcome_map,
         horizon=None,
@@ -172,6 +177,7 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
         rule=request.rule,
         keep_lost=request.keep_lost,
     )
+    X, first_error = _without_label(X, chosen)
     is_counted = np.ones(len(y), dtype=bool)  # not ended by an infrastructure error
     if ended is not None:
         is_counted = (X.meta["stop_kind"] != EXCLUDED).to_numpy()
@@ -202,7 +208,16 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
         outcome=str(chosen.outcome),
         has_ids=has_ids,
         group=group,
+        first_error=first_error,
     )
+
+
+def _without_label(X: TrajectoryArray, chosen: Fields) -> tuple[TrajectoryArray, AnyArray | None]:
+    """Return the scores, and the first wrong step of each run, if a column says it."""
+    if chosen.label is None:
+        return X, None
+    labels = first_error_labels(X[chosen.label], chosen.step_label is not None)
+    return X[list(chosen.scores)], labels
 
 
 def task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:

@@ -18,7 +18,7 @@ from trajscore.core.sample import check_sample
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_fraction
-from trajscore.core.within_runs import run_numbers, running_sum
+from trajscore.core.within_runs import first_step_above, run_numbers, running_sum
 from trajscore.inference import compare_predictors
 from trajscore.localization._locator import FirstErrorLocator
 from trajscore.metrics.first_error import (
@@ -148,6 +148,20 @@ class FirstErrorWindow(TraceTransformer, BaseEstimator):
         traces = check_distributions(P)
         inside = _mass_before(traces) <= self.limit_ + SUM_ROUNDING
         return like_input(traces.with_cells(inside * 1.0, channels=["window"]), P)
+
+
+def steps_to_read(P: TrajectoryArray, windows: TrajectoryArray) -> pd.DataFrame:
+    """Return a row a run: its likeliest step, its window, and the chance that no step is wrong."""
+    start = first_step_above(windows, windows.cells, np.zeros(len(P)))
+    return (
+        P.to_frame()
+        .iloc[likeliest_cells(P)]
+        .assign(
+            window_start=start,
+            window_end=start - 1 + run_totals(windows).astype(int),
+            probability_of_none=1 - run_totals(P),
+        )
+    )
 
 
 def _mass_before(P: TrajectoryArray) -> FloatArray:

@@ -20,6 +20,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
 from trajscore.core.estimator import TraceTransformer, check_estimator_input, like_input
 from trajscore.core.ids import id_order
+from trajscore.core.policy import MIN_LABELLED_ERRORS
 from trajscore.core.run_sums import row_chunks
 from trajscore.core.sample import check_sample
 from trajscore.core.ties import OrdinaryRange
@@ -27,8 +28,6 @@ from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import last_cells, running_max, running_sum, step_numbers
 from trajscore.metrics.first_error import check_first_error, run_totals
 
-# Of many labelled errors a person needs fewer: with 19, no locator was better than position.
-_FEW_ERRORS = 30
 _OWN_STEPS = 4  # so many first steps have an indicator
 _MOST_DEVIATIONS = 5  # so that no rare signal decides alone
 _READS = {"single_channel": False, "allow_missing": True}
@@ -138,10 +137,10 @@ class FirstErrorLocator(TraceTransformer, BaseEstimator):
                 f"no labelled run (n_samples = {len(traces)}) has a wrong step, so there is one "
                 f"class and nothing to learn; give runs in which a step is wrong"
             )
-        if n_errors < _FEW_ERRORS:
+        if n_errors < MIN_LABELLED_ERRORS:
             warnings.warn(
-                f"Only {n_errors} labelled runs have a wrong step. Label about {_FEW_ERRORS} such "
-                f"runs before you trust what is learnt",
+                f"Only {n_errors} labelled runs have a wrong step. Label about "
+                f"{MIN_LABELLED_ERRORS} such runs before you trust what is learnt",
                 UserWarning,
                 stacklevel=2,
             )

@@ -21,7 +21,7 @@ from trajscore.core.values import (
     one_per_run,
     run_label,
 )
-from trajscore.core.within_runs import run_numbers, running_sum, step_numbers
+from trajscore.core.within_runs import first_step_above, run_numbers, running_sum, step_numbers
 
 
 def check_first_error(first_error: Any, X: TrajectoryArray) -> IntArray:
@@ -36,6 +36,21 @@ def check_first_error(first_error: Any, X: TrajectoryArray) -> IntArray:
             f"no step is wrong, or -1 where the run is not labelled"
         )
     return labels.astype(np.int64)
+
+
+def first_error_labels(X: TrajectoryArray, is_verdict: bool) -> FloatArray:
+    """Return labels of runs by a number that stands beside each step, or by verdicts on steps.
+
+    A step is wrong where its verdict is the lowest, and at most 0; where one before it is missing,
+    the run is not labelled.
+    """
+    values = np.append(X.cells, np.nan)  # a last run may have no step
+    first = values[X.offsets[:-1]]
+    if is_verdict:
+        stops = np.isnan(values) | (values == np.nanmin(values, initial=0))
+        step = first_step_above(X, stops[:-1], np.zeros(len(X)))
+        first = np.where(np.isnan(values[first_wrong_cells(step, X)]), np.nan, step)
+    return np.where(np.isnan(first) | (X.lengths == 0), -1.0, first)
 
 
 def first_wrong_cells(labels: IntArray, X: TrajectoryArray) -> IntArray:

@@ -27,7 +27,13 @@ from trajscore.core.version import __version__
 from trajscore.core.weights import Weights, as_step_weights
 from trajscore.evaluation.acting import monitoring_options, monitoring_table
 from trajscore.evaluation.batches import batch_selection, evaluate_batches
-from trajscore.evaluation.combined import Combined, combine, purchase, signal_table
+from trajscore.evaluation.combined import (
+    Combined,
+    combine,
+    find_first_errors,
+    purchase,
+    signal_table,
+)
 from trajscore.evaluation.doubts import doubts
 from trajscore.evaluation.evaluation import Counts, Facts, Source
 from trajscore.evaluation.groups import group_table
@@ -186,8 +192,11 @@ def evaluate(
     stopping = monitoring_options(monitoring)
     is_end_known = knows_end(options.end, calibrator)
     if isinstance(X, (RunBatches, DaskBatches)):
-        if y is not None or groups is not None:
-            raise ValueError("batches hold outcomes and groups themselves; leave out y and groups")
+        if y is not None or groups is not None or options.first_error is not None:
+            raise ValueError(
+                "batches hold outcomes and groups themselves, and have no labels of steps; leave "
+                "out y, groups and first_error"
+            )
         of_sample = partial(
             evaluate, weights=weights, calibrator=calibrator, by=by, monitoring=monitoring,
             options=replace(options, missing="same_runs"),
@@ -204,10 +213,12 @@ def evaluate(
     refuse_own_stops(sample.traces, stop_reason)
     sample = fill_forward(sample, options.missing, notes)
     counted = select_runs(sample, stops, kind)
-    refuse_without_outcomes(counted)
+    locate = "; trajscore locate says which step failed without outcomes"
+    refuse_without_outcomes(counted, remedy=locate * (options.first_error is not None))
     scored = leave_out_missing(counted, notes)
     if scored.units.n_units < 2:
         raise ValueError(ONE_CLUSTER)
+    first_errors = find_first_errors(sample.X, scored, computed.settings)
     others = under_other_choices(sample, stops[0], kind, scored)
     rows, combined = _all_rows(scored, maker, computed, notes)
     cards, pairs = cards_and_pairs(rows, computed)
@@ -239,6 +250,7 @@ def evaluate(
         pairs=pairs,
         signals=signals,
         purchase=bought,
+        first_errors=first_errors,
         by=by_group,
         other_choices=other_choices,
         options=computed,

@@ -27,7 +27,7 @@ from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import COUNTED_AS, RUN_SCORE, runs_that_count
 from trajscore.report.glossary import TEMPLATES, of_hundred
 from trajscore.report.recipe import recipes
-from trajscore.report.verdicts import of_stopping
+from trajscore.report.verdicts import of_first_errors, of_stopping, of_window
 from trajscore.report.wording import Answer, answer, outcome_of, succeeded
 
 MOST_DRAWN = 12
@@ -91,6 +91,7 @@ def first_screen(
         "stop_note": of_stopping(data),
         "thresholds": _say_thresholds(drawn[0], number_of_run),
         "worst": _say_worst(data, worst, form),
+        "step": (text := of_first_errors(data)) and f"**Which step failed?** {text}",
     }  # fmt: skip
     is_useful = data.recommendations[decided.predictor].is_useful if decided.predictor else False
     return FirstScreen(
@@ -185,6 +186,7 @@ def _say_worst(data: Evaluation, worst: WrongRun, form: str) -> str:
     return visible(
         f"Run **{worst.id}**{task}. Its average loss is {worst.loss:.{digits}f}, the largest of "
         f"{n}{seen}. At step {worst.flag} the {form} was {worst.value:.0%}; the run {was}{outcome}."
+        f" {of_window(data, worst.row)}".rstrip()
     )
 
 

@@ -81,6 +81,10 @@ class Report(Evaluation):
     purchase : object or None
         With prices: the signals that cost something, the cost of a run's forecasts, and the share
         of failing runs that are found with and without them.
+    first_errors : object or None
+        With labels of the first wrong step: the table of `trajscore.localization.compare_locators`
+        for each predictor and "all together", and with the best locator the likeliest step of each
+        run and the window that holds the first wrong one with a chance of 90%.
     by : DataFrame indexed by (by, group, predictor), or None
         The same as `cards` within groups of runs, each against its own base rate. p_value: whether
         some group differs from all runs in the share of the base rate's loss that the predictor

@@ -18,6 +18,7 @@ from trajscore.evaluation.options import RUN_METRICS, Options
 _TEXTS = tomllib.loads(files("trajscore.report").joinpath("glossary.toml").read_text("utf-8"))
 LITERATURE: list[str] = _TEXTS["literature"]
 TEMPLATES: dict[str, dict[str, str]] = {name: _TEXTS[name] for name in ("accept", "stop")}
+LOCATORS: dict[str, str] = _TEXTS["locators"]
 GLOSSARY: dict[str, str] = _TEXTS["glossary"] | {
     name.partition("_")[0]: metric.meaning for name, metric in RUN_METRICS.items()
 }

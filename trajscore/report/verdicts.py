@@ -10,7 +10,12 @@ from functools import partial
 import numpy as np
 
 from trajscore.core.errors import visible
-from trajscore.core.policy import GROUP_ERROR_RATE, MIN_EFFECTIVE_CLUSTERS, MIN_RUNS_PER_OUTCOME
+from trajscore.core.policy import (
+    GROUP_ERROR_RATE,
+    MIN_EFFECTIVE_CLUSTERS,
+    MIN_LABELLED_ERRORS,
+    MIN_RUNS_PER_OUTCOME,
+)
 from trajscore.core.score_families import digits_of
 from trajscore.evaluation.doubts import LEAKS, Leak
 from trajscore.evaluation.evaluation import Evaluation
@@ -257,6 +262,44 @@ def of_stopping(data: Evaluation) -> str:
         f"at most {100 * key[1]:.3g}% of the good runs flagged, {power:.0%} of the failing runs "
         f"are flagged before their last step, which saves {saved:.0%} of their steps."
     )
+
+
+def of_first_errors(data: Evaluation) -> str:
+    """Say whether signals find the first wrong step, and how much reading that saves."""
+    found = data.first_errors
+    if found is None:
+        return ""
+    wrong = found.labels[found.labels > 0]
+    runs = f"{len(wrong):,} of {(found.labels >= 0).sum():,} labelled runs have a wrong step"
+    if len(wrong) < MIN_LABELLED_ERRORS:
+        runs += f"; label about {MIN_LABELLED_ERRORS} such runs before you trust this"
+    if found.windows is None:
+        return (
+            f"No signal is shown to find it better than the number of the step alone, which costs "
+            f"nothing: read from the start ({runs})."
+        )
+    row = found.table.loc[found.best]
+    ends = interval(row["low"], row["high"], 2)
+    return (
+        f"By {quoted(found.best)}, the first wrong step is found {row['difference']:.2f} nats "
+        f"{ends} better than by the number of the step alone. A person reads "
+        f"{row['steps_read']:.1f} steps up to it, the likeliest first; from the start "
+        f"{wrong.mean():.1f} ({runs})."
+    )
+
+
+def of_window(data: Evaluation, row: int) -> str:
+    """Say which steps of a run to read first, where signals find the wrong one."""
+    found = data.first_errors
+    if found is None or found.windows is None:
+        return ""
+    step, first, last = found.windows[row]
+    which = f"steps {first} to {last} first, of these step {step}"
+    if first == last:
+        which = f"step {step} first"
+    text = f"Read {which}: in 90 of 100 runs with a wrong step, it is in such a window."
+    label = found.labels[row]
+    return f"{text} Its label is step {label}." if label > 0 else text
 
 
 def without_threshold(levels: list[float], needs: int, is_by_task: bool) -> str:

@@ -21,8 +21,8 @@ from trajscore.report.page.screen import run_line, screen
 from trajscore.report.page.view import Drawer, View, transcripts
 from trajscore.report.page.why import why
 from trajscore.report.render.as_json import to_json
-from trajscore.report.render.tables import tables_of
-from trajscore.report.verdicts import verdicts
+from trajscore.report.render.tables import STEPS, of_locators, tables_of
+from trajscore.report.verdicts import of_window, verdicts
 from trajscore.report.wording import outcome_of
 
 _MOST_RUNS = 60
@@ -32,7 +32,7 @@ _FIRST_RUNS = 20  # that are shown before one asks for more
 def to_html(data: Evaluation, log: Iterable[Run] = (), progress: Progress | None = None) -> str:
     """Return the report as one page without anything outside of it."""
     view = View(data, log)
-    drawers = [make(view) for make in Work(progress=progress).track([why, runs, numbers])]
+    drawers = [make(view) for make in Work(progress=progress).track([why, steps, runs, numbers])]
     shown = [drawer for drawer in drawers if drawer is not None]
     return _render("page.html.j2", view, drawers=shown)
 
@@ -92,6 +92,14 @@ def _file(name: str) -> str:
     return files("trajscore.report.page").joinpath("templates", name).read_text(encoding="utf-8")
 
 
+def steps(view: View) -> Drawer | None:
+    """Return which signals find the first wrong step; None without labels."""
+    if view.data.first_errors is None:
+        return None
+    about = "which signals find the first wrong step, and how much there is to read"
+    return Drawer("steps", STEPS, about, {"table": of_locators(view.data)})
+
+
 def runs(view: View) -> Drawer:
     """Return the worst runs of the best predictor, with what was said in them."""
     key = view.shown
@@ -103,7 +111,7 @@ def runs(view: View) -> Drawer:
     rows = [
         asdict(run) | {
             "plot": run_line(view, key, run.row, run.flag), "place": place,
-            "outcome": outcome_of(view.data, run.y),
+            "outcome": outcome_of(view.data, run.y), "read": of_window(view.data, run.row),
             "transcript": texts.get(run.id), "text": f"{run.loss:.{digits}f}",
             "ends": [f"{np.clip(end, 0, 1):.0%}" for end in (run.first, run.last)],
             "change": abs(run.last - run.first),

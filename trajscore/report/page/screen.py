@@ -278,6 +278,10 @@ def run_line(view: View, key: tuple[str, str], row: int, flag: int) -> Plot:
     n = len(cells)
     forecast = f"said {cells[flag - 1]:.0%}"
     plot = Plot(Axis(1.0, max(n, 2), 1), Axis(n_ticks=1), f"Step {flag} of {n} {forecast}", 90, 170)
+    if (found := view.data.first_errors) is not None and found.windows is not None:
+        likeliest, first, last = found.windows[row]
+        plot.band([first - 0.5, last + 0.5], [0, 0], [1, 1], "window")
+        plot.points([likeliest], [cells[likeliest - 1]], "likeliest")
     steps = np.arange(1, n + 1)
     plot.line([1, 2] if n == 1 else steps, np.repeat(cells, 2) if n == 1 else cells, key[1])
     plot.points([flag], [cells[flag - 1]], "flag")

@@ -62,6 +62,7 @@ def document(data: Evaluation) -> ByName:
         ),
         "purchase": data.purchase and data.purchase._asdict(),
         "signals": _records(data.signals),
+        "locators": _records(data.first_errors and data.first_errors.table),
         "pairs": _records(data.pairs),
         "by": _records(data.by),
         "predictors": {name: _forms(data, metrics, name) for name in data.predictors},
@@ -93,6 +94,7 @@ def _answer(screen: FirstScreen) -> ByName:
         "budget": stated.budget or None,
         "accept": texts.get("accept"),
         "stop": texts.get("stop"),
+        "step_failed": texts.get("step") or None,
         "read_first": texts.get("worst"),
         "data": {"level": stated.light, "reasons": stated.doubts},
     }

@@ -55,6 +55,7 @@ def _actions(screen: FirstScreen) -> str:
     sentences = (
         f"{texts['accept']} {texts['accept_note']}",
         f"{texts['stop']} {texts['stop_note']}",
+        *filter(None, [texts["step"]]),
         f"**Read first:** {texts['worst']}",
     )
     return _list("", [escaped(text, bold=True) for text in sentences])

@@ -73,7 +73,8 @@ def _actions(screen: FirstScreen) -> list[str]:
     rules = [texts["accept"], texts["stop"], texts["thresholds"]]
     if not screen.is_useful:
         rules = ["No rule to accept or stop runs yet: no predictor is shown to beat the base rate."]
-    return list(map(without_marks, [*rules, f"Read first: {texts['worst']}"]))
+    rules += filter(None, [texts["step"], f"Read first: {texts['worst']}"])
+    return list(map(without_marks, rules))
 
 
 def _table(data: Evaluation, names: list[str]) -> str:

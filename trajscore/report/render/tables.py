@@ -31,8 +31,16 @@ from trajscore.evaluation.options import (
 )
 from trajscore.evaluation.recommendation import GAINED
 from trajscore.report._disclosures import excluded_table
-from trajscore.report.glossary import GLOSSARY, arrow, explain, fixed, short_number, with_interval
-from trajscore.report.verdicts import of_groups
+from trajscore.report.glossary import (
+    GLOSSARY,
+    LOCATORS,
+    arrow,
+    explain,
+    fixed,
+    short_number,
+    with_interval,
+)
+from trajscore.report.verdicts import of_first_errors, of_groups
 
 _OVER = {
     f"AUROC {OVER_ALIVE[0]}": "AUROC over counting",
@@ -42,6 +50,7 @@ _SHORT = {"n_runs": "runs", "n_censored": "no outcome", **_OVER}
 _MOST_REASONS = 12
 _MOST_PAIRED = 30
 MARGINS = "Margins over the base rate"
+STEPS = "Which step failed"
 
 
 @dataclass(frozen=True)
@@ -73,7 +82,7 @@ def tables_of(data: Evaluation) -> list[Table]:
     """Return every table that says something, the main one first."""
     tables = [
         _main(data), _margins(data), _signals(data), _pairs(data), _gains(data), *_groups(data),
-        _stopping(data), _steps(data), _equal_length(data), _stops(data),
+        _stopping(data), of_locators(data), _steps(data), _equal_length(data), _stops(data),
         _left_out(data), _values(data), _sensitivity(data),
     ]  # fmt: skip
     return [table for table in tables if table.sentence or not table.frame.empty]
@@ -240,6 +249,19 @@ def _stopping(data: Evaluation) -> Table:
         cells[f"{options.cost_name} saved"] = _written(table["cost_saved"], ".1%")
     frame = pd.DataFrame(cells, table.index)
     return Table(title, frame.rename_axis(index={"alpha": "level"}))
+
+
+def of_locators(data: Evaluation) -> Table:
+    """Return what each locator of the first wrong step is worth over position, if that is known."""
+    if data.first_errors is None:
+        return Table(STEPS)
+    table = data.first_errors.table
+    cells = {
+        "nats over position": _cells(table[["difference", "low", "high"]].to_numpy(), 2, "+"),
+        "steps read": _written(table["steps_read"], ".1f"),
+        "steps in a window": _written(table["window"], ".1f"),
+    }
+    return Table(STEPS, pd.DataFrame(cells, table.index), LOCATORS, of_first_errors(data))
 
 
 def _steps(data: Evaluation) -> Table:
