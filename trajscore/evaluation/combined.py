@@ -173,23 +173,30 @@ class FirstErrors(NamedTuple):
 
 
 def find_first_errors(
-    X: TrajectoryArray, runs: EvaluatedRuns, settings: EvaluationOptions
+    X: TrajectoryArray, runs: EvaluatedRuns, settings: EvaluationOptions, notes: list[Note]
 ) -> FirstErrors | None:
-    """Learn which step failed by labels of X, from all signals together and from each alone."""
+    """Learn which step failed by labels of X, from all signals together and from each alone.
+
+    A note says why nothing is learnt from too few of them.
+    """
     if settings.first_error is None:
         return None
     labels = check_first_error(settings.first_error, X)[runs.source_rows]
     traces = dict(runs.traces)
     if len(traces) > 1:
         traces[TOGETHER] = TrajectoryArray.stack(list(traces.values()), channels=list(traces))
-    with warnings.catch_warnings(action="ignore"):  # of few errors, which the report says
-        found = {
-            name: FirstErrorLocator().fit_transform(trace, labels, runs.groups)
-            for name, trace in traces.items()
-        }
-        table = compare_locators(
-            labels, found, groups=runs.groups, random_state=settings.random_state
-        ).sort_values("log_score", ascending=False)
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of few errors, which the report says
+            found = {
+                name: FirstErrorLocator().fit_transform(trace, labels, runs.groups)
+                for name, trace in traces.items()
+            }
+            table = compare_locators(
+                labels, found, groups=runs.groups, random_state=settings.random_state
+            ).sort_values("log_score", ascending=False)
+    except ValueError as error:
+        notes.append(Note("step labels", "text", {"text": f"not used; {error}"}))
+        return None
     best = table["low"][list(found)].idxmax()
     windows = None
     if table["beats_position"][best]:

@@ -218,7 +218,7 @@ def evaluate(
     scored = leave_out_missing(counted, notes)
     if scored.units.n_units < 2:
         raise ValueError(ONE_CLUSTER)
-    first_errors = find_first_errors(sample.X, scored, computed.settings)
+    first_errors = find_first_errors(sample.X, scored, computed.settings, notes)
     others = under_other_choices(sample, stops[0], kind, scored)
     rows, combined = _all_rows(scored, maker, computed, notes)
     cards, pairs = cards_and_pairs(rows, computed)
