@@ -360,12 +360,12 @@ def trial(name: str, guard: Guard, talks: list[Talk], model: Path) -> list[str]:
     return problems
 
 
-def fitted_guard(seed: int, n: int = 600) -> Guard:
+def fitted_guard(seed: int, n: int = 600, process: Any = None) -> Guard:
     """Fit a guard on simulated runs."""
     rng = np.random.default_rng(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return Guard().fit([run_of(talk_of(rng), f"old {k}") for k in range(n)])
+        return Guard(None, process).fit([run_of(talk_of(rng), f"old {k}") for k in range(n)])
 
 
 def time_looks(guard: Guard, turns: int) -> None:

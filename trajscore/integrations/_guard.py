@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -15,14 +16,14 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.outcomes import CENSORED
-from trajscore.core.type_aliases import IntArray
-from trajscore.core.values import run_label
-from trajscore.io import Run, Step, as_run, outcomes
+from trajscore.core.outcomes import CENSORED, FAILURE
+from trajscore.core.type_aliases import ByName, IntArray
+from trajscore.core.values import check_choice, run_label
+from trajscore.io import Run, Step, ToolCall, as_run, outcomes
 from trajscore.monitoring import DensityRatioEProcess
 from trajscore.monitoring.persistence import load_fitted, save_fitted
 from trajscore.tracer import ActionSignals
-from trajscore.tracer.turns import check_runs
+from trajscore.tracer.turns import check_runs, take_turns
 
 
 class Look(NamedTuple):
@@ -43,6 +44,12 @@ class Look(NamedTuple):
     suspicion : float
         1 minus the p-value of the run so far: with a held-out threshold, a run is stopped at
         1 - alpha, and that is so for any alpha.
+    ask : bool
+        Whether a person is to say if the run goes on: see `Guard.follow`.
+    text : str
+        Where a person is asked: what was said and called at the flagged step.
+    window : tuple of int, optional
+        The same: first and last of the steps that are likely to hold the first wrong one.
 
     Examples
     --------
@@ -58,6 +65,9 @@ class Look(NamedTuple):
     log_e_value: float
     log_threshold: float
     suspicion: float
+    ask: bool = False
+    text: str = ""
+    window: tuple[int, int] | None = None
 
 
 class StopRun(Exception):  # noqa: N818
@@ -78,6 +88,10 @@ class StopRun(Exception):  # noqa: N818
     def __init__(self, look: Look) -> None:
         self.look = look
         super().__init__(f"run {run_label(look.run)} was stopped at step {look.flagged_step}")
+
+
+OnFlag = str | Callable[[Look], str]
+Answers = MutableMapping[str, ByName]
 
 
 class Guard(BaseEstimator):
@@ -265,7 +279,15 @@ class Guard(BaseEstimator):
             ]
         return [looks.get(id(run), []) for run in all_runs]
 
-    def follow(self, run: str = "run", alpha: float | None = None) -> Watch:
+    def follow(
+        self,
+        run: str = "run",
+        alpha: float | None = None,
+        *,
+        on_flag: OnFlag = "stop",
+        window: Any = None,
+        answers: Answers | None = None,
+    ) -> Watch:
         """Return what follows one conversation, and notices where its past has changed.
 
         Parameters
@@ -273,7 +295,22 @@ class Guard(BaseEstimator):
         run : str, default="run"
             Its name.
         alpha : float, optional
-            One of the fitted levels; default: the first.
+            The fitted level at which the run is stopped; default: the first, or the smallest where
+            a person is asked.
+        on_flag : "stop", "ask" or callable, default="stop"
+            Whether the run is stopped without a question, or a person is asked first, once a run,
+            as soon as it is flagged at the largest fitted level. So of the runs that would succeed,
+            at most that share are asked about, and at most `alpha` are stopped by the guard; with
+            one level it stops none of its own accord. "ask" gives a look whose `ask` is True,
+            until ``answer("go on")`` or ``answer("stop")``, or until the agent has gone on. A
+            callable is given that look, and returns one of the two.
+        window : transformer from runs to steps, optional
+            What marks the steps of a run that are likely to hold the first wrong one: a pipeline
+            of fitted signals, `FirstErrorLocator` and `FirstErrorWindow`.
+        answers : mutable mapping of str to dict, optional
+            Where answers are kept, by run, such as a dict of your own, or a ``shelve``, which
+            outlives the process. Its values are rows of a table of outcomes: a run that a person
+            stopped is a failure; the outcome of one that went on is known at its end.
 
         Returns
         -------
@@ -288,9 +325,15 @@ class Guard(BaseEstimator):
             while not watch.look(messages).stop:
                 messages += call_model(messages)
                 ...
+
+        Asking on a terminal::
+
+            guard.follow("run 7", on_flag=lambda look: input(f"{look.text}: go on, or stop? "))
         """
         check_is_fitted(self)
-        return Watch(self, run, alpha)
+        if answers is None:
+            answers = {}
+        return Watch(self, run, alpha, on_flag, window, answers)
 
     def stopping_steps(self, runs: Iterable[Run], alpha: float | None = None) -> IntArray:
         """Return the step at which each run of a log would be stopped; 0 where it would not.
@@ -366,17 +409,39 @@ class Guard(BaseEstimator):
                     )
 
 
+@dataclass
 class Watch:
     """One conversation that a guard follows; made by `Guard.follow`."""
 
-    def __init__(self, guard: Guard, run: str, alpha: float | None) -> None:
-        self.guard = guard
-        self.run = run
-        self.alpha = alpha
-        self._digests: list[bytes] = []  # of the turns at the last look
+    guard: Guard
+    run: str
+    alpha: float | None
+    on_flag: OnFlag
+    window: Any
+    answers: Answers
 
-    def look(self, messages: Any, *, done: bool = False) -> Look:
-        """Decide on the conversation so far; refuse one that does not go on from the last look."""
+    def __post_init__(self) -> None:
+        self.first_alpha = self.alpha  # at which it is flagged
+        self._digests: list[bytes] = []  # of the turns at the last look
+        if not callable(self.on_flag):
+            check_choice(self.on_flag, "on_flag", ("stop", "ask"))
+        if self.on_flag != "stop":
+            levels = self.guard.process_.alphas_
+            self.first_alpha = max(levels)
+            if self.alpha is None:
+                self.alpha = min(levels)
+
+    def look(
+        self,
+        messages: Any,
+        *,
+        done: bool = False,
+        approved: Callable[[ToolCall], bool] | None = None,
+    ) -> Look:
+        """Decide on the conversation so far; refuse one that does not go on from the last look.
+
+        Where a framework asks before it calls tools, `approved` tells the answer to a call.
+        """
         run = as_run(messages, self.run)
         digests = [_digest(step) for step in answered(run.steps)]
         for turn, (now, before) in enumerate(zip_longest(digests, self._digests), start=1):
@@ -386,7 +451,58 @@ class Watch:
                     f"guard all messages, before they are summed up or cut"
                 )
         self._digests = digests
-        return self.guard.look(run, self.run, done=done, alpha=self.alpha)
+        look = self.guard.look(run, self.run, done=done, alpha=self.first_alpha)
+        if self.on_flag == "stop" or done or not look.stop:
+            return look
+        if self.alpha != self.first_alpha:
+            stop = self.guard.look(run, self.run, alpha=self.alpha)
+            if stop.stop:
+                return stop
+        return self._by_answer(Run(self.run, list(answered(run.steps))), look, approved)
+
+    def answer(self, answer: str) -> Look:
+        """Keep a person's answer to the last question, "go on" or "stop", and decide by it."""
+        check_choice(answer, "answer", ("go on", "stop"))
+        is_stop = answer == "stop"
+        self.answers[self.run] = {
+            "id": self.run,
+            "outcome": FAILURE if is_stop else None,
+            "answer": answer,
+            "step": self.asked.flagged_step,
+            "suspicion": self.asked.suspicion,
+        }
+        return self.asked._replace(ask=False, stop=is_stop)
+
+    def _by_answer(
+        self, run: Run, look: Look, approved: Callable[[ToolCall], bool] | None
+    ) -> Look:
+        """Ask about a flag, unless there is an answer, or the agent has gone on since."""
+        if self.run in self.answers:
+            return look._replace(stop=self.answers[self.run]["answer"] == "stop")
+        turns = take_turns([run], SEEN, "look")
+        step = look.flagged_step or 0
+        since = [
+            turn
+            for turn in turns.steps[step:]
+            if turn.actor == "agent" and (turn.tool_calls or approved is None)
+        ]
+        self.asked = look._replace(stop=False)
+        if since:
+            if approved is None or len(since) > 1:
+                return self.asked
+            answer = "stop"
+            if all(map(approved, since[0].tool_calls)):
+                answer = "go on"
+            return self.answer(answer)
+        window = None
+        if self.window is not None:
+            inside = np.flatnonzero(self.window.transform([run]).cells) + 1
+            window = int(inside[0]), int(inside[-1])
+        text = turns.text_with_calls(step - 1)
+        self.asked = self.asked._replace(ask=True, text=text, window=window)
+        if callable(self.on_flag):
+            return self.answer(self.on_flag(self.asked))
+        return self.asked
 
 
 def _digest(step: Step) -> bytes:

@@ -1,4 +1,4 @@
-"""Early stopping of an evaluation by Inspect (extra ``inspect``)."""
+"""Early stopping of an evaluation, and a guard as an approver, in Inspect (extra ``inspect``)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 from trajscore.core.errors import optional
 from trajscore.core.type_aliases import ByName
 from trajscore.inference import SequentialComparison
+from trajscore.integrations._guard import Guard
 
 _NEED = "StopWhenDecided needs Inspect", "inspect"
+_approval: Any = optional("inspect_ai.approval", *_NEED)
 _EarlyStop: Any = optional("inspect_ai.util", *_NEED).EarlyStop
 _value_to_float: Any = optional("inspect_ai.scorer", *_NEED).value_to_float
 
@@ -75,3 +77,41 @@ class StopWhenDecided:
         side = {"a": "above", "b": "below", None: "undecided"}[self.comparison.decision]
         n = self.comparison.decided_after
         return {"target": self.target, "success": side, "low": low, "high": high, "after": n}
+
+
+@_approval.approver
+def guard_approver(model: str, person: Any = None, **options: Any) -> Any:
+    """Ask a person about the calls of a sample that a guard flags, and end one that it stops.
+
+    Pass it as ``Task(..., approval=[ApprovalPolicy(guard_approver("guard.skops"), "*")])``. The
+    approval has the answer as `metadata`, which Inspect logs.
+
+    Parameters
+    ----------
+    model : str
+        File of a fitted guard.
+    person : approver, optional
+        Who is asked; default: Inspect's human approver, with the choices approve and terminate.
+    **options : Any
+        Those of `Guard.follow`: run, alpha, window.
+    """
+    guard = Guard.load(model)
+    person = person or _approval.human_approver(["approve", "terminate"])
+
+    async def approve(message: str, call: Any, view: Any, history: list[Any]) -> Any:
+        watch = guard.follow(on_flag="ask", **options)
+        look = watch.look(history, approved=lambda call: True)
+        place = f"step {look.flagged_step}, suspicion {look.suspicion:.3g}"
+        if look.stop:
+            return _approval.Approval(decision="terminate", explanation=place)
+        if not look.ask:
+            return _approval.Approval(decision="approve")
+        text = f"{place}, window {look.window}: {look.text}\n{message}"
+        approval = await person(text, call, view, history)
+        answer = "go on"
+        if approval.decision == "terminate":
+            answer = "stop"
+        watch.answer(answer)
+        return approval.model_copy(update={"metadata": watch.answers[watch.run]})
+
+    return approve

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NotRequired
 
 from trajscore.core.errors import optional
 from trajscore.core.type_aliases import ByName
@@ -12,11 +12,23 @@ _NEED = "GuardMiddleware needs LangChain", "langchain"
 _middleware = optional("langchain.agents.middleware", *_NEED)
 _messages = optional("langchain_core.messages", *_NEED)
 _config = optional("langgraph.config", *_NEED)
+_graph = optional("langgraph.types", *_NEED)
 _Middleware: Any = _middleware.AgentMiddleware
+_State: Any = _middleware.AgentState
+
+
+class GuardState(_State):
+    """The answer of a person, kept by the checkpointer."""
+
+    guard_answer: NotRequired[ByName]
 
 
 class GuardMiddleware(_Middleware):
     """Ask a guard before each call of the model, and end the run where it says stop.
+
+    With ``on_flag="ask"``, the graph is interrupted with the look as a dict, once a run, and goes
+    on by ``Command(resume="go on")``, or ends by ``Command(resume="stop")``. It needs a
+    checkpointer, from which a run that was killed meanwhile goes on.
 
     Parameters
     ----------
@@ -24,16 +36,26 @@ class GuardMiddleware(_Middleware):
         A fitted guard.
     message : str
         What the agent says last.
+    **options : Any
+        Those of `Guard.follow`: alpha, on_flag, window, answers.
 
     Attributes
     ----------
     looks : dict of str to Look
         The last look at each run, by the thread, or by its first message where there is none.
+    answers : dict of str to dict
+        What a person answered, as of `Guard.follow`.
     """
 
-    def __init__(self, guard: Guard, message: str = "I hand this over to a person.") -> None:
+    state_schema = GuardState
+
+    def __init__(
+        self, guard: Guard, message: str = "I hand this over to a person.", **options: Any
+    ) -> None:
         super().__init__()
         self.guard, self.message = guard, message
+        self.answers = options.setdefault("answers", {})
+        self.options = options
         self.looks: dict[str, Look] = {}
         self._watches: dict[str, Watch] = {}
 
@@ -42,11 +64,19 @@ class GuardMiddleware(_Middleware):
         """Look at the messages so far."""
         thread = _config.get_config().get("configurable", {}).get("thread_id")
         run = str(thread or state["messages"][0].id)
-        watch = self._watches.setdefault(run, self.guard.follow(run))
-        self.looks[run] = look = watch.look(state["messages"])
-        if not look.stop:
-            return None
-        return {"jump_to": "end", "messages": [_messages.AIMessage(self.message)]}
+        if "guard_answer" in state:
+            self.answers[run] = state["guard_answer"]
+        watch = self._watches.setdefault(run, self.guard.follow(run, **self.options))
+        look = watch.look(state["messages"])
+        if look.ask:
+            look = watch.answer(_graph.interrupt(look._asdict()))
+        self.looks[run] = look
+        update = {}
+        if run in self.answers:
+            update["guard_answer"] = self.answers[run]
+        if look.stop:
+            update |= {"jump_to": "end", "messages": [_messages.AIMessage(self.message)]}
+        return update
 
     @_middleware.hook_config(can_jump_to=["end"])
     async def abefore_model(self, state: Any, runtime: Any) -> ByName | None:

@@ -19,27 +19,43 @@ class StoppedByGuard(StopRun, _Exception):
 class GuardHooks(_Hooks):
     """Ask a guard before each call of the model; give one to each ``Runner.run(hooks=)``.
 
+    With ``on_flag="ask"``, the tools of the next answer need approval, once a run: give each tool
+    ``needs_approval=hooks.needs_approval``. The run is interrupted, and goes on from its
+    ``RunState``, in this process or another; where a call was rejected, it is stopped.
+
     Parameters
     ----------
     guard : Guard
         A fitted guard.
     run : str
         Name of the run.
+    **options : Any
+        Those of `Guard.follow`: alpha, on_flag, window, answers.
 
     Attributes
     ----------
     last : Look or None
         The last look.
+    answers : dict of str to dict
+        What a person answered, as of `Guard.follow`.
     """
 
-    def __init__(self, guard: Guard, run: str = "run") -> None:
-        self._watch = guard.follow(run)
+    def __init__(self, guard: Guard, run: str = "run", **options: Any) -> None:
+        self._watch = guard.follow(run, **options)
+        self.answers = self._watch.answers
         self.last: Look | None = None
 
     async def on_llm_start(
         self, context: Any, agent: Any, system_prompt: str | None, input_items: list[Any]
     ) -> None:
         """Look at the items so far, and stop the run by an exception."""
-        self.last = self._watch.look(input_items)
+        self.last = self._watch.look(
+            input_items,
+            approved=lambda call: context.is_tool_approved(call.name, call.id) is not False,
+        )
         if self.last.stop:
             raise StoppedByGuard(self.last)
+
+    async def needs_approval(self, context: Any, arguments: Any, call_id: str) -> bool:
+        """Whether a person is to be asked; without a look, the run was killed while waiting."""
+        return self.last is None or self.last.ask

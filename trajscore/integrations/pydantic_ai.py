@@ -16,7 +16,10 @@ _Hooks: Any = optional("pydantic_ai.capabilities", *_NEED).Hooks
 class GuardHooks(_Hooks):
     """Ask a guard before each request; a run that is stopped ends normally, with `message`.
 
-    Pass it as ``Agent(..., capabilities=[GuardHooks(guard)])``.
+    Pass it as ``Agent(..., capabilities=[GuardHooks(guard)])``. With ``on_flag="ask"``, the tools
+    of the next answer need approval, once a conversation: the run ends with
+    ``DeferredToolRequests``, which have the look as `metadata`, and goes on from its messages and
+    ``DeferredToolResults``, in this process or another; where a call was denied, it is stopped.
 
     Parameters
     ----------
@@ -24,25 +27,44 @@ class GuardHooks(_Hooks):
         A fitted guard.
     message : str
         What the agent says last.
+    **options : Any
+        Those of `Guard.follow`: alpha, on_flag, window, answers.
 
     Attributes
     ----------
     looks : dict of str to Look
         The last look at each run, by its ``run_id``.
+    answers : dict of str to dict
+        What a person answered, by the ``run_id`` that goes on, as of `Guard.follow`.
     """
 
-    def __init__(self, guard: Guard, message: str = "I hand this over to a person.") -> None:
-        super().__init__(before_model_request=self._ask)
+    def __init__(
+        self, guard: Guard, message: str = "I hand this over to a person.", **options: Any
+    ) -> None:
+        super().__init__(before_model_request=self._ask, before_tool_execute=self._approve)
         self.guard, self.message = guard, message
+        self.answers = options.setdefault("answers", {})
+        self.options = options
         self.looks: dict[str, Look] = {}
         self._watches: dict[str, Watch] = {}
 
     async def _ask(self, ctx: Any, request_context: Any) -> Any:
         run = str(ctx.run_id)
-        watch = self._watches.setdefault(run, self.guard.follow(run))
+        watch = self._watches.setdefault(run, self.guard.follow(run, **self.options))
         messages = _messages.ModelMessagesTypeAdapter.dump_python(ctx.messages, mode="json")
-        self.looks[run] = look = watch.look(messages)
+        denied = {
+            part["tool_call_id"]
+            for part in messages[-1]["parts"]
+            if part.get("outcome") == "denied"
+        }
+        self.looks[run] = look = watch.look(messages, approved=lambda call: call.id not in denied)
         if look.stop:
             parts = [_messages.TextPart(self.message)]
             raise _exceptions.SkipModelRequest(_messages.ModelResponse(parts=parts))
         return request_context
+
+    async def _approve(self, ctx: Any, *, call: Any, tool_def: Any, args: Any) -> Any:
+        look = self.looks.get(str(ctx.run_id))
+        if look is not None and look.ask and not ctx.tool_call_approved:
+            raise _exceptions.ApprovalRequired(look._asdict())
+        return args
