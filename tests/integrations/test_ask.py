@@ -1,6 +1,7 @@
 """A person is asked by a framework's own means, and the run goes on, or stops, or is resumed."""
 
 import asyncio
+import gc
 import json
 
 import pytest
@@ -27,18 +28,15 @@ def two_levels():
 def test_a_loop_asks_once_and_stops_at_the_smaller_level(two_levels):
     chat = live.chat_of(TALK)
     for answer, stop_at in (("go on", 3), ("stop", 2)):
-        answers = {}
-        watch = two_levels.follow("run 7", on_flag="ask", answers=answers)
+        watch = two_levels.follow("run 7", on_flag="ask")
         assert not watch.look(chat[:1]).ask
         look = watch.look(chat[:3])
         assert (look.ask, look.stop, look.flagged_step) == (True, False, 2)
         assert look.text == 'I cannot see it yet.\nfind {"order": 113}'
         watch.answer(answer)
-        # again, in another process, which has the answers
-        watch = two_levels.follow("run 7", on_flag="ask", answers=answers)
-        steps = [look.step for look in map(watch.look, (chat[:3], chat[:5])) if look.stop]
-        assert steps[0] == stop_at
-        assert answers["run 7"]["outcome"] == {"go on": None, "stop": 0}[answer]
+        looks = [watch.look(chat[:n]) for n in (3, 5)]
+        assert next(look.step for look in looks if look.stop) == stop_at
+        assert {(look.ask, look.answer) for look in looks} == {(False, answer)}
 
 
 def langchain(guard, path, answer, killed):
@@ -65,26 +63,35 @@ def langchain(guard, path, answer, killed):
     calls, saver, fake = [], InMemorySaver(), Fake(messages=answers())
     config = {"configurable": {"thread_id": "run 7"}}
 
-    def agent_of(guard):
+    def parts_of(guard):
         hooks = GuardMiddleware(guard, on_flag="ask")
-        return create_agent(fake, [tool(live.find)], middleware=[hooks], checkpointer=saver)
+        tools = [tool(live.find)]
+        return hooks, create_agent(fake, tools, middleware=[hooks], checkpointer=saver)
 
-    agent = agent_of(guard)
+    hooks, agent = parts_of(guard)
     state = agent.invoke({"messages": [("user", TALK.question)]}, config)
     if killed:
-        agent = agent_of(Guard.load(path))
+        hooks, agent = parts_of(Guard.load(path))
     (question,) = agent.get_state(config).interrupts
     assert (question.value["ask"], len(calls)) == (True, 1)
     state = agent.invoke(Command(resume=answer), config)
     assert "__interrupt__" not in state
     texts = [message.text for message in state["messages"] if isinstance(message, AIMessage)]
-    return question.value["text"], texts, state["guard_answer"]
+    return question.value["text"], texts, hooks.looks["run 7"]
 
 
 def openai_agents(guard, path, answer, killed):
     pytest.importorskip("agents")
-    from agents import Agent, Model, ModelResponse, Runner, RunState, Usage, function_tool
-    from agents import set_tracing_disabled
+    from agents import (
+        Agent,
+        Model,
+        ModelResponse,
+        Runner,
+        RunState,
+        Usage,
+        function_tool,
+        set_tracing_disabled,
+    )
     from openai.types.responses import (
         ResponseFunctionToolCall,
         ResponseOutputMessage,
@@ -139,7 +146,7 @@ def openai_agents(guard, path, answer, killed):
             assert not result.interruptions
         except StopRun:
             texts.append("stopped")
-        return question, texts, hooks.answers["run 7"]
+        return question, texts, hooks.last
 
     texts = []
     return asyncio.run(run())
@@ -175,14 +182,15 @@ def pydantic_ai(guard, path, answer, killed):
     if killed:
         messages = ModelMessagesTypeAdapter.validate_json(result.all_messages_json())
         hooks, agent = parts_of(Guard.load(path))
+        result = asyncio.run(agent.run(message_history=messages))  # nobody has answered
+        requests = result.output
     (asked,) = requests.approvals
     results = requests.build_results(approvals={asked.tool_call_id: answer == "go on"})
     result = asyncio.run(agent.run(message_history=messages, deferred_tool_results=results))
     assert isinstance(result.output, str)
     replies = [message for message in result.all_messages() if isinstance(message, ModelResponse)]
-    (label,) = hooks.answers.values()
     question = requests.metadata[asked.tool_call_id]["text"]
-    return question, [reply.text for reply in replies], label
+    return question, [reply.text for reply in replies], list(hooks.looks.values())[-1]
 
 
 def inspect_ai(guard, path, answer, killed):
@@ -243,10 +251,11 @@ def inspect_ai(guard, path, answer, killed):
     sample = run(TALK.question, 0)
     if killed:
         sample = run(sample.messages[:-1], 1)
-    events = [event for event in sample.events if event.event == "approval"]
-    (label,) = [event.metadata for event in events if event.metadata]
     texts = [message.text for message in sample.messages if message.role == "assistant"]
-    return asked[-1], texts, label
+    assert len(asked) == 1 + killed
+    decisions = [event.decision for event in sample.events if event.event == "approval"]
+    assert ("terminate" in decisions) == (answer == "stop")
+    return asked[-1], texts, None
 
 
 FRAMEWORKS = [langchain, openai_agents, pydantic_ai, inspect_ai]
@@ -259,10 +268,11 @@ FRAMEWORKS = [langchain, openai_agents, pydantic_ai, inspect_ai]
 def test_an_agent_asks_and_goes_by_the_answer(guard, tmp_path, framework, answer, killed):
     pytest.importorskip("skops")
     guard.save(tmp_path / "guard.skops")
-    question, texts, label = framework(guard, tmp_path / "guard.skops", answer, killed)
+    question, texts, look = framework(guard, tmp_path / "guard.skops", answer, killed)
     assert 'I cannot see it yet.\nfind {"order": 113}' in question
-    assert (label["answer"], label["step"]) == (answer, 2)
+    assert look is None or (look.answer, look.stop) == (answer, answer == "stop")
     if answer == "go on":
         assert texts == [turn.text for turn in TURNS]
     else:
         assert len(texts) < 4
+    gc.collect()  # event loops that they leave open

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -16,8 +16,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.outcomes import CENSORED, FAILURE
-from trajscore.core.type_aliases import ByName, IntArray
+from trajscore.core.outcomes import CENSORED
+from trajscore.core.type_aliases import IntArray
 from trajscore.core.values import check_choice, run_label
 from trajscore.io import Run, Step, ToolCall, as_run, outcomes
 from trajscore.monitoring import DensityRatioEProcess
@@ -45,11 +45,13 @@ class Look(NamedTuple):
         1 minus the p-value of the run so far: with a held-out threshold, a run is stopped at
         1 - alpha, and that is so for any alpha.
     ask : bool
-        Whether a person is to say if the run goes on: see `Guard.follow`.
+        Whether a person is asked if the run is to go on: see `Guard.follow`.
+    answer : {"", "go on", "stop"}
+        What the person said.
     text : str
-        Where a person is asked: what was said and called at the flagged step.
-    window : tuple of int, optional
-        The same: first and last of the steps that are likely to hold the first wrong one.
+        With a question: what was said and called at the flagged step.
+    window : sequence of int
+        With a question: the steps that are likely to hold the first wrong one, if it is known.
 
     Examples
     --------
@@ -66,8 +68,9 @@ class Look(NamedTuple):
     log_threshold: float
     suspicion: float
     ask: bool = False
+    answer: str = ""
     text: str = ""
-    window: tuple[int, int] | None = None
+    window: Sequence[int] = ()
 
 
 class StopRun(Exception):  # noqa: N818
@@ -91,7 +94,7 @@ class StopRun(Exception):  # noqa: N818
 
 
 OnFlag = str | Callable[[Look], str]
-Answers = MutableMapping[str, ByName]
+Approved = Callable[[ToolCall], bool] | None
 
 
 class Guard(BaseEstimator):
@@ -286,7 +289,6 @@ class Guard(BaseEstimator):
         *,
         on_flag: OnFlag = "stop",
         window: Any = None,
-        answers: Answers | None = None,
     ) -> Watch:
         """Return what follows one conversation, and notices where its past has changed.
 
@@ -303,14 +305,10 @@ class Guard(BaseEstimator):
             at most that share are asked about, and at most `alpha` are stopped by the guard; with
             one level it stops none of its own accord. "ask" gives a look whose `ask` is True,
             until ``answer("go on")`` or ``answer("stop")``, or until the agent has gone on. A
-            callable is given that look, and returns one of the two.
+            callable is given that look, and returns one of the two. Later looks have the answer.
         window : transformer from runs to steps, optional
             What marks the steps of a run that are likely to hold the first wrong one: a pipeline
             of fitted signals, `FirstErrorLocator` and `FirstErrorWindow`.
-        answers : mutable mapping of str to dict, optional
-            Where answers are kept, by run, such as a dict of your own, or a ``shelve``, which
-            outlives the process. Its values are rows of a table of outcomes: a run that a person
-            stopped is a failure; the outcome of one that went on is known at its end.
 
         Returns
         -------
@@ -331,9 +329,7 @@ class Guard(BaseEstimator):
             guard.follow("run 7", on_flag=lambda look: input(f"{look.text}: go on, or stop? "))
         """
         check_is_fitted(self)
-        if answers is None:
-            answers = {}
-        return Watch(self, run, alpha, on_flag, window, answers)
+        return Watch(self, run, alpha, on_flag, window)
 
     def stopping_steps(self, runs: Iterable[Run], alpha: float | None = None) -> IntArray:
         """Return the step at which each run of a log would be stopped; 0 where it would not.
@@ -418,7 +414,7 @@ class Watch:
     alpha: float | None
     on_flag: OnFlag
     window: Any
-    answers: Answers
+    last_answer: str = ""
 
     def __post_init__(self) -> None:
         self.first_alpha = self.alpha  # at which it is flagged
@@ -431,19 +427,14 @@ class Watch:
             if self.alpha is None:
                 self.alpha = min(levels)
 
-    def look(
-        self,
-        messages: Any,
-        *,
-        done: bool = False,
-        approved: Callable[[ToolCall], bool] | None = None,
-    ) -> Look:
+    def look(self, messages: Any, *, done: bool = False, approved: Approved = None) -> Look:
         """Decide on the conversation so far; refuse one that does not go on from the last look.
 
         Where a framework asks before it calls tools, `approved` tells the answer to a call.
         """
         run = as_run(messages, self.run)
-        digests = [_digest(step) for step in answered(run.steps)]
+        steps = list(answered(run.steps))
+        digests = [_digest(step) for step in steps]
         for turn, (now, before) in enumerate(zip_longest(digests, self._digests), start=1):
             if before is not None and now != before:
                 raise ValueError(
@@ -457,28 +448,16 @@ class Watch:
         if self.alpha != self.first_alpha:
             stop = self.guard.look(run, self.run, alpha=self.alpha)
             if stop.stop:
-                return stop
-        return self._by_answer(Run(self.run, list(answered(run.steps))), look, approved)
+                return stop._replace(answer=self.last_answer)
+        return self._by_answer(Run(self.run, steps), look, approved)
 
-    def answer(self, answer: str) -> Look:
-        """Keep a person's answer to the last question, "go on" or "stop", and decide by it."""
+    def answer(self, answer: str) -> None:
+        """Keep what a person says, "go on" or "stop"; the next look goes by it."""
         check_choice(answer, "answer", ("go on", "stop"))
-        is_stop = answer == "stop"
-        self.answers[self.run] = {
-            "id": self.run,
-            "outcome": FAILURE if is_stop else None,
-            "answer": answer,
-            "step": self.asked.flagged_step,
-            "suspicion": self.asked.suspicion,
-        }
-        return self.asked._replace(ask=False, stop=is_stop)
+        self.last_answer = answer
 
-    def _by_answer(
-        self, run: Run, look: Look, approved: Callable[[ToolCall], bool] | None
-    ) -> Look:
+    def _by_answer(self, run: Run, look: Look, approved: Approved) -> Look:
         """Ask about a flag, unless there is an answer, or the agent has gone on since."""
-        if self.run in self.answers:
-            return look._replace(stop=self.answers[self.run]["answer"] == "stop")
         turns = take_turns([run], SEEN, "look")
         step = look.flagged_step or 0
         since = [
@@ -486,23 +465,19 @@ class Watch:
             for turn in turns.steps[step:]
             if turn.actor == "agent" and (turn.tool_calls or approved is None)
         ]
-        self.asked = look._replace(stop=False)
-        if since:
-            if approved is None or len(since) > 1:
-                return self.asked
-            answer = "stop"
+        if not self.last_answer and not since:
+            question = look._replace(stop=False, ask=True, text=turns.text_with_calls(step - 1))
+            if self.window is not None:
+                inside = np.flatnonzero(self.window.transform([run]).cells) + 1
+                question = question._replace(window=inside.tolist())
+            if not callable(self.on_flag):
+                return question
+            self.answer(self.on_flag(question))
+        elif not self.last_answer and approved is not None and len(since) == 1:
+            self.last_answer = "stop"
             if all(map(approved, since[0].tool_calls)):
-                answer = "go on"
-            return self.answer(answer)
-        window = None
-        if self.window is not None:
-            inside = np.flatnonzero(self.window.transform([run]).cells) + 1
-            window = int(inside[0]), int(inside[-1])
-        text = turns.text_with_calls(step - 1)
-        self.asked = self.asked._replace(ask=True, text=text, window=window)
-        if callable(self.on_flag):
-            return self.answer(self.on_flag(self.asked))
-        return self.asked
+                self.last_answer = "go on"
+        return look._replace(stop=self.last_answer == "stop", answer=self.last_answer)
 
 
 def _digest(step: Step) -> bytes:

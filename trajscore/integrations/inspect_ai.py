@@ -80,38 +80,33 @@ class StopWhenDecided:
 
 
 @_approval.approver
-def guard_approver(model: str, person: Any = None, **options: Any) -> Any:
+def guard_approver(model: str, person: Any, **options: Any) -> Any:
     """Ask a person about the calls of a sample that a guard flags, and end one that it stops.
 
-    Pass it as ``Task(..., approval=[ApprovalPolicy(guard_approver("guard.skops"), "*")])``. The
-    approval has the answer as `metadata`, which Inspect logs.
+    Pass it in ``Task(approval=[ApprovalPolicy(guard_approver("guard.skops", human_approver()),
+    "*")])``. The answer, to approve or to terminate, is an approval event in the log of Inspect.
 
     Parameters
     ----------
     model : str
         File of a fitted guard.
-    person : approver, optional
-        Who is asked; default: Inspect's human approver, with the choices approve and terminate.
+    person : approver
+        Who is asked, once a flag, such as Inspect's ``human_approver()``.
     **options : Any
         Those of `Guard.follow`: run, alpha, window.
     """
     guard = Guard.load(model)
-    person = person or _approval.human_approver(["approve", "terminate"])
 
     async def approve(message: str, call: Any, view: Any, history: list[Any]) -> Any:
         watch = guard.follow(on_flag="ask", **options)
         look = watch.look(history, approved=lambda call: True)
-        place = f"step {look.flagged_step}, suspicion {look.suspicion:.3g}"
+        text = f"step {look.step}, suspicion {look.suspicion:.3g}"
+        if look.ask:
+            text += f", likely wrong steps {look.window}: {look.text}\n{message}"
+            return await person(text, call, view, history)
+        decision = "approve"
         if look.stop:
-            return _approval.Approval(decision="terminate", explanation=place)
-        if not look.ask:
-            return _approval.Approval(decision="approve")
-        text = f"{place}, window {look.window}: {look.text}\n{message}"
-        approval = await person(text, call, view, history)
-        answer = "go on"
-        if approval.decision == "terminate":
-            answer = "stop"
-        watch.answer(answer)
-        return approval.model_copy(update={"metadata": watch.answers[watch.run]})
+            decision = "terminate"
+        return _approval.Approval(decision=decision, explanation=text)
 
     return approve

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NotRequired
+from typing import Any
 
 from trajscore.core.errors import optional
 from trajscore.core.type_aliases import ByName
@@ -20,7 +20,7 @@ _State: Any = _middleware.AgentState
 class GuardState(_State):
     """The answer of a person, kept by the checkpointer."""
 
-    guard_answer: NotRequired[ByName]
+    guard_answer: str
 
 
 class GuardMiddleware(_Middleware):
@@ -37,14 +37,12 @@ class GuardMiddleware(_Middleware):
     message : str
         What the agent says last.
     **options : Any
-        Those of `Guard.follow`: alpha, on_flag, window, answers.
+        Those of `Guard.follow`: alpha, on_flag, window.
 
     Attributes
     ----------
     looks : dict of str to Look
         The last look at each run, by the thread, or by its first message where there is none.
-    answers : dict of str to dict
-        What a person answered, as of `Guard.follow`.
     """
 
     state_schema = GuardState
@@ -53,9 +51,7 @@ class GuardMiddleware(_Middleware):
         self, guard: Guard, message: str = "I hand this over to a person.", **options: Any
     ) -> None:
         super().__init__()
-        self.guard, self.message = guard, message
-        self.answers = options.setdefault("answers", {})
-        self.options = options
+        self.guard, self.message, self.options = guard, message, options
         self.looks: dict[str, Look] = {}
         self._watches: dict[str, Watch] = {}
 
@@ -64,21 +60,14 @@ class GuardMiddleware(_Middleware):
         """Look at the messages so far."""
         thread = _config.get_config().get("configurable", {}).get("thread_id")
         run = str(thread or state["messages"][0].id)
-        if "guard_answer" in state:
-            self.answers[run] = state["guard_answer"]
         watch = self._watches.setdefault(run, self.guard.follow(run, **self.options))
+        watch.last_answer = state.get("guard_answer", "")
         look = watch.look(state["messages"])
         if look.ask:
-            look = watch.answer(_graph.interrupt(look._asdict()))
+            watch.answer(_graph.interrupt(look._asdict()))
+            look = watch.look(state["messages"])
         self.looks[run] = look
-        update = {}
-        if run in self.answers:
-            update["guard_answer"] = self.answers[run]
+        update: ByName = {"guard_answer": look.answer}
         if look.stop:
             update |= {"jump_to": "end", "messages": [_messages.AIMessage(self.message)]}
         return update
-
-    @_middleware.hook_config(can_jump_to=["end"])
-    async def abefore_model(self, state: Any, runtime: Any) -> ByName | None:
-        """Look at the messages so far."""
-        return self.before_model(state, runtime)

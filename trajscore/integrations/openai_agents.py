@@ -30,19 +30,16 @@ class GuardHooks(_Hooks):
     run : str
         Name of the run.
     **options : Any
-        Those of `Guard.follow`: alpha, on_flag, window, answers.
+        Those of `Guard.follow`: alpha, on_flag, window.
 
     Attributes
     ----------
     last : Look or None
         The last look.
-    answers : dict of str to dict
-        What a person answered, as of `Guard.follow`.
     """
 
     def __init__(self, guard: Guard, run: str = "run", **options: Any) -> None:
         self._watch = guard.follow(run, **options)
-        self.answers = self._watch.answers
         self.last: Look | None = None
 
     async def on_llm_start(

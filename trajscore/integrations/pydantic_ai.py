@@ -28,43 +28,42 @@ class GuardHooks(_Hooks):
     message : str
         What the agent says last.
     **options : Any
-        Those of `Guard.follow`: alpha, on_flag, window, answers.
+        Those of `Guard.follow`: alpha, on_flag, window.
 
     Attributes
     ----------
     looks : dict of str to Look
         The last look at each run, by its ``run_id``.
-    answers : dict of str to dict
-        What a person answered, by the ``run_id`` that goes on, as of `Guard.follow`.
     """
 
     def __init__(
         self, guard: Guard, message: str = "I hand this over to a person.", **options: Any
     ) -> None:
         super().__init__(before_model_request=self._ask, before_tool_execute=self._approve)
-        self.guard, self.message = guard, message
-        self.answers = options.setdefault("answers", {})
-        self.options = options
+        self.guard, self.message, self.options = guard, message, options
         self.looks: dict[str, Look] = {}
         self._watches: dict[str, Watch] = {}
 
-    async def _ask(self, ctx: Any, request_context: Any) -> Any:
+    def _look(self, ctx: Any) -> Look:
         run = str(ctx.run_id)
         watch = self._watches.setdefault(run, self.guard.follow(run, **self.options))
         messages = _messages.ModelMessagesTypeAdapter.dump_python(ctx.messages, mode="json")
-        denied = {
+        denied = [
             part["tool_call_id"]
             for part in messages[-1]["parts"]
             if part.get("outcome") == "denied"
-        }
-        self.looks[run] = look = watch.look(messages, approved=lambda call: call.id not in denied)
-        if look.stop:
+        ]
+        self.looks[run] = watch.look(messages, approved=lambda call: call.id not in denied)
+        return self.looks[run]
+
+    async def _ask(self, ctx: Any, request_context: Any) -> Any:
+        if self._look(ctx).stop:
             parts = [_messages.TextPart(self.message)]
             raise _exceptions.SkipModelRequest(_messages.ModelResponse(parts=parts))
         return request_context
 
     async def _approve(self, ctx: Any, *, call: Any, tool_def: Any, args: Any) -> Any:
-        look = self.looks.get(str(ctx.run_id))
-        if look is not None and look.ask and not ctx.tool_call_approved:
+        look = self._look(ctx)
+        if look.ask and not ctx.tool_call_approved:
             raise _exceptions.ApprovalRequired(look._asdict())
         return args
