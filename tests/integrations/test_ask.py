@@ -3,12 +3,16 @@
 import asyncio
 import gc
 from contextlib import nullcontext
+from unittest.mock import Mock
 
+import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 
 from scripts import load_script
 from trajscore import DensityRatioEProcess
 from trajscore.integrations import Guard, StopRun
+from trajscore.localization import FirstErrorLocator, FirstErrorWindow
 
 live = load_script("live_runs", "tools")
 TURNS = [live.Turn("I cannot see it yet.", 113)] * 5 + [live.Turn("I cannot find it.", None)]
@@ -25,18 +29,49 @@ def two_levels():
     return live.fitted_guard(0, 300, DensityRatioEProcess(alpha=(0.3, 0.05)))
 
 
-def test_a_loop_asks_once_and_stops_at_the_smaller_level(two_levels):
+@pytest.fixture(scope="module")
+def window(two_levels):
+    """Marks where a call first failed."""
+    rng = np.random.default_rng(1)
+    runs = [live.run_of(live.talk_of(rng), str(k)) for k in range(100)]
+    failed = [[step.observation == live.ERROR for step in run.steps] for run in runs]
+    labels = [1 + steps.index(True) if any(steps) else 0 for steps in failed]
+    X, locator = two_levels.signals_.transform(runs), FirstErrorLocator()
+    P = locator.fit_transform(X, labels)
+    return make_pipeline(two_levels.signals_, locator, FirstErrorWindow(0.5).fit(P, labels))
+
+
+def test_a_loop_asks_once_and_stops_at_the_smaller_level(two_levels, window):
     chat = live.chat_of(TALK)
     for answer, stop_at in (("go on", 3), ("stop", 2)):
-        watch = two_levels.follow("run 7", on_flag="ask")
+        watch = two_levels.follow("run 7", on_flag="ask", window=window)
         assert not watch.look(chat[:1]).ask
         look = watch.look(chat[:3])
         assert (look.ask, look.stop, look.flagged_step) == (True, False, 2)
         assert look.text == 'I cannot see it yet.\nfind {"order": 113}'
+        assert list(look.window) == [2]
         watch.answer(answer)
         looks = [watch.look(chat[:n]) for n in (3, 5)]
         assert next(look.step for look in looks if look.stop) == stop_at
         assert {(look.ask, look.answer) for look in looks} == {(False, answer)}
+
+
+@pytest.mark.slow
+def test_of_good_runs_few_are_asked_about_and_fewer_stopped(n_simulations):
+    rng = np.random.default_rng(0)
+    shares = []
+    for seed in range(n_simulations // 2):
+        guard = live.fitted_guard(seed, 100, DensityRatioEProcess(alpha=(0.2, 0.05)))
+        rows = []
+        for k, talk in enumerate(talk for talk in map(live.talk_of, [rng] * 20) if talk.good):
+            person, chat = Mock(return_value="go on"), live.chat_of(talk)
+            watch = guard.follow(f"new {k}", on_flag=person)
+            looks = [watch.look(chat[:n]) for n in range(1, len(chat), 2)]
+            assert person.call_count <= 1
+            rows.append((person.call_count, any(look.stop for look in looks)))
+        shares.append(np.mean(rows, axis=0))
+    error = np.std(shares, axis=0) / np.sqrt(len(shares))
+    assert (np.mean(shares, axis=0) <= np.array([0.2, 0.05]) + 2 * error).all()
 
 
 def langchain(guard, path, answer, killed, script):

@@ -153,14 +153,7 @@ def test_a_guard_that_was_not_fitted_is_refused():
         Guard().follow()
 
 
-def test_a_loop_of_your_own_stops_where_the_log_does(guard, talks, tmp_path, capsys):
-    pytest.importorskip("skops")
-    guard.save(tmp_path / "guard.skops")
-    assert live.trial("a loop of your own", guard, talks, tmp_path / "guard.skops") == []
-    assert "0 differences" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("name", ["langchain", "openai_agents", "pydantic_ai", "inspect_sentinel"])
+@pytest.mark.parametrize("name", live.FRAMEWORKS)
 @pytest.mark.filterwarnings("ignore")  # of the frameworks themselves
 def test_agents_of_frameworks_stop_where_the_log_does(guard, talks, tmp_path, name):
     pytest.importorskip(live.FRAMEWORKS[name][0])
