@@ -3,6 +3,7 @@
 import asyncio
 import gc
 from contextlib import nullcontext
+from importlib import import_module
 from unittest.mock import Mock
 
 import numpy as np
@@ -42,6 +43,8 @@ def window(two_levels):
 
 
 def test_a_loop_asks_once_and_stops_at_the_smaller_level(two_levels, window):
+    with pytest.raises(ValueError, match="on_flag must be 'stop' or 'ask'"):
+        two_levels.follow(on_flag="maybe")
     chat = live.chat_of(TALK)
     for answer, stop_at in (("go on", 3), ("stop", 2)):
         watch = two_levels.follow("run 7", on_flag="ask", window=window)
@@ -50,6 +53,8 @@ def test_a_loop_asks_once_and_stops_at_the_smaller_level(two_levels, window):
         assert (look.ask, look.stop, look.flagged_step) == (True, False, 2)
         assert look.text == 'I cannot see it yet.\nfind {"order": 113}'
         assert list(look.window) == [2]
+        with pytest.raises(ValueError, match="answer must be 'go on' or 'stop'"):
+            watch.answer("yes")
         watch.answer(answer)
         looks = [watch.look(chat[:n]) for n in (3, 5)]
         assert next(look.step for look in looks if look.stop) == stop_at
@@ -74,19 +79,17 @@ def test_of_good_runs_few_are_asked_about_and_fewer_stopped(n_simulations):
     assert (np.mean(shares, axis=0) <= np.array([0.2, 0.05]) + 2 * error).all()
 
 
-def langchain(guard, path, answer, killed, script):
+def langchain(adapter, guard, path, answer, killed, script):
     from langchain.agents import create_agent
     from langchain_core.tools import tool
     from langgraph.checkpoint.memory import InMemorySaver
     from langgraph.types import Command
 
-    from trajscore.integrations.langchain import GuardMiddleware
-
     saver, fake = InMemorySaver(), live.langchain_model(script)
     config = {"configurable": {"thread_id": "run 7"}}
 
     def parts_of(guard):
-        hooks, tools = GuardMiddleware(guard, on_flag="ask"), [tool(live.find)]
+        hooks, tools = adapter.GuardMiddleware(guard, on_flag="ask"), [tool(live.find)]
         return hooks, create_agent(fake, tools, middleware=[hooks], checkpointer=saver)
 
     hooks, agent = parts_of(guard)
@@ -100,45 +103,41 @@ def langchain(guard, path, answer, killed, script):
     return question.value["text"], hooks.looks["run 7"]
 
 
-def openai_agents(guard, path, answer, killed, script):
-    from agents import Agent, Runner, RunState, function_tool
-
-    from trajscore.integrations.openai_agents import GuardHooks
+def openai_agents(adapter, guard, path, answer, killed, script):
+    import agents
 
     def parts_of(guard):
-        hooks = GuardHooks(guard, "run 7", on_flag="ask")
-        find = function_tool(live.find, needs_approval=hooks.needs_approval)
-        return hooks, Agent(name="agent", model=live.openai_model(script), tools=[find])
+        hooks = adapter.GuardHooks(guard, "run 7", on_flag="ask")
+        find = agents.function_tool(live.find, needs_approval=hooks.needs_approval)
+        return hooks, agents.Agent(name="agent", model=live.openai_model(script), tools=[find])
 
     async def run():
         hooks, agent = parts_of(guard)
-        result = await Runner.run(agent, TALK.question, hooks=hooks)
+        result = await agents.Runner.run(agent, TALK.question, hooks=hooks)
         text = hooks.last.text
         if killed:
             hooks, agent = parts_of(Guard.load(path))
-            state = await RunState.from_string(agent, result.to_state().to_string())
-            result = await Runner.run(agent, state, hooks=hooks)  # nobody has answered
+            state = await agents.RunState.from_string(agent, result.to_state().to_string())
+            result = await agents.Runner.run(agent, state, hooks=hooks)  # nobody has answered
         (asked,) = result.interruptions
         state = result.to_state()
         {"go on": state.approve, "stop": state.reject}[answer](asked)
         with nullcontext() if answer == "go on" else pytest.raises(StopRun):
-            result = await Runner.run(agent, state, hooks=hooks)
+            result = await agents.Runner.run(agent, state, hooks=hooks)
             assert not result.interruptions
         return text, hooks.last
 
     return asyncio.run(run())
 
 
-def pydantic_ai(guard, path, answer, killed, script):
+def pydantic_ai(adapter, guard, path, answer, killed, script):
     from pydantic_ai import Agent, DeferredToolRequests
     from pydantic_ai.messages import ModelMessagesTypeAdapter
-
-    from trajscore.integrations.pydantic_ai import GuardHooks
 
     output = [str, DeferredToolRequests]
 
     def parts_of(guard):
-        hooks, model = GuardHooks(guard, on_flag="ask"), live.pydantic_model(script)
+        hooks, model = adapter.GuardHooks(guard, on_flag="ask"), live.pydantic_model(script)
         return hooks, Agent(model, output_type=output, tools=[live.find], capabilities=[hooks])
 
     hooks, agent = parts_of(guard)
@@ -156,14 +155,12 @@ def pydantic_ai(guard, path, answer, killed, script):
     return text, [*hooks.looks.values()][-1]
 
 
-def inspect_ai(guard, path, answer, killed, script):
+def inspect_ai(adapter, guard, path, answer, killed, script):
     from inspect_ai import Task
     from inspect_ai import eval as evaluate
     from inspect_ai.approval import Approval, ApprovalPolicy, approver
     from inspect_ai.dataset import Sample
     from inspect_ai.solver import generate, use_tools
-
-    from trajscore.integrations.inspect_ai import guard_approver
 
     @approver(name="person")
     def person():
@@ -177,10 +174,9 @@ def inspect_ai(guard, path, answer, killed, script):
 
     def run(start):
         fake, find = live.inspect_parts(script)
-        policy = ApprovalPolicy(guard_approver(str(path), person()), "*")
-        task = Task(
-            dataset=[Sample(start)], solver=[use_tools(find), generate()], approval=[policy]
-        )
+        policy = ApprovalPolicy(adapter.guard_approver(str(path), person()), "*")
+        solver = [use_tools(find), generate()]
+        task = Task(dataset=[Sample(start)], solver=solver, approval=[policy])
         (log,) = evaluate(task, model=fake, log_dir=str(path.parent), display="none")
         return log.samples[0]
 
@@ -200,12 +196,14 @@ def inspect_ai(guard, path, answer, killed, script):
 @pytest.mark.parametrize("framework", [langchain, openai_agents, pydantic_ai, inspect_ai])
 @pytest.mark.filterwarnings("ignore")  # of the frameworks themselves
 def test_an_agent_asks_and_goes_by_the_answer(guard, tmp_path, framework, answer, killed):
-    pytest.importorskip({"openai_agents": "agents"}.get(framework.__name__, framework.__name__))
+    name = framework.__name__
+    pytest.importorskip({"openai_agents": "agents"}.get(name, name))
     pytest.importorskip("skops")
+    adapter = import_module(f"trajscore.integrations.{name}")
     path = tmp_path / "guard.skops"
     guard.save(path)
     script = live.Script(TALK)
-    text, look = framework(guard, path, answer, killed, script)
+    text, look = framework(adapter, guard, path, answer, killed, script)
     assert 'I cannot see it yet.\nfind {"order": 113}' in text
     assert look is None or (look.answer, look.stop) == (answer, answer == "stop")
     assert script.calls == len(TURNS) if answer == "go on" else script.calls <= 2

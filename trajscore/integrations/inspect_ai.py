@@ -81,19 +81,11 @@ class StopWhenDecided:
 
 @_approval.approver
 def guard_approver(model: str, person: Any, **options: Any) -> Any:
-    """Ask a person about the calls of a sample that a guard flags, and end one that it stops.
+    """Ask `person`, as ``human_approver()``, about the calls of a flagged sample, once a flag.
 
     Pass it in ``Task(approval=[ApprovalPolicy(guard_approver("guard.skops", human_approver()),
-    "*")])``. The answer, to approve or to terminate, is an approval event in the log of Inspect.
-
-    Parameters
-    ----------
-    model : str
-        File of a fitted guard.
-    person : approver
-        Who is asked, once a flag, such as Inspect's ``human_approver()``.
-    **options : Any
-        Those of `Guard.follow`: run, alpha, window.
+    "*")])``; options are those of `Guard.follow`. A stopped sample ends. The answer, to approve or
+    to terminate, is an approval event in the log of Inspect.
     """
     guard = Guard.load(model)
 
