@@ -130,6 +130,16 @@ def openai_agents(adapter, guard, path, answer, killed, script):
     return asyncio.run(run())
 
 
+@pytest.mark.filterwarnings("ignore:.*found no current event loop|unclosed")
+def test_tools_of_openai_that_do_not_ask_are_named(guard):
+    agents = pytest.importorskip("agents")
+    hooks = import_module("trajscore.integrations.openai_agents").GuardHooks(guard, on_flag="ask")
+    tools, model = [agents.function_tool(live.find)], live.openai_model(live.Script(TALK))
+    agent = agents.Agent(name="agent", model=model, tools=tools)
+    with pytest.warns(UserWarning, match="needs_approval=hooks.needs_approval"):
+        asyncio.run(agents.Runner.run(agent, TALK.question, hooks=hooks))
+
+
 def pydantic_ai(adapter, guard, path, answer, killed, script):
     from pydantic_ai import Agent, DeferredToolRequests
     from pydantic_ai.messages import ModelMessagesTypeAdapter

@@ -106,16 +106,17 @@ def _write_metrics(path: Path | None, fleet: FleetMonitor, rates: dict[str, floa
     """Write what is known now, name by name, in the text format of Prometheus."""
     if path is None:
         return
-    causes = [change.cause for change in fleet.changes_]
-    gauges: dict[str, dict[str, float]] = {
+    gauges: dict[str, Any] = {
         "runs Runs since the reference": {"": fleet.n_runs_},
         "success_rate Share of successes": {f'runs="{key}"': rates[key] for key in rates},
         "e_value Evidence of a change since the last alarm": {
-            f'quantity="{quantity}",predictor={_quoted(predictor)}': value
+            f'quantity="{quantity}",predictor='
+            f"{json.dumps(show_controls(predictor.expandtabs(1)), ensure_ascii=False)}": value
             for (quantity, predictor), value in fleet.e_values_["e_value"].items()
         },
         "alarms Alarms by cause; it is empty until it is named": {
-            f'cause="{cause}"': causes.count(cause) for cause in (*ADVICE, "")
+            f'cause="{cause}"': sum(change.cause == cause for change in fleet.changes_)
+            for cause in (*ADVICE, "")
         },
     }
     lines = []
@@ -125,10 +126,6 @@ def _write_metrics(path: Path | None, fleet: FleetMonitor, rates: dict[str, floa
         lines += [f"{name}{{{labels}}} {value}" for labels, value in values.items()]
     with replacing(path) as file:
         file.write("\n".join([*lines, ""]).encode())
-
-
-def _quoted(name: str) -> str:
-    return json.dumps(show_controls(name.expandtabs(1)), ensure_ascii=False)
 
 
 def _read(path: Path, arguments: argparse.Namespace) -> _Runs:

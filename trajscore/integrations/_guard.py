@@ -19,7 +19,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import IntArray
 from trajscore.core.values import check_choice, run_label
-from trajscore.io import Run, Step, ToolCall, as_run, outcomes
+from trajscore.io import Run, Step, as_run, outcomes
 from trajscore.monitoring import DensityRatioEProcess
 from trajscore.monitoring.persistence import load_fitted, save_fitted
 from trajscore.tracer import ActionSignals
@@ -94,7 +94,6 @@ class StopRun(Exception):  # noqa: N818
 
 
 OnFlag = str | Callable[[Look], str]
-Approved = Callable[[ToolCall], bool] | None
 
 
 class Guard(BaseEstimator):
@@ -427,10 +426,11 @@ class Watch:
             if self.alpha is None:
                 self.alpha = min(levels)
 
-    def look(self, messages: Any, *, done: bool = False, approved: Approved = None) -> Look:
+    def look(self, messages: Any, *, done: bool = False, approved: Any = None) -> Look:
         """Decide on the conversation so far; refuse one that does not go on from the last look.
 
-        Where a framework asks before it calls tools, `approved` tells the answer to a call.
+        Where a framework asks before it calls tools, `approved` tells the answer to a call, or
+        None where nobody was asked.
         """
         run = as_run(messages, self.run)
         steps = list(answered(run.steps))
@@ -456,15 +456,14 @@ class Watch:
         check_choice(answer, "answer", ("go on", "stop"))
         self.last_answer = answer
 
-    def _by_answer(self, run: Run, look: Look, approved: Approved) -> Look:
+    def _by_answer(self, run: Run, look: Look, approved: Any) -> Look:
         """Ask about a flag, unless there is an answer, or the agent has gone on since."""
         turns = take_turns([run], SEEN, "look")
-        step = look.flagged_step or 0
-        since = [
-            turn
-            for turn in turns.steps[step:]
-            if turn.actor == "agent" and (turn.tool_calls or approved is None)
-        ]
+        step: Any = look.flagged_step
+        since: list[Any] = [turn for turn in turns.steps[step:] if turn.actor == "agent"]
+        if approved is not None:
+            told = [{approved(call) for call in turn.tool_calls} - {None} for turn in since]
+            since = list(filter(None, told))  # answers about turns that a person was asked about
         if not self.last_answer and not since:
             question = look._replace(stop=False, ask=True, text=turns.text_with_calls(step - 1))
             if self.window is not None:
@@ -473,10 +472,10 @@ class Watch:
             if not callable(self.on_flag):
                 return question
             self.answer(self.on_flag(question))
-        elif not self.last_answer and approved is not None and len(since) == 1:
-            self.last_answer = "stop"
-            if all(map(approved, since[0].tool_calls)):
-                self.last_answer = "go on"
+        elif not self.last_answer and approved is not None:
+            self.last_answer = "go on"
+            if False in since[0]:
+                self.last_answer = "stop"
         return look._replace(stop=self.last_answer == "stop", answer=self.last_answer)
 
 

@@ -50,8 +50,8 @@ class StopWhenDecided:
     async def schedule_sample(self, id: Any, epoch: int) -> Any:  # noqa: A002
         """Stop a sample that is not begun yet, once the comparison is decided."""
         if self.comparison.decision is not None:
-            n = self.comparison.decided_after
-            return _EarlyStop(id=id, epoch=epoch, reason=f"decided after {n} samples")
+            reason = f"decided after {self.comparison.decided_after} samples"
+            return _EarlyStop(id=id, epoch=epoch, reason=reason)
         if epoch == 1:
             self._order.append(id)
         return None
@@ -75,8 +75,8 @@ class StopWhenDecided:
         """Say what was decided."""
         low, high = (end + self.target for end in self.comparison.interval)
         side = {"a": "above", "b": "below", None: "undecided"}[self.comparison.decision]
-        n = self.comparison.decided_after
-        return {"target": self.target, "success": side, "low": low, "high": high, "after": n}
+        after = self.comparison.decided_after
+        return {"target": self.target, "success": side, "low": low, "high": high, "after": after}
 
 
 @_approval.approver

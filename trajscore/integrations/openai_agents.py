@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from trajscore.core.errors import optional
@@ -46,12 +47,19 @@ class GuardHooks(_Hooks):
         self, context: Any, agent: Any, system_prompt: str | None, input_items: list[Any]
     ) -> None:
         """Look at the items so far, and stop the run by an exception."""
+        before = self.last
         self.last = self._watch.look(
             input_items,
-            approved=lambda call: context.is_tool_approved(call.name, call.id) is not False,
+            approved=lambda call: context.is_tool_approved(call.name, call.id),
         )
         if self.last.stop:
             raise StoppedByGuard(self.last)
+        if self.last.ask and before is not None and before.ask:
+            warnings.warn(
+                "the agent has gone on without an answer; give each of its tools "
+                "needs_approval=hooks.needs_approval",
+                stacklevel=2,
+            )
 
     async def needs_approval(self, context: Any, arguments: Any, call_id: str) -> bool:
         """Whether a person is to be asked; without a look, the run was killed while waiting."""

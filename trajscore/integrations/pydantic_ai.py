@@ -53,8 +53,8 @@ class GuardHooks(_Hooks):
             for part in messages[-1]["parts"]
             if part.get("outcome") == "denied"
         ]
-        self.looks[run] = watch.look(messages, approved=lambda call: call.id not in denied)
-        return self.looks[run]
+        self.looks[run] = look = watch.look(messages, approved=lambda call: call.id not in denied)
+        return look
 
     async def _ask(self, ctx: Any, request_context: Any) -> Any:
         if self._look(ctx).stop:
@@ -62,7 +62,7 @@ class GuardHooks(_Hooks):
             raise _exceptions.SkipModelRequest(_messages.ModelResponse(parts=parts))
         return request_context
 
-    async def _approve(self, ctx: Any, *, call: Any, tool_def: Any, args: Any) -> Any:
+    async def _approve(self, ctx: Any, *, args: Any, **_: Any) -> Any:
         look = self._look(ctx)
         if look.ask and not ctx.tool_call_approved:
             raise _exceptions.ApprovalRequired(look._asdict())
