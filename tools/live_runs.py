@@ -132,38 +132,50 @@ def own_loop(guard: Guard, talk: Talk, name: str, model: Path | None) -> int:
     return calls
 
 
-@framework("langchain", "langchain")
-def langchain(guard: Guard, talk: Talk, name: str, model: Path | None) -> int:
-    """Run an agent with the middleware."""
-    from langchain.agents import create_agent
+class Script:
+    """What a fake model says, turn after turn; it is killed once where the run is to go on."""
+
+    def __init__(self, talk: Talk, model: Path | None = None) -> None:
+        self.turns, self.calls, self.history = talk.turns, 0, None
+        self.kill_at = None if model is None else len(talk.turns) // 2
+
+    def next(self, history: Any = None) -> Turn:
+        """Return the next turn; `history` is what was said before it."""
+        if self.calls == self.kill_at:
+            self.kill_at, self.history = None, history
+            raise RuntimeError("killed")
+        self.calls += 1
+        return self.turns[self.calls - 1]
+
+
+def langchain_model(script: Script) -> Any:
+    """Return a model of LangChain."""
     from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
     from langchain_core.messages import AIMessage
-    from langchain_core.tools import tool
-    from langgraph.checkpoint.memory import InMemorySaver
-
-    from trajscore.integrations.langchain import GuardMiddleware
-
-    calls = [0]
-    kill_at = len(talk.turns) // 2 if model is not None else None
 
     class Fake(GenericFakeChatModel):
         def bind_tools(self, tools: Any, **_: Any) -> Any:
             return self
 
-        def _generate(self, messages: Any, *rest: Any, **options: Any) -> Any:
-            nonlocal kill_at
-            if calls[0] == kill_at:
-                kill_at = None
-                raise RuntimeError("killed")
-            calls[0] += 1
-            return super()._generate(messages, *rest, **options)
+    def answer() -> Any:
+        turn = script.next()
+        call = {"name": "find", "args": {"order": turn.order}, "id": f"c{script.calls}"}
+        return AIMessage(turn.text, tool_calls=[] if turn.order is None else [call])
 
-    def answers() -> Any:
-        for k, turn in enumerate(talk.turns):
-            call = {"name": "find", "args": {"order": turn.order}, "id": f"c{k}"}
-            yield AIMessage(turn.text, tool_calls=[] if turn.order is None else [call])
+    return Fake(messages=iter(answer, None))
 
-    saver, fake = InMemorySaver(), Fake(messages=answers())
+
+@framework("langchain", "langchain")
+def langchain(guard: Guard, talk: Talk, name: str, model: Path | None) -> int:
+    """Run an agent with the middleware."""
+    from langchain.agents import create_agent
+    from langchain_core.tools import tool
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    from trajscore.integrations.langchain import GuardMiddleware
+
+    script = Script(talk, model)
+    saver, fake = InMemorySaver(), langchain_model(script)
     config = {"configurable": {"thread_id": name}}
     start: Any = {"messages": [("user", talk.question)]}
     for own in guards(guard, model):
@@ -176,53 +188,35 @@ def langchain(guard: Guard, talk: Talk, name: str, model: Path | None) -> int:
             start = None  # go on where it was
             continue
         break
-    return calls[0]
+    return script.calls
 
 
-@framework("openai_agents", "agents")
-def openai_agents(guard: Guard, talk: Talk, name: str, model: Path | None) -> int:
-    """Run an agent with the hooks."""
-    from agents import (
-        Agent,
-        Model,
-        ModelResponse,
-        Runner,
-        Usage,
-        function_tool,
-        set_tracing_disabled,
-    )
+def openai_model(script: Script) -> Any:
+    """Return a model of the Agents SDK."""
+    from agents import Model, ModelResponse, Usage, set_tracing_disabled
     from openai.types.responses import (
         ResponseFunctionToolCall,
         ResponseOutputMessage,
         ResponseOutputText,
     )
 
-    from trajscore.integrations.openai_agents import GuardHooks
-
     set_tracing_disabled(True)
-    calls, kill_at = 0, None if model is None else len(talk.turns) // 2
-    start: Any = talk.question
 
     class Fake(Model):
         async def get_response(self, *_: Any, **given: Any) -> Any:
-            nonlocal calls, kill_at, start
-            if calls == kill_at:
-                kill_at, start = None, list(given["input"])
-                raise RuntimeError("killed")
-            turn = talk.turns[calls]
-            calls += 1
+            turn = script.next(list(given["input"]))
             text = ResponseOutputText(text=turn.text, type="output_text", annotations=[])
             output: list[Any] = [
                 ResponseOutputMessage(
-                    id=f"m{calls}", content=[text], role="assistant", status="completed",
+                    id=f"m{script.calls}", content=[text], role="assistant", status="completed",
                     type="message",
                 )
             ]  # fmt: skip
             if turn.order is not None:
-                arguments = f'{{"order": {turn.order}}}'
+                arguments, call_id = f'{{"order": {turn.order}}}', f"c{script.calls}"
                 output.append(
                     ResponseFunctionToolCall(
-                        arguments=arguments, call_id=f"c{calls}", name="find", type="function_call"
+                        arguments=arguments, call_id=call_id, name="find", type="function_call"
                     )
                 )
             return ModelResponse(output=output, usage=Usage(), response_id=None)
@@ -230,63 +224,62 @@ def openai_agents(guard: Guard, talk: Talk, name: str, model: Path | None) -> in
         def stream_response(self, *_: Any, **__: Any) -> Any:
             raise NotImplementedError
 
+    return Fake()
+
+
+@framework("openai_agents", "agents")
+def openai_agents(guard: Guard, talk: Talk, name: str, model: Path | None) -> int:
+    """Run an agent with the hooks."""
+    from agents import Agent, Runner, function_tool
+
+    from trajscore.integrations.openai_agents import GuardHooks
+
+    script = Script(talk, model)
     for own in guards(guard, model):
-        agent = Agent(name="agent", model=Fake(), tools=[function_tool(find)])
+        agent = Agent(name="agent", model=openai_model(script), tools=[function_tool(find)])
+        start, hooks = script.history or talk.question, GuardHooks(own, name)
         with suppress(StopRun, RuntimeError):
-            asyncio.run(Runner.run(agent, start, hooks=GuardHooks(own, name), max_turns=20))
-        if start == talk.question:
+            asyncio.run(Runner.run(agent, start, hooks=hooks, max_turns=20))
+        if script.history is None:
             break
-    return calls
+    return script.calls
+
+
+def pydantic_model(script: Script) -> Any:
+    """Return a model of Pydantic AI."""
+    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+    from pydantic_ai.models.function import FunctionModel
+
+    def answer(messages: Any, info: Any) -> Any:
+        turn = script.next(list(messages))
+        call = ToolCallPart("find", {"order": turn.order}, tool_call_id=f"c{script.calls}")
+        return ModelResponse([TextPart(turn.text), *[call] * (turn.order is not None)])
+
+    return FunctionModel(answer)
 
 
 @framework("pydantic_ai", "pydantic_ai")
 def pydantic_ai(guard: Guard, talk: Talk, name: str, model: Path | None) -> int:
     """Run an agent with the hook."""
     from pydantic_ai import Agent
-    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
-    from pydantic_ai.models.function import FunctionModel
 
     from trajscore.integrations.pydantic_ai import GuardHooks
 
-    calls, kill_at = 0, None if model is None else len(talk.turns) // 2
-    history: Any = None
-
-    def answer(messages: Any, info: Any) -> Any:
-        nonlocal calls, kill_at, history
-        if calls == kill_at:
-            kill_at, history = None, list(messages)
-            raise RuntimeError("killed")
-        turn = talk.turns[calls]
-        calls += 1
-        parts: list[Any] = [TextPart(turn.text)]
-        if turn.order is not None:
-            parts.append(ToolCallPart("find", {"order": turn.order}, tool_call_id=f"c{calls}"))
-        return ModelResponse(parts)
-
+    script = Script(talk, model)
     for own in guards(guard, model):
-        agent = Agent(FunctionModel(answer), tools=[find], capabilities=[GuardHooks(own)])
-        question = talk.question if history is None else None
+        agent = Agent(pydantic_model(script), tools=[find], capabilities=[GuardHooks(own)])
+        question = talk.question if script.history is None else None
         with suppress(RuntimeError):
-            asyncio.run(agent.run(question, message_history=history))  # which closes its loop
-        if history is None:
+            asyncio.run(agent.run(question, message_history=script.history))  # closes its loop
+        if script.history is None:
             break
-    return calls
+    return script.calls
 
 
-@framework("inspect_sentinel", "inspect_sentinel")
-def inspect_sentinel(guard: Guard, talk: Talk, name: str, model: Path | None) -> int:
-    """Run a task with the guard as a monitor, whose threshold is 1 - alpha."""
-    from inspect_ai import Task, eval as evaluate  # noqa: I001
-    from inspect_ai.dataset import Sample
+def inspect_parts(script: Script) -> tuple[Any, Any]:
+    """Return a model of Inspect, and what a solver uses."""
     from inspect_ai.model import ChatMessageAssistant, ModelOutput, ModelUsage, get_model
-    from inspect_ai.solver import generate, use_tools
     from inspect_ai.tool import ToolCall, tool
-    from inspect_sentinel import threshold
-
-    from trajscore.integrations.inspect_sentinel import guard_monitor
-
-    calls, kill_at = 0, None if model is None else len(talk.turns) // 2
-    start: Any = talk.question
 
     @tool(name="find")
     def find_tool() -> Any:
@@ -300,37 +293,46 @@ def inspect_sentinel(guard: Guard, talk: Talk, name: str, model: Path | None) ->
 
         return execute
 
-    def answers() -> Iterator[ModelOutput]:
-        nonlocal calls, kill_at
-        for turn in talk.turns[calls:]:
-            if calls == kill_at:
-                kill_at = None
-                raise RuntimeError("killed")
-            calls += 1
-            call = ToolCall(id=f"c{calls}", function="find", arguments={"order": turn.order})
-            message = ChatMessageAssistant(
-                content=turn.text, tool_calls=None if turn.order is None else [call]
-            )
-            # tokens that are not stated would be counted, with a file from the internet
-            usage = ModelUsage(input_tokens=1, output_tokens=1)
-            output = ModelOutput.from_message(message)
-            output.usage = usage
-            yield output
+    def answer() -> ModelOutput:
+        turn = script.next()
+        call = ToolCall(id=f"c{script.calls}", function="find", arguments={"order": turn.order})
+        message = ChatMessageAssistant(
+            content=turn.text, tool_calls=None if turn.order is None else [call]
+        )
+        output = ModelOutput.from_message(message)
+        # tokens that are not stated would be counted, with a file from the internet
+        output.usage = ModelUsage(input_tokens=1, output_tokens=1)
+        return output
 
+    return get_model("mockllm/model", custom_outputs=iter(answer, None)), find_tool()
+
+
+@framework("inspect_sentinel", "inspect_sentinel")
+def inspect_sentinel(guard: Guard, talk: Talk, name: str, model: Path | None) -> int:
+    """Run a task with the guard as a monitor, whose threshold is 1 - alpha."""
+    from inspect_ai import Task, eval as evaluate  # noqa: I001
+    from inspect_ai.dataset import Sample
+    from inspect_ai.solver import generate, use_tools
+    from inspect_sentinel import threshold
+
+    from trajscore.integrations.inspect_sentinel import guard_monitor
+
+    script = Script(talk, model)
+    start: Any = talk.question
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "guard.skops"
         guard.save(path)
         alpha = float(guard.process_.alphas_[0])
         for _ in range(1 if model is None else 2):
+            fake, find_tool = inspect_parts(script)
             task = Task(
                 dataset=[Sample(start)],
-                solver=[use_tools(find_tool()), generate()],
+                solver=[use_tools(find_tool), generate()],
                 sentinel=threshold(guard_monitor(str(path)), terminate_at=1 - alpha),
             )
-            fake = get_model("mockllm/model", custom_outputs=answers())
             (log,) = evaluate(task, model=fake, log_dir=folder, display="none")
             if log.status == "success":
-                return calls
+                return script.calls
             start = log.samples[0].messages  # go on from what was said
     raise RuntimeError(f"Inspect: {log.error}")
 
@@ -360,12 +362,12 @@ def trial(name: str, guard: Guard, talks: list[Talk], model: Path) -> list[str]:
     return problems
 
 
-def fitted_guard(seed: int, n: int = 600) -> Guard:
+def fitted_guard(seed: int, n: int = 600, process: Any = None) -> Guard:
     """Fit a guard on simulated runs."""
     rng = np.random.default_rng(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return Guard().fit([run_of(talk_of(rng), f"old {k}") for k in range(n)])
+        return Guard(None, process).fit([run_of(talk_of(rng), f"old {k}") for k in range(n)])
 
 
 def time_looks(guard: Guard, turns: int) -> None:

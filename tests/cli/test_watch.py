@@ -46,8 +46,9 @@ def test_nothing_changed(folder, watch):
 
 
 def test_a_change_is_dated_and_named(folder, watch, tmp_path):
-    picture = tmp_path / "evidence.png"
-    code, out, _ = watch(folder / "ref.csv", folder / "runs.csv", "--picture", picture)
+    picture, metrics = tmp_path / "evidence.png", tmp_path / "watch.prom"
+    options = ("--picture", picture, "--metrics", metrics)
+    code, out, _ = watch(folder / "ref.csv", folder / "runs.csv", *options)
     assert code == 1
     said = re.search(r"Alarm at run (\d+): .* of judge changed, since about run (\d+)", out)
     alarm, since = map(int, said.groups())
@@ -55,6 +56,18 @@ def test_a_change_is_dated_and_named(folder, watch, tmp_path):
     for line in ("at most 0.025", "Cause: forecasts", "What to do: ", "Success: ", "1 change"):
         assert line in out
     assert picture.read_bytes().startswith(b"\x89PNG")
+    lines = metrics.read_text().splitlines()
+    assert lines[:3] == [
+        "# HELP trajscore_runs Runs since the reference",
+        "# TYPE trajscore_runs gauge",
+        "trajscore_runs{} 800",
+    ]
+    samples = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    assert samples['trajscore_alarms{cause="forecasts"}'] == "1"
+    assert samples['trajscore_alarms{cause="ranking"}'] == "0"
+    rate = float(samples['trajscore_success_rate{runs="new"}'])
+    assert f"{rate:.1%} since" in out
+    assert float(samples['trajscore_e_value{quantity="level",predictor="judge"}']) > 0
     code, out, _ = watch(folder / "ref.csv", folder / "runs.csv", "--after", 700)
     assert code == 1
     assert "700 runs after the alarm (--after)" in out  # the cause is not known yet
@@ -121,6 +134,7 @@ def test_several_scores_side_by_side(folder, watch, tmp_path):
 def test_what_cannot_be_used(folder, watch, tmp_path):
     for options, named in [
         (("--picture", "nowhere/a.png"), "nowhere does not exist"),
+        (("--metrics", "nowhere/a.prom"), "nowhere does not exist"),
         (("--picture", "a.csv"), "--picture: a.csv must end in .png"),
         (("--alpha", "2"), "--alpha must"),
         (("--after", "3"), "--after must"),

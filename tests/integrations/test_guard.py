@@ -3,6 +3,7 @@
 import copy
 import gc
 import re
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -153,14 +154,7 @@ def test_a_guard_that_was_not_fitted_is_refused():
         Guard().follow()
 
 
-def test_a_loop_of_your_own_stops_where_the_log_does(guard, talks, tmp_path, capsys):
-    pytest.importorskip("skops")
-    guard.save(tmp_path / "guard.skops")
-    assert live.trial("a loop of your own", guard, talks, tmp_path / "guard.skops") == []
-    assert "0 differences" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("name", ["langchain", "openai_agents", "pydantic_ai", "inspect_sentinel"])
+@pytest.mark.parametrize("name", live.FRAMEWORKS)
 @pytest.mark.filterwarnings("ignore")  # of the frameworks themselves
 def test_agents_of_frameworks_stop_where_the_log_does(guard, talks, tmp_path, name):
     pytest.importorskip(live.FRAMEWORKS[name][0])
@@ -170,19 +164,11 @@ def test_agents_of_frameworks_stop_where_the_log_does(guard, talks, tmp_path, na
     gc.collect()  # event loops that they leave open
 
 
-@pytest.mark.parametrize(
-    ("module", "extra"),
-    [
-        ("langchain", "langchain"),
-        ("openai_agents", "openai-agents"),
-        ("inspect_sentinel", "sentinel"),
-    ],
-)
-def test_a_missing_framework_names_its_extra(module, extra):
-    from importlib import import_module
-
+@pytest.mark.parametrize("module", ["langchain", "openai_agents", "inspect_sentinel"])
+def test_a_missing_framework_names_its_extra(module):
     if live.importlib.util.find_spec(live.FRAMEWORKS[module][0]) is not None:
         pytest.skip("it is installed")
+    extra = module.removeprefix("inspect_").replace("_", "-")
     with pytest.raises(ImportError, match=rf"scikit-trajscore\[{extra}\]"):
         import_module(f"trajscore.integrations.{module}")
 
@@ -214,4 +200,4 @@ def test_a_guard_of_a_real_log_decides_on_every_prefix_as_the_batch(public_file)
 def test_messages_of_which_nothing_is_seen(guard):
     with pytest.warns(UserWarning, match="the roles are 'worker': name them assistant and user"):
         look = guard.look([{"role": "worker", "content": "Hi"}])
-    assert (look.step, look.stop) == (0, False)
+    assert (look.step, look.stop, look.flagged_step) == (0, False, None)

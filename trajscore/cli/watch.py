@@ -1,6 +1,7 @@
 """``trajscore watch``: say when the runs of an agent are no longer as they were."""
 
 import argparse
+import json
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,13 @@ from trajscore.cli.inputs import (
     whole_number,
 )
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.errors import ArgumentError, visible
+from trajscore.core.errors import ArgumentError, show_controls, visible
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.storage import replacing
 from trajscore.core.values import are_probabilities, number_of
 from trajscore.gates import RunSet, compare
 from trajscore.monitoring import FleetMonitor
-from trajscore.monitoring._fleet_runs import FleetChange, run_hashes
+from trajscore.monitoring._fleet_runs import ADVICE, FleetChange, run_hashes
 from trajscore.plotting import FleetDisplay
 
 _QUANTITIES = {
@@ -44,6 +45,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--alpha", type=number, default=0.05)
     add("--after", dest="n_after", type=whole_number, default=500, metavar="RUNS")
     add("--picture", type=Path, metavar="FILE.png")
+    add("--metrics", type=Path, metavar="FILE.prom")
     add_input_options(parser)
     return parser
 
@@ -81,9 +83,11 @@ def run(arguments: argparse.Namespace) -> int:
         print(visible("\n".join(_describe(change, fleet.n_after, fleet.alpha / 2**k))))
     changes = number_of(len(fleet.changes_), "change") if fleet.changes_ else "no change"
     print(f"{number_of(fleet.n_runs_, 'run')} since the reference: {changes}")
+    rates = {}
     if reference[1] is not None and new[1] is not None:
         before, since = (float(y[y != CENSORED].mean()) for _, y, _ in (reference, new))
         print(f"success: {before:.1%} in the reference, {since:.1%} since")
+        rates = {"reference": before, "new": since}
     if n := fleet.n_without_forecast_ - n_without:
         print(
             f"{n:,} without a forecast, as a step or a value is missing: outcome and length count"
@@ -94,7 +98,34 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.picture is not None:
         with replacing(arguments.picture) as file:
             display.figure_.savefig(file, format="png", dpi=150)
+    _write_metrics(arguments.metrics, fleet, rates)
     return int(bool(fleet.changes_))
+
+
+def _write_metrics(path: Path | None, fleet: FleetMonitor, rates: dict[str, float]) -> None:
+    """Write what is known now, name by name, in the text format of Prometheus."""
+    if path is None:
+        return
+    gauges: dict[str, Any] = {
+        "runs Runs since the reference": {"": fleet.n_runs_},
+        "success_rate Share of successes": {f'runs="{key}"': rates[key] for key in rates},
+        "e_value Evidence of a change since the last alarm": {
+            f'quantity="{quantity}",predictor='
+            f"{json.dumps(show_controls(predictor.expandtabs(1)), ensure_ascii=False)}": value
+            for (quantity, predictor), value in fleet.e_values_["e_value"].items()
+        },
+        "alarms Alarms by cause; it is empty until it is named": {
+            f'cause="{cause}"': sum(change.cause == cause for change in fleet.changes_)
+            for cause in (*ADVICE, "")
+        },
+    }
+    lines = []
+    for meaning, values in gauges.items():
+        name = f"trajscore_{meaning.split()[0]}"
+        lines += [f"# HELP trajscore_{meaning}", f"# TYPE {name} gauge"]
+        lines += [f"{name}{{{labels}}} {value}" for labels, value in values.items()]
+    with replacing(path) as file:
+        file.write("\n".join([*lines, ""]).encode())
 
 
 def _read(path: Path, arguments: argparse.Namespace) -> _Runs:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -17,12 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import IntArray
-from trajscore.core.values import run_label
+from trajscore.core.values import check_choice, run_label
 from trajscore.io import Run, Step, as_run, outcomes
 from trajscore.monitoring import DensityRatioEProcess
 from trajscore.monitoring.persistence import load_fitted, save_fitted
 from trajscore.tracer import ActionSignals
-from trajscore.tracer.turns import check_runs
+from trajscore.tracer.turns import check_runs, take_turns
 
 
 class Look(NamedTuple):
@@ -43,6 +44,14 @@ class Look(NamedTuple):
     suspicion : float
         1 minus the p-value of the run so far: with a held-out threshold, a run is stopped at
         1 - alpha, and that is so for any alpha.
+    ask : bool
+        Whether a person is asked if the run is to go on: see `Guard.follow`.
+    answer : {"", "go on", "stop"}
+        What the person said.
+    text : str
+        With a question: what was said and called at the flagged step.
+    window : sequence of int
+        With a question: the steps that are likely to hold the first wrong one, if it is known.
 
     Examples
     --------
@@ -58,6 +67,10 @@ class Look(NamedTuple):
     log_e_value: float
     log_threshold: float
     suspicion: float
+    ask: bool = False
+    answer: str = ""
+    text: str = ""
+    window: Sequence[int] = ()
 
 
 class StopRun(Exception):  # noqa: N818
@@ -78,6 +91,9 @@ class StopRun(Exception):  # noqa: N818
     def __init__(self, look: Look) -> None:
         self.look = look
         super().__init__(f"run {run_label(look.run)} was stopped at step {look.flagged_step}")
+
+
+OnFlag = str | Callable[[Look], str]
 
 
 class Guard(BaseEstimator):
@@ -265,7 +281,14 @@ class Guard(BaseEstimator):
             ]
         return [looks.get(id(run), []) for run in all_runs]
 
-    def follow(self, run: str = "run", alpha: float | None = None) -> Watch:
+    def follow(
+        self,
+        run: str = "run",
+        alpha: float | None = None,
+        *,
+        on_flag: OnFlag = "stop",
+        window: Any = None,
+    ) -> Watch:
         """Return what follows one conversation, and notices where its past has changed.
 
         Parameters
@@ -273,7 +296,18 @@ class Guard(BaseEstimator):
         run : str, default="run"
             Its name.
         alpha : float, optional
-            One of the fitted levels; default: the first.
+            The fitted level at which the run is stopped; default: the first, or the smallest where
+            a person is asked.
+        on_flag : "stop", "ask" or callable, default="stop"
+            Whether the run is stopped without a question, or a person is asked first, once a run,
+            as soon as it is flagged at the largest fitted level. So of the runs that would succeed,
+            at most that share are asked about, and at most `alpha` are stopped by the guard; with
+            one level it stops none of its own accord. "ask" gives a look whose `ask` is True,
+            until ``answer("go on")`` or ``answer("stop")``, or until the agent has gone on. A
+            callable is given that look, and returns one of the two. Later looks have the answer.
+        window : transformer from runs to steps, optional
+            What marks the steps of a run that are likely to hold the first wrong one: a pipeline
+            of fitted signals, `FirstErrorLocator` and `FirstErrorWindow`.
 
         Returns
         -------
@@ -288,9 +322,13 @@ class Guard(BaseEstimator):
             while not watch.look(messages).stop:
                 messages += call_model(messages)
                 ...
+
+        Asking on a terminal::
+
+            guard.follow("run 7", on_flag=lambda look: input(f"{look.text}: go on, or stop? "))
         """
         check_is_fitted(self)
-        return Watch(self, run, alpha)
+        return Watch(self, run, alpha, on_flag, window)
 
     def stopping_steps(self, runs: Iterable[Run], alpha: float | None = None) -> IntArray:
         """Return the step at which each run of a log would be stopped; 0 where it would not.
@@ -366,19 +404,37 @@ class Guard(BaseEstimator):
                     )
 
 
+@dataclass
 class Watch:
     """One conversation that a guard follows; made by `Guard.follow`."""
 
-    def __init__(self, guard: Guard, run: str, alpha: float | None) -> None:
-        self.guard = guard
-        self.run = run
-        self.alpha = alpha
-        self._digests: list[bytes] = []  # of the turns at the last look
+    guard: Guard
+    run: str
+    alpha: float | None
+    on_flag: OnFlag
+    window: Any
+    last_answer: str = ""
 
-    def look(self, messages: Any, *, done: bool = False) -> Look:
-        """Decide on the conversation so far; refuse one that does not go on from the last look."""
+    def __post_init__(self) -> None:
+        self.first_alpha = self.alpha  # at which it is flagged
+        self._digests: list[bytes] = []  # of the turns at the last look
+        if not callable(self.on_flag):
+            check_choice(self.on_flag, "on_flag", ("stop", "ask"))
+        if self.on_flag != "stop":
+            levels = self.guard.process_.alphas_
+            self.first_alpha = max(levels)
+            if self.alpha is None:
+                self.alpha = min(levels)
+
+    def look(self, messages: Any, *, done: bool = False, approved: Any = None) -> Look:
+        """Decide on the conversation so far; refuse one that does not go on from the last look.
+
+        Where a framework asks before it calls tools, `approved` tells the answer to a call, or
+        None where nobody was asked.
+        """
         run = as_run(messages, self.run)
-        digests = [_digest(step) for step in answered(run.steps)]
+        steps = list(answered(run.steps))
+        digests = [_digest(step) for step in steps]
         for turn, (now, before) in enumerate(zip_longest(digests, self._digests), start=1):
             if before is not None and now != before:
                 raise ValueError(
@@ -386,7 +442,41 @@ class Watch:
                     f"guard all messages, before they are summed up or cut"
                 )
         self._digests = digests
-        return self.guard.look(run, self.run, done=done, alpha=self.alpha)
+        look = self.guard.look(run, self.run, done=done, alpha=self.first_alpha)
+        if self.on_flag == "stop" or done or not look.stop:
+            return look
+        if self.alpha != self.first_alpha:
+            stop = self.guard.look(run, self.run, alpha=self.alpha)
+            if stop.stop:
+                return stop._replace(answer=self.last_answer)
+        return self._by_answer(Run(self.run, steps), look, approved)
+
+    def answer(self, answer: str) -> None:
+        """Keep what a person says, "go on" or "stop"; the next look goes by it."""
+        check_choice(answer, "answer", ("go on", "stop"))
+        self.last_answer = answer
+
+    def _by_answer(self, run: Run, look: Look, approved: Any) -> Look:
+        """Ask about a flag, unless there is an answer, or the agent has gone on since."""
+        turns = take_turns([run], SEEN, "look")
+        step: Any = look.flagged_step
+        since: list[Any] = [turn for turn in turns.steps[step:] if turn.actor == "agent"]
+        if approved is not None:
+            told = [{approved(call) for call in turn.tool_calls} - {None} for turn in since]
+            since = list(filter(None, told))  # answers about turns that a person was asked about
+        if not self.last_answer and not since:
+            question = look._replace(stop=False, ask=True, text=turns.text_with_calls(step - 1))
+            if self.window is not None:
+                inside = np.flatnonzero(self.window.transform([run]).cells) + 1
+                question = question._replace(window=inside.tolist())
+            if not callable(self.on_flag):
+                return question
+            self.answer(self.on_flag(question))
+        elif not self.last_answer and approved is not None:
+            self.last_answer = "go on"
+            if False in since[0]:
+                self.last_answer = "stop"
+        return look._replace(stop=self.last_answer == "stop", answer=self.last_answer)
 
 
 def _digest(step: Step) -> bytes:

@@ -1,4 +1,4 @@
-"""Early stopping of an evaluation by Inspect (extra ``inspect``)."""
+"""Early stopping of an evaluation, and a guard as an approver, in Inspect (extra ``inspect``)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 from trajscore.core.errors import optional
 from trajscore.core.type_aliases import ByName
 from trajscore.inference import SequentialComparison
+from trajscore.integrations._guard import Guard
 
 _NEED = "StopWhenDecided needs Inspect", "inspect"
+_approval: Any = optional("inspect_ai.approval", *_NEED)
 _EarlyStop: Any = optional("inspect_ai.util", *_NEED).EarlyStop
 _value_to_float: Any = optional("inspect_ai.scorer", *_NEED).value_to_float
 
@@ -48,8 +50,8 @@ class StopWhenDecided:
     async def schedule_sample(self, id: Any, epoch: int) -> Any:  # noqa: A002
         """Stop a sample that is not begun yet, once the comparison is decided."""
         if self.comparison.decision is not None:
-            n = self.comparison.decided_after
-            return _EarlyStop(id=id, epoch=epoch, reason=f"decided after {n} samples")
+            reason = f"decided after {self.comparison.decided_after} samples"
+            return _EarlyStop(id=id, epoch=epoch, reason=reason)
         if epoch == 1:
             self._order.append(id)
         return None
@@ -73,5 +75,30 @@ class StopWhenDecided:
         """Say what was decided."""
         low, high = (end + self.target for end in self.comparison.interval)
         side = {"a": "above", "b": "below", None: "undecided"}[self.comparison.decision]
-        n = self.comparison.decided_after
-        return {"target": self.target, "success": side, "low": low, "high": high, "after": n}
+        after = self.comparison.decided_after
+        return {"target": self.target, "success": side, "low": low, "high": high, "after": after}
+
+
+@_approval.approver
+def guard_approver(model: str, person: Any, **options: Any) -> Any:
+    """Ask `person`, as ``human_approver()``, about the calls of a flagged sample, once a flag.
+
+    Pass it in ``Task(approval=[ApprovalPolicy(guard_approver("guard.skops", human_approver()),
+    "*")])``; options are those of `Guard.follow`. A stopped sample ends. The answer, to approve or
+    to terminate, is an approval event in the log of Inspect.
+    """
+    guard = Guard.load(model)
+
+    async def approve(message: str, call: Any, view: Any, history: list[Any]) -> Any:
+        watch = guard.follow(on_flag="ask", **options)
+        look = watch.look(history, approved=lambda call: True)
+        text = f"step {look.step}, suspicion {look.suspicion:.3g}"
+        if look.ask:
+            text += f", likely wrong steps {look.window}: {look.text}\n{message}"
+            return await person(text, call, view, history)
+        decision = "approve"
+        if look.stop:
+            decision = "terminate"
+        return _approval.Approval(decision=decision, explanation=text)
+
+    return approve

@@ -12,11 +12,23 @@ _NEED = "GuardMiddleware needs LangChain", "langchain"
 _middleware = optional("langchain.agents.middleware", *_NEED)
 _messages = optional("langchain_core.messages", *_NEED)
 _config = optional("langgraph.config", *_NEED)
+_graph = optional("langgraph.types", *_NEED)
 _Middleware: Any = _middleware.AgentMiddleware
+_State: Any = _middleware.AgentState
+
+
+class GuardState(_State):
+    """The answer of a person, kept by the checkpointer."""
+
+    guard_answer: str
 
 
 class GuardMiddleware(_Middleware):
     """Ask a guard before each call of the model, and end the run where it says stop.
+
+    With ``on_flag="ask"``, the graph is interrupted with the look as a dict, once a run, and goes
+    on by ``Command(resume="go on")``, or ends by ``Command(resume="stop")``. It needs a
+    checkpointer, from which a run that was killed meanwhile goes on.
 
     Parameters
     ----------
@@ -24,6 +36,8 @@ class GuardMiddleware(_Middleware):
         A fitted guard.
     message : str
         What the agent says last.
+    **options : Any
+        Those of `Guard.follow`: alpha, on_flag, window.
 
     Attributes
     ----------
@@ -31,9 +45,13 @@ class GuardMiddleware(_Middleware):
         The last look at each run, by the thread, or by its first message where there is none.
     """
 
-    def __init__(self, guard: Guard, message: str = "I hand this over to a person.") -> None:
+    state_schema = GuardState
+
+    def __init__(
+        self, guard: Guard, message: str = "I hand this over to a person.", **options: Any
+    ) -> None:
         super().__init__()
-        self.guard, self.message = guard, message
+        self.guard, self.message, self.options = guard, message, options
         self.looks: dict[str, Look] = {}
         self._watches: dict[str, Watch] = {}
 
@@ -42,13 +60,14 @@ class GuardMiddleware(_Middleware):
         """Look at the messages so far."""
         thread = _config.get_config().get("configurable", {}).get("thread_id")
         run = str(thread or state["messages"][0].id)
-        watch = self._watches.setdefault(run, self.guard.follow(run))
-        self.looks[run] = look = watch.look(state["messages"])
-        if not look.stop:
-            return None
-        return {"jump_to": "end", "messages": [_messages.AIMessage(self.message)]}
-
-    @_middleware.hook_config(can_jump_to=["end"])
-    async def abefore_model(self, state: Any, runtime: Any) -> ByName | None:
-        """Look at the messages so far."""
-        return self.before_model(state, runtime)
+        watch = self._watches.setdefault(run, self.guard.follow(run, **self.options))
+        watch.last_answer = state.get("guard_answer", "")
+        look = watch.look(state["messages"])
+        if look.ask:
+            watch.answer(_graph.interrupt(look._asdict()))
+            look = watch.look(state["messages"])
+        self.looks[run] = look
+        update: ByName = {"guard_answer": look.answer}
+        if look.stop:
+            update |= {"jump_to": "end", "messages": [_messages.AIMessage(self.message)]}
+        return update

@@ -16,7 +16,10 @@ _Hooks: Any = optional("pydantic_ai.capabilities", *_NEED).Hooks
 class GuardHooks(_Hooks):
     """Ask a guard before each request; a run that is stopped ends normally, with `message`.
 
-    Pass it as ``Agent(..., capabilities=[GuardHooks(guard)])``.
+    Pass it as ``Agent(..., capabilities=[GuardHooks(guard)])``. With ``on_flag="ask"``, the tools
+    of the next answer need approval, once a conversation: the run ends with
+    ``DeferredToolRequests``, which have the look as `metadata`, and goes on from its messages and
+    ``DeferredToolResults``, in this process or another; where a call was denied, it is stopped.
 
     Parameters
     ----------
@@ -24,6 +27,8 @@ class GuardHooks(_Hooks):
         A fitted guard.
     message : str
         What the agent says last.
+    **options : Any
+        Those of `Guard.follow`: alpha, on_flag, window.
 
     Attributes
     ----------
@@ -31,18 +36,34 @@ class GuardHooks(_Hooks):
         The last look at each run, by its ``run_id``.
     """
 
-    def __init__(self, guard: Guard, message: str = "I hand this over to a person.") -> None:
-        super().__init__(before_model_request=self._ask)
-        self.guard, self.message = guard, message
+    def __init__(
+        self, guard: Guard, message: str = "I hand this over to a person.", **options: Any
+    ) -> None:
+        super().__init__(before_model_request=self._ask, before_tool_execute=self._approve)
+        self.guard, self.message, self.options = guard, message, options
         self.looks: dict[str, Look] = {}
         self._watches: dict[str, Watch] = {}
 
-    async def _ask(self, ctx: Any, request_context: Any) -> Any:
+    def _look(self, ctx: Any) -> Look:
         run = str(ctx.run_id)
-        watch = self._watches.setdefault(run, self.guard.follow(run))
+        watch = self._watches.setdefault(run, self.guard.follow(run, **self.options))
         messages = _messages.ModelMessagesTypeAdapter.dump_python(ctx.messages, mode="json")
-        self.looks[run] = look = watch.look(messages)
-        if look.stop:
+        denied = [
+            part["tool_call_id"]
+            for part in messages[-1]["parts"]
+            if part.get("outcome") == "denied"
+        ]
+        self.looks[run] = look = watch.look(messages, approved=lambda call: call.id not in denied)
+        return look
+
+    async def _ask(self, ctx: Any, request_context: Any) -> Any:
+        if self._look(ctx).stop:
             parts = [_messages.TextPart(self.message)]
             raise _exceptions.SkipModelRequest(_messages.ModelResponse(parts=parts))
         return request_context
+
+    async def _approve(self, ctx: Any, *, args: Any, **_: Any) -> Any:
+        look = self._look(ctx)
+        if look.ask and not ctx.tool_call_approved:
+            raise _exceptions.ApprovalRequired(look._asdict())
+        return args
