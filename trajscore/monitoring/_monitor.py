@@ -472,7 +472,7 @@ def _checked_scores(test: FittedTest, score: Any, run_id: Hashable, step: int) -
                 f"the score {run_label(score)} is not a finite number up to {LARGEST_SCORE:g}; "
                 f"send one, or finish the run"
             )
-        if test.forecaster is not None:
+        if not test.reads_forecasts:
             return values
         if outside_unit(values[0]):
             raise ValueError(
