@@ -93,9 +93,14 @@ class FittedTest:
     sign: int = 1  # -1 where successes are flagged
 
     @property
+    def has_outcomes(self) -> bool:
+        """Whether a density ratio was learned from outcomes."""
+        return not np.isnan(self.log_odds)
+
+    @property
     def reads_forecasts(self) -> bool:
         """Whether scores are forecasts already."""
-        return self.forecaster is None and not np.isnan(self.log_odds)
+        return self.forecaster is None and self.has_outcomes
 
     def log_m(self, X: TrajectoryArray) -> FloatArray:
         """Log M of every cell, as it is shown."""
@@ -144,7 +149,7 @@ class FittedTest:
 
     def _log_ratio(self, F: FloatArray) -> FloatArray:
         """Log M of forecasts, which are clipped."""
-        if np.isnan(self.log_odds):
+        if not self.has_outcomes:
             return -self.sign * F
         p = np.clip(F, CLIP, 1 - CLIP)
         return np.asarray(self.sign * (np.log1p(-p) - np.log(p) + self.log_odds))

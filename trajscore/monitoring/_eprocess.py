@@ -98,7 +98,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     Attributes
     ----------
     thresholds_ : Series indexed by alpha
-        Threshold on M, weighted with the threshold's `end_worth`.
+        Threshold on M, weighted with the threshold's `end_worth`; without outcomes on the score.
     forecaster_ : forecaster or None
         Fitted on the runs that were not held out.
     base_rate_ : float
@@ -433,7 +433,10 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         return self.test_.threshold.limits(X.ids, alpha)
 
     def _shown_threshold(self, alpha: float) -> float:
-        return float(np.exp(self.test_.threshold.log_threshold(alpha)))
+        log_threshold = self.test_.threshold.log_threshold(alpha)
+        if not self.test_.has_outcomes:
+            return -self.test_.sign * log_threshold
+        return float(np.exp(log_threshold))
 
 
 def _check_without_outcomes(X: TrajectoryArray, threshold: Threshold) -> None:
