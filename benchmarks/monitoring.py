@@ -4,9 +4,11 @@
     python benchmarks/monitoring.py curve      [--data FOLDER] [--splits 30]
     python benchmarks/monitoring.py worth      [--data FOLDER] [--splits 20]
     python benchmarks/monitoring.py guarantee  [--sets 1000]
+    python benchmarks/monitoring.py first-day  [--splits 100]
 
 "power" compares rules on random splits of public tables, "curve" numbers of known runs, and "worth"
-values of `end_worth`. "guarantee" simulates false alarms of the rules.
+values of `end_worth`. "guarantee" simulates false alarms of the rules. "first-day" has a guard of
+the bundled real runs with few labels or none, and how soon success is shown by their confidences.
 """
 
 import warnings
@@ -21,6 +23,8 @@ from sklearn.tree import DecisionTreeClassifier
 from reproduction.items import Data
 from shared import JUDGES, dispatch, over, plus_minus, show
 from trajscore import DensityRatioEProcess, PrefixForecaster, TrajectoryArray
+from trajscore.datasets import load_real_runs
+from trajscore.integrations import Guard
 from trajscore.monitoring import Conformal, Pac, PacMarginal
 
 ALPHA = 0.1
@@ -175,9 +179,52 @@ def guarantee(args: Any) -> None:
     show(f"alpha = {ALPHA}, simulated", rows)
 
 
+def flagged(process: Any, X: TrajectoryArray, y: np.ndarray) -> list[float]:
+    """Shares of failures and of successes that are flagged, and of all steps that come later."""
+    stop = process.stopping_steps(X)
+    later = np.where(stop > 0, X.lengths - stop, 0).sum() / X.lengths.sum()
+    return [(stop[y == 0] > 0).mean(), (stop[y == 1] > 0).mean(), later]
+
+
+def one_day(real: Any, labels: tuple[int, ...], seed: int) -> list[list[float]]:
+    """Fit on 200 runs without outcomes, or on some with; judge on half of the tasks, all new."""
+    rows = np.random.default_rng(seed).permutation(len(real.target))  # each of a task of its own
+    half = len(rows) // 2
+    old, new = rows[:half], rows[half:]
+    how = {"alpha": ALPHA, "random_state": seed}
+    shown = []
+    for n in labels:
+        known = old[: n or 200]
+        guard = Guard(process=DensityRatioEProcess(**how))
+        guard.fit([real.runs[row] for row in known], real.target[known] if n else np.full(200, -1))
+        X = guard.signals_.transform([real.runs[row] for row in new])
+        shown.append(flagged(guard.process_, X, real.target[new]))
+    process = DensityRatioEProcess(**how, flags="success")
+    X = real.data[["token_probability", "agreement", "p_success"]]
+    process.fit(X[old[:200]], real.target[old[:200]])
+    return [*shown, flagged(process, X[new], real.target[new])]
+
+
+def first_day(args: Any) -> None:
+    warnings.filterwarnings("ignore")
+    labels = (0, 60, 200)
+    for model in ("smollm2_135m", "gemma3_270m"):
+        of_draws = over(
+            one_day, [(load_real_runs(model=model), labels, k) for k in range(args.splits)]
+        )
+        names = [*(f"a guard, {n} labels" for n in labels), "success shown, 200 labels"]
+        columns = ("failures flagged", "successes flagged", "steps after the flag")
+        rows = {
+            name: dict(zip(columns, map(plus_minus, np.transpose(of_row)), strict=True))
+            for name, of_row in zip(names, np.swapaxes(of_draws, 0, 1), strict=True)
+        }
+        show(f"{model}, alpha = {ALPHA}, {args.splits} draws", rows)
+
+
 if __name__ == "__main__":
     commands = {
         "power": partial(compared, methods=METHODS), "curve": partial(compared, methods=KNOWN),
         "worth": partial(compared, methods=WORTH, first=(SEED,)), "guarantee": guarantee,
+        "first-day": first_day,
     }  # fmt: skip
     dispatch(__doc__, commands, splits=50, share=0.2, sets=1000, jobs=2)

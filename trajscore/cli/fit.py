@@ -33,8 +33,6 @@ _N_SPLITS = 10
 _PARAMETERS = ("--alpha", "--guarantee", "--threshold", "--flags", "--end", "--end-worth")
 _OF_PROCESSES = (*_PARAMETERS, "--guard", "--refit")
 _OF_FORECASTERS = ("--weights", "--horizon", "--missing", "--calibrator", "--censored")
-_VERBS = {"failure": "failing", "success": "succeeding"}
-_LEARNED_FROM = 2  # runs that are not held out, at least
 _TOO_FEW = "four fifths of these runs are too few to set a threshold"
 
 
@@ -202,30 +200,40 @@ def _describe(process: DensityRatioEProcess, X: TrajectoryArray, groups: Any, n_
     if len(X) < n_runs:
         counts += f"; {n_runs - len(X)} with a missing value or no step"
     print(counts)
-    test = process.test_
     if n := process.n_calibration_successes_:
-        print(f"threshold set by {n:,} {test.threshold.of}")
-    evidence = f"M, its evidence of {_VERBS[process.flags]},"
-    if test.threshold.end_worth is not None:
-        evidence += " times what a flag is worth there,"
-    side = "above"
-    if not test.has_outcomes:
-        evidence = "its score"
-        side = ("above", "below")[process.flags == "failure"]
+        print(f"threshold set by {n:,} {process.promise().of}")
     for alpha, limit in process.thresholds_.items():
         effect = "no run will be flagged"
         if np.isfinite(limit):
-            effect = f"a run is flagged once {evidence} is {side} {limit:.3g}"
+            effect = f"a run is flagged once {_crossing(process)} {limit:.3g}"
         print(f"alpha = {alpha:g}: {effect}")
-        promise = process.promise(alpha)
-        print(f"  promise: {promise}")
-        if promise.of == "runs":
-            print(f"  of the successes at most {alpha:g} over the success rate, which is not known")
-        for name, keyword in GUARANTEES.items():
-            other: Any = THRESHOLDS[keyword]()
-            if other.holds != promise.holds:
-                n = other.needs(alpha) + _LEARNED_FROM * test.has_outcomes
-                print(f"  --guarantee {name}: {other.holds}; needs {n:,} {promise.of} or more")
+        _describe_promise(process, float(alpha))
+
+
+def _crossing(process: DensityRatioEProcess) -> str:
+    """Say what of a run crosses the threshold."""
+    test = process.test_
+    if not test.has_outcomes:
+        return f"its score is {('above', 'below')[process.flags == 'failure']}"
+    evidence = f"M, its evidence of {process.flags},"
+    if test.threshold.end_worth is not None:
+        evidence += " times what a flag is worth there,"
+    return f"{evidence} is above"
+
+
+def _describe_promise(process: DensityRatioEProcess, alpha: float) -> None:
+    """Print what is promised, and what another guarantee needs."""
+    promise = process.promise(alpha)
+    print(f"  promise: {promise}")
+    n_learned_from = 2  # or more, which are not held out
+    if not process.test_.has_outcomes:
+        print(f"  of the successes at most {alpha:g} over the success rate, which is not known")
+        n_learned_from = 0
+    for name, keyword in GUARANTEES.items():
+        other: Any = THRESHOLDS[keyword]()
+        if other.holds != promise.holds:
+            n = other.needs(alpha) + n_learned_from
+            print(f"  --guarantee {name}: {other.holds}; needs {n:,} {promise.of} or more")
 
 
 def _try_out(process: DensityRatioEProcess, X: TrajectoryArray, y: Any, groups: Any) -> None:
@@ -249,10 +257,9 @@ def _try_out(process: DensityRatioEProcess, X: TrajectoryArray, y: Any, groups: 
         print(f"not tried on held-out runs: {_TOO_FEW}")
         return
     print(f"on a fifth of the runs, held out (mean of {_N_SPLITS} random splits):")
-    spared, sought = "successes", "failures"
-    if process.flags == "success":
-        spared, sought = sought, spared
-    n = process.n_calibration_successes_ or int((y == (spared == "successes")).sum())
+    spared = process.promise().of
+    sought = {"failure": "failures", "success": "successes"}[process.flags]
+    n = process.n_calibration_successes_ or len(y)
     for alpha, rates in table.iterrows():
         rate = rates["false_alarm_rate"]
         above, below = clopper_pearson_excess(

@@ -187,7 +187,7 @@ class Guard(BaseEstimator):
         self.process_ = clone(process).fit(X, labels if has_outcomes else None, groups=groups)
         return self
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: N803
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         shown = super().__repr__(N_CHAR_MAX)
         if hasattr(self, "process_"):
             shown += f" that stops {self.process_.promise()}"

@@ -225,14 +225,15 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         outcomes = labels[observed]
         self.forecaster_ = None
         self.base_rate_ = np.nan
-        end, going, at_end = None, (0.0,), 0.0
+        end = None
+        going: tuple[float, ...] = (0.0,)
+        at_end = 0.0
         if has_outcomes:
             train = runs[~held_out]
-            end = self._learn(train, outcomes[~held_out], threshold)
-            sought = train.lengths[outcomes[~held_out] != self._spared]
-            going, at_end = added_to_log_m(
-                sought, end, float(self.log_offset), threshold.end_worth
-            )
+            y_train = outcomes[~held_out]
+            end = self._learn(train, y_train, threshold)
+            sought = train.lengths[y_train != self._spared]
+            going, at_end = added_to_log_m(sought, end, float(self.log_offset), threshold.end_worth)
         spared_rows = np.flatnonzero(held_out & (outcomes == self._spared))
         if isinstance(threshold, HeldOut) and not len(spared_rows):
             raise ValueError(
@@ -356,7 +357,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         threshold = self.test_.threshold
         return Promise(level, threshold.of, threshold.holds)
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: N803
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         shown = super().__repr__(N_CHAR_MAX)
         if hasattr(self, "test_"):
             shown += f" that flags {self.promise()}"
