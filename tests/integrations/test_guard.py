@@ -87,6 +87,29 @@ def test_a_guard_is_saved_and_decides_the_same(guard, talks, tmp_path, capsys):
     assert "holds a Guard, not a DensityRatioEProcess" in capsys.readouterr().err
 
 
+def test_a_guard_without_outcomes_spares_most_runs_and_learns_when_they_are_known(tmp_path):
+    pytest.importorskip("skops")
+    rng = np.random.default_rng(3)
+    talks = [live.talk_of(rng) for _ in range(150)]
+    known = [live.run_of(talk, str(k)) for k, talk in enumerate(talks)]
+    runs = [io.Run(run.id, run.steps) for run in known]
+    guard = Guard(process=DensityRatioEProcess(alpha=0.2)).fit(runs[:99])
+    assert "stops at most 0.2 of the runs, on average over sets of known runs" in repr(guard)
+    stops = guard.stopping_steps(runs)
+    assert (stops[:99] > 0).mean() <= 0.2
+    good = np.array([run.outcome for run in known]) == 1
+    assert (stops[~good] > 0).mean() > (stops[good] > 0).mean()
+    for run, stop in zip(runs[:20], stops, strict=False):
+        look = guard.look(run, run.id, done=True)
+        assert (look.flagged_step or 0, look.promise.of) == (stop, "runs")
+    guard.save(tmp_path / "guard.skops")
+    again = Guard.load(tmp_path / "guard.skops")
+    assert (again.stopping_steps(runs) == stops).all()
+    assert again.fit(known).look(runs[0]).promise[:2] == (0.2, "successes")
+    with pytest.warns(UserWarning, match="too few held-out runs"):
+        assert not guard.fit(runs[:3]).look(runs[0]).stop
+
+
 def test_a_history_that_was_changed_is_refused(guard, talks):
     messages = live.chat_of(talks[0])
     watch = guard.follow("run 1")
