@@ -17,6 +17,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
@@ -166,17 +167,20 @@ MEMORISED = PrefixForecaster(
 def guarantee(args: Any) -> None:
     rates_above(args.sets)
     by_design = lengths_that_tell(args.sets)
-    few = range(max(args.sets // 5, 2))
     learners = {"default": None, "a tree that memorised": MEMORISED}
     for (name, learner), discrete, ties, n in product(
         learners.items(), (False, True), ("strict", "randomized"), (60, 200, 1000)
     ):
         kind = "3 values" if discrete else "continuous"
         by_design[f"{name}, {kind}, {ties}, {n} runs"] = [
-            one_set(k, n, discrete, forecaster=learner, threshold=Conformal(ties)) for k in few
+            one_set(k, n, discrete, forecaster=learner, threshold=Conformal(ties))
+            for k in range(max(args.sets // 5, 2))
         ]
     rows = {name: {"false alarms": plus_minus(rates)} for name, rates in by_design.items()}
     show(f"alpha = {ALPHA}, simulated", rows)
+
+
+LABELS = (0, 60, 200)
 
 
 def flagged(process: Any, X: TrajectoryArray, y: np.ndarray) -> list[float]:
@@ -186,39 +190,31 @@ def flagged(process: Any, X: TrajectoryArray, y: np.ndarray) -> list[float]:
     return [(stop[y == 0] > 0).mean(), (stop[y == 1] > 0).mean(), later]
 
 
-def one_day(real: Any, labels: tuple[int, ...], seed: int) -> list[list[float]]:
-    """Fit on 200 runs without outcomes, or on some with; judge on half of the tasks, all new."""
-    rows = np.random.default_rng(seed).permutation(len(real.target))  # each of a task of its own
-    half = len(rows) // 2
-    old, new = rows[:half], rows[half:]
-    how = {"alpha": ALPHA, "random_state": seed}
-    shown = []
-    for n in labels:
+def one_day(real: Any, seed: int) -> list[list[float]]:
+    """Fit on some runs with labels, or 200 without; judge on half of the tasks, one run each."""
+    rows = np.random.default_rng(seed).permutation(len(real.target))
+    y, (old, new) = real.target, np.split(rows, 2)
+    process, shown = DensityRatioEProcess(alpha=ALPHA, random_state=seed), []
+    for n in LABELS:
         known = old[: n or 200]
-        guard = Guard(process=DensityRatioEProcess(**how))
-        guard.fit([real.runs[row] for row in known], real.target[known] if n else np.full(200, -1))
+        labels = y[known] if n else np.full(200, -1)
+        guard = Guard(process=process).fit([real.runs[row] for row in known], labels)
         X = guard.signals_.transform([real.runs[row] for row in new])
-        shown.append(flagged(guard.process_, X, real.target[new]))
-    process = DensityRatioEProcess(**how, flags="success")
-    X = real.data[["token_probability", "agreement", "p_success"]]
-    process.fit(X[old[:200]], real.target[old[:200]])
-    return [*shown, flagged(process, X[new], real.target[new])]
+        shown.append(flagged(guard.process_, X, y[new]))
+    X = real.data[["token_probability", "agreement"]].with_ended(y != -1)
+    process.set_params(flags="success").fit(X[old[:200]], y[old[:200]])
+    return [*shown, flagged(process, X[new], y[new])]
 
 
 def first_day(args: Any) -> None:
     warnings.filterwarnings("ignore")
-    labels = (0, 60, 200)
     for model in ("smollm2_135m", "gemma3_270m"):
-        of_draws = over(
-            one_day, [(load_real_runs(model=model), labels, k) for k in range(args.splits)]
-        )
-        names = [*(f"a guard, {n} labels" for n in labels), "success shown, 200 labels"]
-        columns = ("failures flagged", "successes flagged", "steps after the flag")
-        rows = {
-            name: dict(zip(columns, map(plus_minus, np.transpose(of_row)), strict=True))
-            for name, of_row in zip(names, np.swapaxes(of_draws, 0, 1), strict=True)
-        }
-        show(f"{model}, alpha = {ALPHA}, {args.splits} draws", rows)
+        real = load_real_runs(model=model)
+        draws = over(one_day, [(real, seed) for seed in range(args.splits)], args.jobs)
+        means = [map(plus_minus, of_row.T) for of_row in np.swapaxes(draws, 0, 1)]
+        table = pd.DataFrame(means, columns=["failures", "successes", "steps after"])
+        names = [*(f"a guard, {n} labels" for n in LABELS), "success, 200 labels"]
+        show(f"{model}: flagged at alpha = {ALPHA}", table.set_axis(names))
 
 
 if __name__ == "__main__":

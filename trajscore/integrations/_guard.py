@@ -46,8 +46,8 @@ class Look(NamedTuple):
         1 minus the p-value of the run so far: with a held-out threshold, a run is stopped at
         1 - alpha, and that is so for any alpha.
     promise : Promise, optional
-        `alpha`, of what at most so many are stopped (`of`: "successes", "failures" or all "runs"),
-        and when that holds.
+        At most a share `alpha` is stopped `of` the "successes", the "failures" or all "runs", when
+        that `holds`.
 
     Examples
     --------
