@@ -90,21 +90,18 @@ def test_a_guard_is_saved_and_decides_the_same(guard, talks, tmp_path, capsys):
 def test_a_guard_without_outcomes_spares_most_runs_and_learns_when_they_are_known(tmp_path):
     pytest.importorskip("skops")
     rng = np.random.default_rng(3)
-    talks = [live.talk_of(rng) for _ in range(150)]
-    known = [live.run_of(talk, str(k)) for k, talk in enumerate(talks)]
+    known = [live.run_of(live.talk_of(rng), str(k)) for k in range(150)]
     runs = [io.Run(run.id, run.steps) for run in known]
-    guard = Guard(process=DensityRatioEProcess(alpha=0.2)).fit(runs[:99])
+    guard = Guard(process=DensityRatioEProcess(alpha=0.2)).fit(runs)
     assert "stops at most 0.2 of the runs, on average over sets of known runs" in repr(guard)
-    stops = guard.stopping_steps(runs)
-    assert (stops[:99] > 0).mean() <= 0.2
+    guard.save(tmp_path / "guard.skops")
+    again = Guard.load(tmp_path / "guard.skops")
+    stops = again.stopping_steps(runs)
     good = np.array([run.outcome for run in known]) == 1
-    assert (stops[~good] > 0).mean() > (stops[good] > 0).mean()
+    assert (stops[~good] > 0).mean() > 0.2 > (stops[good] > 0).mean()
     for run, stop in zip(runs[:20], stops, strict=False):
         look = guard.look(run, run.id, done=True)
         assert (look.flagged_step or 0, look.promise.of) == (stop, "runs")
-    guard.save(tmp_path / "guard.skops")
-    again = Guard.load(tmp_path / "guard.skops")
-    assert (again.stopping_steps(runs) == stops).all()
     assert again.fit(known).look(runs[0]).promise[:2] == (0.2, "successes")
     with pytest.warns(UserWarning, match="too few held-out runs"):
         assert not guard.fit(runs[:3]).look(runs[0]).stop
