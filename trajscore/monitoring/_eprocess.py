@@ -149,6 +149,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     """
 
     _output_channels = ("log_e_value",)
+    flags = "failure"  # of files that an earlier release wrote
 
     def __init__(
         self,

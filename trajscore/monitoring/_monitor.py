@@ -34,8 +34,9 @@ _REMEMBERED = 1000
 class Decision(NamedTuple):
     """What a monitor says after a step: where `flagged`, the run should stop.
 
-    `margin` is the threshold minus the largest log M so far, negative once flagged, both weighted
-    where the threshold has an `end_worth`.
+    Where the process flags successes, the run is shown to succeed. `margin` is the
+    threshold minus the largest log M so far, negative once flagged, both weighted where the
+    threshold has an `end_worth`.
     """
 
     id: Hashable  # the run
