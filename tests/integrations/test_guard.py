@@ -107,6 +107,15 @@ def test_a_guard_without_outcomes_spares_most_runs_and_learns_when_they_are_know
         assert not guard.fit(runs[:3]).look(runs[0]).stop
 
 
+def test_the_signal_without_outcomes_falls_with_trouble():
+    call = io.ToolCall("find", {"order": 1}, result=live.ERROR)
+    steps = [io.Step("user", "Hi"), *[io.Step("agent", tool_calls=[call])] * 2]
+    steps += [io.Step("agent", "Hm.", logprobs=[-2.0, -1.0]), io.Step("agent", "a", logprobs=[0.0])]
+    guard = Guard().fit([io.Run(str(k), steps) for k in range(19)])
+    signal = guard.signals_.transform([io.Run("a", steps)]).cells
+    assert signal == pytest.approx([-0.001, -1.002, -3.003, -4.504, -4.505])
+
+
 def test_a_history_that_was_changed_is_refused(guard, talks):
     messages = live.chat_of(talks[0])
     watch = guard.follow("run 1")
