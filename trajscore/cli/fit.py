@@ -22,6 +22,7 @@ from trajscore.core.within_runs import whole_runs
 from trajscore.gates import RunSet
 from trajscore.inference.intervals import clopper_pearson_excess
 from trajscore.integrations import Guard
+from trajscore.io.unread import refusals
 from trajscore.loading.load import RISKS
 from trajscore.loading.tables import Inputs
 from trajscore.monitoring import DensityRatioEProcess, split_report
@@ -88,11 +89,14 @@ def _fit_forecaster(arguments: argparse.Namespace) -> None:
 def _fit_process(arguments: argparse.Namespace) -> None:
     """Fit a process on the predictors of a table or a log, and write it."""
     inputs = _read(arguments)
-    runs: Any = check_predictors(inputs.predictors, inputs.y, reserved=())
-    y, groups = None, inputs.groups
-    if (inputs.y != CENSORED).any():
-        runs = RunSet._from_inputs(inputs, arguments.censored)
-        y, groups = runs.y, runs.tasks
+    y = None
+    groups = inputs.groups
+    with refusals(arguments.table, named=False):
+        runs: Any = check_predictors(inputs.predictors, inputs.y, reserved=())
+        if (inputs.y != CENSORED).any():
+            runs = RunSet._from_inputs(inputs, arguments.censored)
+            y = runs.y
+            groups = runs.tasks
     X = _predictors(runs.traces, arguments.scores)
     n_runs = len(X)
     complete = np.flatnonzero(whole_runs(X))
