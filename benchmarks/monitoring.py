@@ -6,9 +6,8 @@
     python benchmarks/monitoring.py guarantee  [--sets 1000]
     python benchmarks/monitoring.py first-day  [--splits 100]
 
-"power" compares rules on random splits of public tables, "curve" numbers of known runs, and "worth"
-values of `end_worth`. "guarantee" simulates false alarms of the rules. "first-day" has a guard of
-the bundled real runs with few labels or none, and how soon success is shown by their confidences.
+"power" compares rules on public tables, "curve" numbers of known runs, "worth" of `end_worth`;
+"guarantee" simulates false alarms; "first-day" has guards with few labels, and success shown early.
 """
 
 import warnings
@@ -167,10 +166,9 @@ MEMORISED = PrefixForecaster(
 def guarantee(args: Any) -> None:
     rates_above(args.sets)
     by_design = lengths_that_tell(args.sets)
-    learners = {"default": None, "a tree that memorised": MEMORISED}
-    for (name, learner), discrete, ties, n in product(
-        learners.items(), (False, True), ("strict", "randomized"), (60, 200, 1000)
-    ):
+    learners = [("default", None), ("a tree that memorised", MEMORISED)]
+    every = product(learners, (False, True), ("strict", "randomized"), (60, 200, 1000))
+    for (name, learner), discrete, ties, n in every:
         kind = "3 values" if discrete else "continuous"
         by_design[f"{name}, {kind}, {ties}, {n} runs"] = [
             one_set(k, n, discrete, forecaster=learner, threshold=Conformal(ties))
@@ -207,14 +205,13 @@ def one_day(real: Any, seed: int) -> list[list[float]]:
 
 
 def first_day(args: Any) -> None:
-    warnings.filterwarnings("ignore")
+    names = [*(f"a guard, {n} labels" for n in LABELS), "success, 200 labels"]
     for model in ("smollm2_135m", "gemma3_270m"):
         real = load_real_runs(model=model)
         draws = over(one_day, [(real, seed) for seed in range(args.splits)], args.jobs)
-        means = [map(plus_minus, of_row.T) for of_row in np.swapaxes(draws, 0, 1)]
-        table = pd.DataFrame(means, columns=["failures", "successes", "steps after"])
-        names = [*(f"a guard, {n} labels" for n in LABELS), "success, 200 labels"]
-        show(f"{model}: flagged at alpha = {ALPHA}", table.set_axis(names))
+        table = pd.DataFrame(np.apply_along_axis(plus_minus, 0, draws)).set_axis(names)
+        table.columns = ["failures", "successes", "steps after"]
+        show(f"{model}: flagged at alpha = {ALPHA}", table)
 
 
 if __name__ == "__main__":
