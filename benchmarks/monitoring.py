@@ -4,9 +4,10 @@
     python benchmarks/monitoring.py curve      [--data FOLDER] [--splits 30]
     python benchmarks/monitoring.py worth      [--data FOLDER] [--splits 20]
     python benchmarks/monitoring.py guarantee  [--sets 1000]
+    python benchmarks/monitoring.py first-day  [--splits 100]
 
-"power" compares rules on random splits of public tables, "curve" numbers of known runs, and "worth"
-values of `end_worth`. "guarantee" simulates false alarms of the rules.
+"power" compares rules on public tables, "curve" numbers of known runs, "worth" of `end_worth`;
+"guarantee" simulates false alarms; "first-day" has guards with few labels, and success shown early.
 """
 
 import warnings
@@ -15,12 +16,15 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
 from reproduction.items import Data
 from shared import JUDGES, dispatch, over, plus_minus, show
 from trajscore import DensityRatioEProcess, PrefixForecaster, TrajectoryArray
+from trajscore.datasets import load_real_runs
+from trajscore.integrations import Guard
 from trajscore.monitoring import Conformal, Pac, PacMarginal
 
 ALPHA = 0.1
@@ -162,22 +166,58 @@ MEMORISED = PrefixForecaster(
 def guarantee(args: Any) -> None:
     rates_above(args.sets)
     by_design = lengths_that_tell(args.sets)
-    few = range(max(args.sets // 5, 2))
-    learners = {"default": None, "a tree that memorised": MEMORISED}
-    for (name, learner), discrete, ties, n in product(
-        learners.items(), (False, True), ("strict", "randomized"), (60, 200, 1000)
-    ):
+    learners = [("default", None), ("a tree that memorised", MEMORISED)]
+    every = product(learners, (False, True), ("strict", "randomized"), (60, 200, 1000))
+    for (name, learner), discrete, ties, n in every:
         kind = "3 values" if discrete else "continuous"
         by_design[f"{name}, {kind}, {ties}, {n} runs"] = [
-            one_set(k, n, discrete, forecaster=learner, threshold=Conformal(ties)) for k in few
+            one_set(k, n, discrete, forecaster=learner, threshold=Conformal(ties))
+            for k in range(max(args.sets // 5, 2))
         ]
     rows = {name: {"false alarms": plus_minus(rates)} for name, rates in by_design.items()}
     show(f"alpha = {ALPHA}, simulated", rows)
+
+
+LABELS = (0, 60, 200)
+
+
+def flagged(process: Any, X: TrajectoryArray, y: np.ndarray) -> list[float]:
+    """Shares of failures and of successes that are flagged, and of all steps that come later."""
+    stop = process.stopping_steps(X)
+    later = np.where(stop > 0, X.lengths - stop, 0).sum() / X.lengths.sum()
+    return [(stop[y == 0] > 0).mean(), (stop[y == 1] > 0).mean(), later]
+
+
+def one_day(real: Any, seed: int) -> list[list[float]]:
+    """Fit on some runs with labels, or 200 without; judge on half of the tasks, one run each."""
+    rows = np.random.default_rng(seed).permutation(len(real.target))
+    y, (old, new) = real.target, np.split(rows, 2)
+    process, shown = DensityRatioEProcess(alpha=ALPHA, random_state=seed), []
+    for n in LABELS:
+        known = old[: n or 200]
+        labels = y[known] if n else np.full(200, -1)
+        guard = Guard(process=process).fit([real.runs[row] for row in known], labels)
+        X = guard.signals_.transform([real.runs[row] for row in new])
+        shown.append(flagged(guard.process_, X, y[new]))
+    X = real.data[["token_probability", "agreement"]].with_ended(y != -1)
+    process.set_params(flags="success").fit(X[old[:200]], y[old[:200]])
+    return [*shown, flagged(process, X[new], y[new])]
+
+
+def first_day(args: Any) -> None:
+    names = [*(f"a guard, {n} labels" for n in LABELS), "success, 200 labels"]
+    for model in ("smollm2_135m", "gemma3_270m"):
+        real = load_real_runs(model=model)
+        draws = over(one_day, [(real, seed) for seed in range(args.splits)], args.jobs)
+        table = pd.DataFrame(np.apply_along_axis(plus_minus, 0, draws)).set_axis(names)
+        table.columns = ["failures", "successes", "steps after"]
+        show(f"{model}: flagged at alpha = {ALPHA}", table)
 
 
 if __name__ == "__main__":
     commands = {
         "power": partial(compared, methods=METHODS), "curve": partial(compared, methods=KNOWN),
         "worth": partial(compared, methods=WORTH, first=(SEED,)), "guarantee": guarantee,
+        "first-day": first_day,
     }  # fmt: skip
     dispatch(__doc__, commands, splits=50, share=0.2, sets=1000, jobs=2)

@@ -48,6 +48,25 @@ def test_successes_are_flagged_at_most_at_alpha_on_average(threshold, population
     assert rates.mean() <= ALPHA + 3.3 * rates.std() / np.sqrt(len(rates))
 
 
+@pytest.mark.filterwarnings("ignore")  # of too few runs, and of such as are longer than these
+@pytest.mark.parametrize("step", [1e-9, 1 / 3], ids=["continuous", "ties"])
+@pytest.mark.parametrize("size", [6, 12, 60])
+@pytest.mark.parametrize("of", [None, 0], ids=["without outcomes", "solved"])
+def test_guards_of_the_first_day_keep_their_promise(of, size, step, population, n_simulations):
+    (X, y, _), rng, rates = population, np.random.default_rng(20261129), []
+    X = X.with_cells(np.round(X.cells / step) * step)
+    rule = DensityRatioEProcess(alpha=ALPHA, flags="failure" if of is None else "success")
+    if of is not None and size < 60:
+        size *= 4  # for too few outcomes a forecaster cannot be learned
+        rule.set_params(forecaster="passthrough")
+    for _ in range(n_simulations):
+        old, new = np.split(rng.choice(len(X), size + 300, replace=False), [size])
+        rule.fit(X[old], None if of is None else y[old])
+        rates.append((rule.stopping_steps(X[new[(y[new] == of) | (of is None)]]) > 0).mean())
+    assert np.mean(rates) <= ALPHA + 2 * np.std(rates) / np.sqrt(len(rates))
+    assert any(rates) == (size >= 9) or step > 0.1
+
+
 RULES = [kind for kind in public_classes(monitoring) if issubclass(kind, StoppingRule)]
 BOUNDED = [
     DensityRatioEProcess(threshold=Pac(delta=DELTA), alpha=ALPHA),

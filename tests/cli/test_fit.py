@@ -59,10 +59,13 @@ def test_it_is_the_process_of_python(folder, fit, monkeypatch, capsys):
     table = split_report(process, X, Y, groups=X.ids.astype(str), n_splits=10)
     for alpha, row in table.iterrows():
         assert (
-            f"alpha = {alpha:g}: flagged {row.false_alarm_rate:.0%} of successes, {row.power:.0%} "
-            f"of failures ({row.power_before_end:.0%} before their last step, which saves "
-            f"{row.steps_saved:.0%} of the steps of failures)"
+            f"), {row.power:.0%} of failures ({row.power_before_end:.0%} before their last step, "
+            f"which saves {row.steps_saved:.0%} of their steps)"
         ) in out
+        rate = f"flagged {row.false_alarm_rate:.0%} of successes (95% interval "
+        assert f"alpha = {alpha:g}: {rate}" in out
+    assert "on average over sets of known runs" in out
+    assert "--guarantee confident: with 90% confidence for this set; needs 24 successes" in out
     # the line that it says to send
     line = out.partition("send lines such as ")[2].splitlines()[0]
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(line.encode())))
@@ -72,6 +75,16 @@ def test_it_is_the_process_of_python(folder, fit, monkeypatch, capsys):
     assert fit(f"{words} --end-worth 0.5")[0] == 0
     process.set_params(threshold=Conformal(end_worth=0.5)).fit(X, Y, groups=X.ids)
     assert loaded("p.skops").thresholds_.tolist() == process.thresholds_.tolist()
+
+
+def test_a_table_without_outcomes(folder, fit):
+    pd.read_csv("runs.csv").drop(columns="solved").to_csv("none.csv", index=False)
+    code, out, _ = fit("none.csv --score judge --group run_id --alpha 0.2 --out p.skops")
+    assert code == 0
+    process = DensityRatioEProcess(alpha=0.2).fit(X)
+    assert f"once its score is below {process.thresholds_.iloc[0]:.3g}" in out
+    assert fit("runs.csv --score judge --group run_id --refit p.skops --out q.skops")[0] == 0
+    assert loaded("q.skops").promise()[:2] == (0.2, "successes")
 
 
 def test_several_scores_are_sent_by_name(folder, fit):
@@ -101,6 +114,7 @@ def test_bad_input_ends_with_one_sentence(folder, fit):
         ("runs.csv --guard --out p.skops", "--guard"),
         ("log.json --guard --score judge --out p.skops", "--score is not used with --guard"),
         ("runs.csv --weights uniform --out p.skops", "--weights is not used without"),
+        ("runs.csv --refit p.skops --alpha 0.1 --out p.skops", "--refit takes from its file"),
         ("runs.csv --forecaster judge --alpha 0.1 --out p.skops", "--alpha is not used with"),
         ("runs.csv --forecaster jud --score judge --out p.skops", "'judge'"),
     ]:
@@ -157,10 +171,20 @@ def test_a_guard_is_tried_on_runs_that_were_held_out(tmp_path, fit):
     code, said, _ = fit(f"{log} --guard --alpha 0.1 --out {out}")
     assert code == 0
     assert "200 of 200 runs" in said
-    assert "flagged 0% of successes, 100% of failures" in said
+    assert "flagged 0% of successes (95% interval 0% to 7%), 100% of failures" in said
     assert Guard.load(out).process_.forecaster_.end == "step"
     assert fit(f"{log} --guard --alpha 0.1 --end unknown --out {out}")[0] == 0
     assert Guard.load(out).process_.forecaster_.end is None
+    assert fit(f"{log} --guard --flags success --guarantee confident --out {out}")[0] == 0
+    assert "0.05 of the failures, with 90% confidence" in repr(Guard.load(out))
+    log.write_text(json.dumps([{**run, "success": None} for run in runs]))
+    code, said, _ = fit(f"{log} --guard --alpha 0.3 --out {out}")
+    assert code == 0
+    assert "no run has an outcome" in said
+    assert "promise: at most 0.3 of the runs, on average over sets of known runs" in said
+    assert "saves 0.0% of all steps; how many of them fail is not known" in said
+    log.write_text(json.dumps(runs))
+    assert "at most 0.3 of the successes" in fit(f"{log} --guard --refit {out} --out {out}")[1]
 
 
 def test_the_code_of_a_report_forecasts_elsewhere_what_the_report_says(folder, capsys):

@@ -88,6 +88,35 @@ def test_a_guard_is_saved_and_decides_the_same(guard, talks, tmp_path, capsys):
     assert "holds a Guard, not a DensityRatioEProcess" in capsys.readouterr().err
 
 
+def test_a_guard_without_outcomes_spares_most_runs_and_learns_when_they_are_known(tmp_path):
+    pytest.importorskip("skops")
+    rng = np.random.default_rng(3)
+    known = [live.run_of(live.talk_of(rng), str(k)) for k in range(150)]
+    runs = [io.Run(run.id, run.steps) for run in known]
+    guard = Guard(process=DensityRatioEProcess(alpha=0.2)).fit(runs)
+    assert "stops at most 0.2 of the runs, on average over sets of known runs" in repr(guard)
+    guard.save(tmp_path / "guard.skops")
+    again = Guard.load(tmp_path / "guard.skops")
+    stops = again.stopping_steps(runs)
+    good = np.array([run.outcome for run in known]) == 1
+    assert (stops[~good] > 0).mean() > 0.2 > (stops[good] > 0).mean()
+    for run, stop in zip(runs[:20], stops, strict=False):
+        look = guard.look(run, run.id, done=True)
+        assert (look.flagged_step or 0, look.promise.of) == (stop, "runs")
+    assert again.fit(known).look(runs[0]).promise[:2] == (0.2, "successes")
+    with pytest.warns(UserWarning, match="too few held-out runs"):
+        assert not guard.fit(runs[:3]).look(runs[0]).stop
+
+
+def test_the_signal_without_outcomes_falls_with_trouble():
+    call = io.ToolCall("find", {"order": 1}, result=live.ERROR)
+    steps = [io.Step("user", "Hi"), *[io.Step("agent", tool_calls=[call])] * 2]
+    steps += [io.Step("agent", "Hm.", logprobs=[-2.0, -1.0]), io.Step("agent", "a", logprobs=[0.0])]
+    guard = Guard().fit([io.Run(str(k), steps) for k in range(19)])
+    signal = guard.signals_.transform([io.Run("a", steps)]).cells
+    assert signal == pytest.approx([-0.001, -1.002, -3.003, -4.504, -4.505])
+
+
 def test_a_history_that_was_changed_is_refused(guard, talks):
     messages = live.chat_of(talks[0])
     watch = guard.follow("run 1")

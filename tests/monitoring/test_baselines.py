@@ -69,7 +69,7 @@ def test_power_and_its_weights():
         assert RULE.score(X6, Y6, weight) == pytest.approx(power)
     with pytest.raises(ValueError, match="no run failed"):
         RULE.score(X6, [1, 1, 1, 1, 1, -1])
-    with pytest.raises(ValueError, match="failed runs have weight zero"):
+    with pytest.raises(ValueError, match="failed have weight zero"):
         RULE.score(X6, Y6, [0, 1, 0, 1, 0, 1])
 
 

@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from trajscore import DensityRatioEProcess, PlattCrossFitCalibrator, PrefixForecaster, tps_scorer
 from trajscore import TrajectoryArray as Runs
 from trajscore.datasets import make_trajectories
-from trajscore.monitoring import Conformal, LearnThenTestStop, Pac
+from trajscore.monitoring import Conformal, LearnThenTestStop, Pac, token_savings
 
 ALPHAS = [0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5]
 
@@ -152,6 +152,47 @@ def test_decisions_agree_with_each_other():
             above = np.flatnonzero(run > log_c)
             assert step == (above[0] + 1 if len(above) else 0)
         assert (process.predict(new, alpha) == (process.p_values(new) > alpha)).all()
+
+
+def test_flags_of_successes_are_the_same_test_turned_round():
+    X, y = made(600, 8)
+    process = DensityRatioEProcess("passthrough", alpha=[0.1, 0.3], flags="success").fit(X, y)
+    assert "at most 0.1 of the failures, on average" in repr(process)
+    mirror = X.with_cells(1 - X.cells)
+    turned = DensityRatioEProcess("passthrough", alpha=[0.1, 0.3]).fit(mirror, 1 - y)
+    assert (process.stopping_steps(X) == turned.stopping_steps(mirror)).all()
+    assert (process.predict(X) == 1 - turned.predict(mirror)).all()
+    assert ((process.decision_function(X) > 0) == process.predict(X)).all()
+    assert process.score(X, y) == turned.score(mirror, 1 - y)
+    report, other = process.report(X, y, cost=X), turned.report(mirror, 1 - y, cost=X)
+    other = other.rename(columns={"n_success": "n_failure", "n_failure": "n_success"})
+    pd.testing.assert_frame_equal(report, other[report.columns])
+    with pytest.raises(ValueError, match="process.report"):
+        token_savings(process, X, y)
+
+
+@pytest.mark.parametrize("flags", ["failure", "success"])
+def test_without_outcomes_the_most_extreme_runs_are_flagged(flags):
+    X, sign = made(600, 8)[0], 1 if flags == "failure" else -1
+    X = X.with_cells(np.round(100 * X.cells) - 50)  # of any scale, with ties
+    process = DensityRatioEProcess(alpha=[0.1, 0.3], flags=flags).fit(X[:299])
+    worst = [min(sign * run) for run in X]
+    for alpha in (0.1, 0.3):
+        limit = np.sort(worst[:299])[int(alpha * 300) - 1]
+        flagged = process.stopping_steps(X, alpha) > 0
+        assert (flagged == (worst < limit)).all()
+        assert process.thresholds_[alpha] == sign * limit
+        assert process.promise(alpha)[:2] == (alpha, "runs")
+        monitor = process.monitor(alpha)
+        for row, run in enumerate(X[:50]):
+            assert [monitor.update(score, row) for score in run][-1].flagged == flagged[row]
+    assert process.fit(X, groups=X.ids // 10).n_calibration_successes_ == 60
+    with pytest.warns(UserWarning, match=r"too few held-out runs \(5\).*at least 9 runs"):
+        assert not process.fit(X[:5]).stopping_steps(X, 0.1).any()
+    with pytest.raises(ValueError, match="needs outcomes"):
+        process.set_params(threshold="ville").fit(X)
+    with pytest.raises(ValueError, match="2 channels"):
+        DensityRatioEProcess().fit(Runs(np.stack([X.cells, X.cells], axis=1), X.lengths))
 
 
 GRID = {"features": ["prefix", "last"]}
@@ -319,6 +360,7 @@ def test_a_score_on_another_scale_is_named():
         ({"threshold": "ville"}, {"calibration": [1, 2]}, "threshold='ville'.*calibration"),
         ({}, {"calibration": [1, 500]}, "calibration must be rows of .* from 0 to 119"),
         ({}, {"calibration": [True, False]}, "calibration must be .* mask of 120"),
+        ({"flags": "wins"}, {}, "flags must be"),
     ],
     ids=str,
 )

@@ -387,6 +387,8 @@ def test_runs_that_do_not_wait(fleet):
     for outcomes, message in [([-1], "not known yet"), ([1, 0], "each of 1 run")]:
         with pytest.raises(ValueError, match=message):
             fleet.add_outcomes([X.ids[N + 1]], outcomes)
+    with pytest.raises(ValueError, match="name each once"):
+        fleet.add_outcomes(X.ids[[N + 1, N + 1]], [1, 1])
     # the last 4096 are waited for
     many = TrajectoryArray(np.full(4096, 0.5), np.ones(4096, int), ids=np.arange(4096) + 10**6)
     fleet.update(many)

@@ -261,9 +261,13 @@ def test_runs_are_opened_reset_and_finished():
     assert "other" not in monitor
     assert monitor.update(0.4, "other").step == 1
     assert monitor.finish("other").step == 1
-    for method in (monitor.finish, monitor.reset):
-        with pytest.raises(KeyError, match="'other' is not open"):
-            method("other")
+    assert monitor.finish("other") == monitor.finish("other")  # which was sent again
+    with pytest.raises(KeyError, match="'other' is not open"):
+        monitor.reset("other")
+    monitor.update(0.4, "lost")
+    with pytest.raises(ValueError, match="its end at step 2, but the last was step 1"):
+        monitor.finish("lost", step=2)
+    assert monitor.finish("lost", step=1).step == 1
     monitor.update(0.4, X.ids[3])  # NumPy's 7 is 7
     assert monitor.update(0.3, int(X.ids[3])).step == 2
     copy = pickle.loads(pickle.dumps(monitor))

@@ -10,25 +10,29 @@ from typing import Any
 import numpy as np
 
 from trajscore.calibration import PrefixForecaster
-from trajscore.cli.compare import read
-from trajscore.cli.inputs import add_command, check_folder, number, read_inputs
+from trajscore.cli.inputs import add_command, adder, check_folder, number, read_inputs
 from trajscore.cli.report import add_recalibration, judge, words_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
 from trajscore.core.errors import ArgumentError
-from trajscore.core.type_aliases import IntArray
+from trajscore.core.outcomes import CENSORED
+from trajscore.core.sample import check_predictors
 from trajscore.core.values import number_of
 from trajscore.core.within_runs import whole_runs
 from trajscore.gates import RunSet
+from trajscore.inference.intervals import clopper_pearson_excess
 from trajscore.integrations import Guard
+from trajscore.io.unread import refusals
 from trajscore.loading.load import RISKS
+from trajscore.loading.tables import Inputs
 from trajscore.monitoring import DensityRatioEProcess, split_report
-from trajscore.monitoring.persistence import save_fitted
-from trajscore.monitoring.thresholds import THRESHOLDS, HeldOut
+from trajscore.monitoring.persistence import load_fitted, save_fitted
+from trajscore.monitoring.thresholds import GUARANTEES, THRESHOLDS, HeldOut
 
 _ENDS = {"step": "step", "after": "after", "unknown": None}
 _N_SPLITS = 10
-_OF_PROCESSES = ("--alpha", "--threshold", "--end", "--end-worth", "--guard")
+_PARAMETERS = ("--alpha", "--guarantee", "--threshold", "--flags", "--end", "--end-worth")
+_OF_PROCESSES = (*_PARAMETERS, "--guard", "--refit")
 _OF_FORECASTERS = ("--weights", "--horizon", "--missing", "--calibrator", "--censored")
 _TOO_FEW = "four fifths of these runs are too few to set a threshold"
 
@@ -39,11 +43,15 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("table", type=Path)
     add("--out", type=Path, required=True, metavar="MODEL.skops")
     add("--alpha", type=number, action="append")
-    add("--threshold", choices=tuple(THRESHOLDS), default="conformal")
+    add_threshold = adder(parser.add_mutually_exclusive_group(), "fit")
+    add_threshold("--guarantee", choices=tuple(GUARANTEES), dest="threshold", default="average")
+    add_threshold("--threshold", choices=tuple(THRESHOLDS), default="average")
+    add("--flags", choices=("failure", "success"), default="failure")
     add("--end", choices=_ENDS, default="step")
     add("--end-worth", type=number, metavar="SHARE")
     add("--forecaster", metavar="NAME")
     add("--guard", action="store_true")
+    add("--refit", type=Path, metavar="MODEL.skops")
     add_recalibration(parser)
     return parser
 
@@ -57,6 +65,8 @@ def run(arguments: argparse.Namespace) -> None:
         if word.partition("=")[0] in unused:
             without = "out" * (name is None)
             raise ValueError(f"{word} is not used with{without} --forecaster; leave it out")
+        if arguments.refit is not None and word.partition("=")[0] in _PARAMETERS:
+            raise ValueError(f"{word} is a parameter, which --refit takes from its file")
     if name is not None:
         _fit_forecaster(arguments)
     elif arguments.guard:
@@ -78,8 +88,17 @@ def _fit_forecaster(arguments: argparse.Namespace) -> None:
 
 def _fit_process(arguments: argparse.Namespace) -> None:
     """Fit a process on the predictors of a table or a log, and write it."""
-    runs = read(arguments.table, arguments)
-    X = _predictors(runs, arguments.scores)
+    inputs = _read(arguments)
+    y = None
+    groups = inputs.groups
+    with refusals(arguments.table, named=False):
+        runs: Any = check_predictors(inputs.predictors, inputs.y, reserved=())
+        if (inputs.y != CENSORED).any():
+            runs = RunSet._from_inputs(inputs, arguments.censored)
+            y = runs.y
+            groups = runs.tasks
+    X = _predictors(runs.traces, arguments.scores)
+    n_runs = len(X)
     complete = np.flatnonzero(whole_runs(X))
     if not len(complete):
         raise ValueError(f"no run has {', '.join(runs.traces)} at every step")
@@ -91,13 +110,13 @@ def _fit_process(arguments: argparse.Namespace) -> None:
             "scores",
         )
     X = X[complete]
-    y = runs.y[complete]
-    groups = runs.tasks
+    if y is not None:
+        y = y[complete]
     if groups is not None:
-        groups = groups[complete]
+        groups = np.asarray(groups)[complete]
     process.fit(X, y, groups=groups)
     save_fitted(process, arguments.out)
-    _describe(process, X, groups, runs.n_runs)
+    _describe(process, X, groups, n_runs)
     scores = [float(f"{value:.3g}") for value in X.cells[0].ravel()]
     line = {"id": "run 1", "step": 1, "score": scores[0]}
     if len(scores) > 1:
@@ -114,7 +133,7 @@ def _fit_guard(arguments: argparse.Namespace) -> None:
         raise ValueError(
             "--score is not used with --guard, which learns from messages; leave it out"
         )
-    inputs = read_inputs(arguments.table, arguments, needs_scores=False)
+    inputs = _read(arguments)
     if not inputs.log:
         raise ValueError("--guard learns from what was said; a table has none of it, give a log")
     started = [row for row, run in enumerate(inputs.log) if not run.ended_before_start]
@@ -123,7 +142,11 @@ def _fit_guard(arguments: argparse.Namespace) -> None:
     groups = inputs.groups
     if groups is not None:
         groups = groups[started]
-    guard = Guard(process=_process(arguments)).fit(runs, y, groups=groups)
+    if arguments.refit is None:
+        guard = Guard(process=_process(arguments))
+    else:
+        guard = load_fitted(arguments.refit, Guard)
+    guard.fit(runs, y, groups=groups)
     guard.save(arguments.out)
     X = guard.signals_.transform(runs)
     _describe(guard.process_, X, groups, len(inputs.y))
@@ -134,8 +157,23 @@ def _fit_guard(arguments: argparse.Namespace) -> None:
     _try_out(guard.process_, X, y, groups)
 
 
+def _read(arguments: argparse.Namespace) -> Inputs:
+    """Read runs; where none has an outcome, and no option names it, without outcomes."""
+    try:
+        return read_inputs(arguments.table, arguments, needs_scores=False)
+    except ArgumentError as error:
+        if "{argument:outcomes}" not in error.text or arguments.outcome or arguments.outcomes:
+            raise
+    arguments.outcomes = {}
+    inputs = read_inputs(arguments.table, arguments, needs_scores=False)
+    print("no run has an outcome; if some have, name them with --outcome or --outcomes")
+    return inputs
+
+
 def _process(arguments: argparse.Namespace) -> DensityRatioEProcess:
-    threshold: Any = arguments.threshold
+    if arguments.refit is not None:
+        return load_fitted(arguments.refit, DensityRatioEProcess)
+    threshold: Any = GUARANTEES.get(arguments.threshold, arguments.threshold)
     if arguments.end_worth is not None:
         kind = THRESHOLDS[threshold]
         if not issubclass(kind, HeldOut):
@@ -148,6 +186,7 @@ def _process(arguments: argparse.Namespace) -> DensityRatioEProcess:
         PrefixForecaster(features="running", pooled=True, end=_ENDS[arguments.end]),
         threshold=threshold,
         alpha=arguments.alpha or 0.05,
+        flags=arguments.flags,
     )
 
 
@@ -155,7 +194,7 @@ def _describe(process: DensityRatioEProcess, X: TrajectoryArray, groups: Any, n_
     """Print what a process was fitted on, and when it flags a run."""
     if groups is not None and np.isinf(process.thresholds_).any():
         print(
-            "warning: of each task one success counts. Give runs of more tasks, raise --alpha or, "
+            "warning: of each task one run counts. Give runs of more tasks, raise --alpha or, "
             "if runs of a task are independent, name the column of run ids with --group",
             file=sys.stderr,
         )
@@ -166,20 +205,54 @@ def _describe(process: DensityRatioEProcess, X: TrajectoryArray, groups: Any, n_
         counts += f"; {n_runs - len(X)} with a missing value or no step"
     print(counts)
     if n := process.n_calibration_successes_:
-        print(f"threshold set by {number_of(n, 'success')}")
-    evidence = "M, its evidence of failing,"
-    if process.test_.threshold.end_worth is not None:
-        evidence += " times what a flag is worth there,"
+        print(f"threshold set by {n:,} {process.promise().of}")
     for alpha, limit in process.thresholds_.items():
         effect = "no run will be flagged"
         if np.isfinite(limit):
-            effect = f"a run is flagged once {evidence} is above {limit:.3g}"
+            effect = f"a run is flagged once {_crossing(process)} {limit:.3g}"
         print(f"alpha = {alpha:g}: {effect}")
+        _describe_promise(process, float(alpha))
 
 
-def _try_out(process: DensityRatioEProcess, X: TrajectoryArray, y: IntArray, groups: Any) -> None:
+def _crossing(process: DensityRatioEProcess) -> str:
+    """Say what of a run crosses the threshold."""
+    test = process.test_
+    if not test.has_outcomes:
+        return f"its score is {('above', 'below')[process.flags == 'failure']}"
+    evidence = f"M, its evidence of {process.flags},"
+    if test.threshold.end_worth is not None:
+        evidence += " times what a flag is worth there,"
+    return f"{evidence} is above"
+
+
+def _describe_promise(process: DensityRatioEProcess, alpha: float) -> None:
+    """Print what is promised, and what another guarantee needs."""
+    promise = process.promise(alpha)
+    print(f"  promise: {promise}")
+    n_learned_from = 2  # or more, which are not held out
+    if not process.test_.has_outcomes:
+        print(f"  of the successes at most {alpha:g} over the success rate, which is not known")
+        n_learned_from = 0
+    for name, keyword in GUARANTEES.items():
+        other: Any = THRESHOLDS[keyword]()
+        if other.holds != promise.holds:
+            n = other.needs(alpha) + n_learned_from
+            print(f"  --guarantee {name}: {other.holds}; needs {n:,} {promise.of} or more")
+
+
+def _try_out(process: DensityRatioEProcess, X: TrajectoryArray, y: Any, groups: Any) -> None:
     """Print what processes that are fitted on some of the runs do on the others."""
     if np.isinf(process.thresholds_).all():
+        return
+    if not process.test_.has_outcomes:
+        for alpha in process.alphas_.tolist():
+            stops = process.stopping_steps(X, alpha)
+            saved = np.where(stops > 0, X.lengths - stops, 0).sum() / X.lengths.sum()
+            print(
+                f"  alpha = {alpha:g}: flags {(stops > 0).mean():.1%} of these runs, which saves "
+                f"{saved:.1%} of all steps; how many of them fail is not known"
+            )
+        print("once outcomes are known, learn from them with --refit")
         return
     sys.stdout.flush()  # what follows takes longer than fitting, and nothing waits for it
     try:
@@ -188,19 +261,26 @@ def _try_out(process: DensityRatioEProcess, X: TrajectoryArray, y: IntArray, gro
         print(f"not tried on held-out runs: {_TOO_FEW}")
         return
     print(f"on a fifth of the runs, held out (mean of {_N_SPLITS} random splits):")
+    spared = process.promise().of
+    sought = {"failure": "failures", "success": "successes"}[process.flags]
+    n = process.n_calibration_successes_ or len(y)
     for alpha, rates in table.iterrows():
+        rate = rates["false_alarm_rate"]
+        above, below = clopper_pearson_excess(
+            [n * rate, n * (1 - rate)], [n * (1 - rate), n * rate], 0.975
+        )
         effect = (
-            f"flagged {rates['false_alarm_rate']:.0%} of successes, {rates['power']:.0%} of "
-            f"failures ({rates['power_before_end']:.0%} before their last step, which saves "
-            f"{rates['steps_saved']:.0%} of the steps of failures)"
+            f"flagged {rate:.0%} of {spared} (95% interval {max(rate - below, 0):.0%} to "
+            f"{rate + above:.0%}), {rates['power']:.0%} of {sought} "
+            f"({rates['power_before_end']:.0%} before their last step, which saves "
+            f"{rates['steps_saved']:.0%} of their steps)"
         )
         print(f"  alpha = {alpha:g}: {_TOO_FEW if rates['too_few'] else effect}")
 
 
-def _predictors(runs: RunSet, names: list[str]) -> TrajectoryArray:
+def _predictors(traces: dict[str, TrajectoryArray], names: list[str]) -> TrajectoryArray:
     """Put the predictors side by side."""
-    traces = runs.traces
-    if not runs.predictors:
+    if not any(traces):
         raise ArgumentError(
             f"there is no confidence to learn from; name a column with {{argument}}, or for a log "
             f"what TRACER sees in the dialogue: {', '.join(RISKS)}",

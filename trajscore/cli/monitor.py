@@ -132,7 +132,7 @@ def _answer(monitor: EProcessMonitor, message: ByName) -> ByName:
     if "score" in message:
         decision = monitor.update(message["score"], message["id"], step=step, done=end)
     elif end:
-        decision = monitor.finish(message["id"])
+        decision = monitor.finish(message["id"], step=step)
     else:
         raise ValueError('"score" is missing; send one, or "end": true')
     first = {"id": decision.id, "step": decision.step, "flagged": decision.flagged}

@@ -22,7 +22,9 @@ from trajscore.core.values import check_choice, run_label
 from trajscore.io import Run, Step, as_run, outcomes
 from trajscore.monitoring import DensityRatioEProcess
 from trajscore.monitoring.persistence import load_fitted, save_fitted
+from trajscore.monitoring.thresholds import Promise
 from trajscore.tracer import ActionSignals
+from trajscore.tracer.action_signals import Smoothness
 from trajscore.tracer.turns import check_runs, take_turns
 
 
@@ -40,10 +42,13 @@ class Look(NamedTuple):
     flagged_step : int or None
         The first that was.
     log_e_value, log_threshold : float
-        log M of the last step, and the threshold on it.
+        log M of the last step, and the threshold on it; without outcomes, minus the signal.
     suspicion : float
         1 minus the p-value of the run so far: with a held-out threshold, a run is stopped at
         1 - alpha, and that is so for any alpha.
+    promise : Promise, optional
+        At most a share `alpha` is stopped `of` the "successes", the "failures" or all "runs", when
+        that `holds`.
     ask : bool
         Whether a person is asked if the run is to go on: see `Guard.follow`.
     answer : {"", "go on", "stop"}
@@ -67,6 +72,7 @@ class Look(NamedTuple):
     log_e_value: float
     log_threshold: float
     suspicion: float
+    promise: Promise | None = None
     ask: bool = False
     answer: str = ""
     text: str = ""
@@ -106,7 +112,8 @@ class Guard(BaseEstimator):
     ----------
     signals : transformer from runs to channels, optional
         What is seen of a conversation, known at each step from the turns up to it. Default:
-        `trajscore.ActionSignals`.
+        `trajscore.ActionSignals`. Where no outcome is known, one channel that is lower where
+        failure is likelier; default: minus the repeated and failed calls and the largest surprisal.
     process : DensityRatioEProcess, optional
         What decides, at which level, such as ``DensityRatioEProcess(alpha=0.1)``. Default: one at
         the level 0.05.
@@ -159,7 +166,8 @@ class Guard(BaseEstimator):
         runs : iterable of Run
             Runs of a log.
         y : array-like of shape (n_runs,), optional
-            Outcomes; default: those of the runs.
+            Outcomes; default: those of the runs. Where none is known, at most a share alpha of all
+            runs is stopped. Once some are, fit again.
         groups : array-like of shape (n_runs,), optional
             Runs of one group (trials of one task) are held out together.
 
@@ -182,14 +190,24 @@ class Guard(BaseEstimator):
         runs = check_runs(runs, "Guard")
         if y is None:
             y = outcomes(runs)
-        signals = ActionSignals()
+        labels = np.asarray(y)
+        has_outcomes = (labels != CENSORED).any()
+        signals: Any = ActionSignals()
+        if not has_outcomes:
+            signals = Smoothness()
         if self.signals is not None:
             signals = clone(self.signals)
         X = signals.fit_transform(runs)
         self._check_signals(signals, runs, X)
         self.signals_ = signals
-        self.process_ = clone(process).fit(X, np.asarray(y), groups=groups)
+        self.process_ = clone(process).fit(X, labels if has_outcomes else None, groups=groups)
         return self
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        shown = super().__repr__(N_CHAR_MAX)
+        if hasattr(self, "process_"):
+            shown += f" that stops {self.process_.promise()}"
+        return shown
 
     def look(
         self,
@@ -235,8 +253,9 @@ class Guard(BaseEstimator):
         (looks,) = self.looks([Run(str(run), list(steps), outcome=outcome)], alpha)
         if looks:
             return looks[-1]
-        log_threshold = self.process_.test_.threshold.log_threshold(self.process_._level(alpha))
-        return Look(str(run), 0, False, None, 0.0, log_threshold, 0.0)
+        promise = self.process_.promise(alpha)
+        log_threshold = self.process_.test_.threshold.log_threshold(promise.alpha)
+        return Look(str(run), 0, False, None, 0.0, log_threshold, 0.0, promise)
 
     def looks(self, runs: Iterable[Run], alpha: float | None = None) -> list[list[Look]]:
         """Decide after each step of the runs of a log.
@@ -263,6 +282,7 @@ class Guard(BaseEstimator):
         X = self.process_._check(X.with_ended(outcomes(followed) != CENSORED))
         log_m, p_values, stops = self.process_.test_.decide(X, level)
         log_threshold = self.process_.test_.threshold.log_threshold(level)
+        promise = self.process_.promise(level)
         looks: dict[int, list[Look]] = {}
         for run, offset, length, stop in zip(
             followed, X.offsets[:-1].tolist(), X.lengths.tolist(), stops.tolist(), strict=True
@@ -276,6 +296,7 @@ class Guard(BaseEstimator):
                     float(log_m[offset + step - 1]),
                     log_threshold,
                     1 - float(p_values[offset + step - 1]),
+                    promise,
                 )
                 for step in range(1, length + 1)
             ]

@@ -75,12 +75,13 @@ def final_forecaster(forecaster: Any) -> Any:
 class FittedTest:
     """All that decides on new runs, in a batch or step by step.
 
-    M_t = (1 - F_t) / F_t * pi / (1 - pi), with the success rate pi of the training runs.
+    M_t = (1 - F_t) / F_t * pi / (1 - pi), with the success rate pi of the training runs; 1 / M_t
+    where successes are flagged. Without outcomes log M is minus the score.
     """
 
-    forecaster: Any  # fitted; None where scores are forecasts already
+    forecaster: Any  # fitted; None where scores are taken as they are
     end: str | None  # when it knows that a run has ended: with its "step", "after" it, or never
-    log_odds: float  # log(pi / (1 - pi))
+    log_odds: float  # log(pi / (1 - pi)); NaN without outcomes
     going: tuple[float, ...]  # added to log M at each step; the last from there on
     at_end: float  # the same at the end of a run
     threshold: Threshold
@@ -89,11 +90,22 @@ class FittedTest:
     channels: tuple[str, ...] | None
     longest: int  # steps of the longest run in fitting
     fitted_range: Ranges  # of the scores in fitting
+    sign: int = 1  # -1 where successes are flagged
+
+    @property
+    def has_outcomes(self) -> bool:
+        """Whether a density ratio was learned from outcomes."""
+        return not np.isnan(self.log_odds)
+
+    @property
+    def reads_forecasts(self) -> bool:
+        """Whether scores are forecasts already."""
+        return self.forecaster is None and self.has_outcomes
 
     def log_m(self, X: TrajectoryArray) -> FloatArray:
         """Log M of every cell, as it is shown."""
         if self.forecaster is None:
-            F = check_trajectories(X, probabilities=True, single_channel=True)
+            F = check_trajectories(X, probabilities=self.reads_forecasts, single_channel=True)
         else:
             with np.errstate(over="ignore", invalid="ignore"):
                 F = check_trajectories(
@@ -137,8 +149,10 @@ class FittedTest:
 
     def _log_ratio(self, F: FloatArray) -> FloatArray:
         """Log M of forecasts, which are clipped."""
+        if not self.has_outcomes:
+            return -self.sign * F
         p = np.clip(F, CLIP, 1 - CLIP)
-        return np.asarray(np.log1p(-p) - np.log(p) + self.log_odds)
+        return np.asarray(self.sign * (np.log1p(-p) - np.log(p) + self.log_odds))
 
     def _last_values(self, going: FloatArray, log_m: FloatArray, ids: Ids) -> FloatArray:
         """Values of last steps, looked at before and after the end, unless they come at once."""

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_groups
+from trajscore.core.checks import check_groups, check_trajectories
 from trajscore.core.estimator import TraceTransformer, like_input
 from trajscore.core.folds import held_out_rows
 from trajscore.core.outcomes import outcomes_vary
@@ -32,7 +32,14 @@ from trajscore.monitoring._stopping_rule import (
     draw_per_group,
     unfitted_forecaster,
 )
-from trajscore.monitoring.thresholds import TIE, HeldOut, Threshold, as_threshold, data_digest
+from trajscore.monitoring.thresholds import (
+    TIE,
+    HeldOut,
+    Promise,
+    Threshold,
+    as_threshold,
+    data_digest,
+)
 
 
 class DensityRatioEProcess(TraceTransformer, StoppingRule):
@@ -42,6 +49,10 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     is the density ratio of failing to succeeding runs up to step t. A run is flagged as soon as
     M_t exceeds a threshold, strictly. By default every failing run is learned from, a share of the
     succeeding ones sets the threshold, and the forecast knows whether the run has ended.
+
+    Fitted without outcomes, it flags a run whose score falls below a threshold, as at most a share
+    alpha of all runs do, so that of succeeding ones at most alpha over the success rate are
+    flagged.
 
     Parameters
     ----------
@@ -79,17 +90,22 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         and fewer of them before their end.
     random_state : int, RandomState instance or None, default=0
         Draws the split, and the uniforms.
+    flags : {"failure", "success"}, default="failure"
+        Which runs are sought. "success" turns the test round: a run is flagged once it is shown
+        that it succeeds, as are at most a share alpha of the failing ones, which take the part of
+        successes everywhere. So a run can end early, or be spared further samples and checks.
 
     Attributes
     ----------
     thresholds_ : Series indexed by alpha
-        Threshold on M, weighted with the threshold's `end_worth`.
+        Threshold on M, weighted with the threshold's `end_worth`; without outcomes on the score.
     forecaster_ : forecaster or None
         Fitted on the runs that were not held out.
     base_rate_ : float
         Success rate of the runs that were not held out.
     n_calibration_successes_ : int
-        Held-out successes; with groups, held-out groups that have one.
+        Held-out runs that set the threshold: successes, where these are flagged failures, without
+        outcomes all runs; with groups, one a group.
     n_dropped_ : int
         Runs without an observed outcome; they are left out.
     test_ : FittedTest
@@ -110,7 +126,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     and the largest M of a run is one fixed function of it, so that its rank among theirs is uniform
     up to ties. Nothing conditions on failures, so that none need be held out. With groups (trials
     of one task), whole groups are held out, and one success of each, drawn at random, counts: what
-    is guaranteed then is guaranteed of a success drawn from a new group.
+    is guaranteed then is guaranteed of a success drawn from a new group. Without outcomes all runs
+    set the threshold, and what is of the density ratio, or of a split, is not used.
 
     "ville", "bonferroni" and "randomized_ville" hold out no runs: their guarantee is that of the
     true density ratio, and a ratio learned from few runs may exceed it. Where the forecast knows
@@ -132,7 +149,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     """
 
     _output_channels = ("log_e_value",)
-    _needs_outcomes = True
+    flags = "failure"  # of files that an earlier release wrote
 
     def __init__(
         self,
@@ -143,6 +160,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         calibration_fraction: float = 0.5,
         log_offset: float = 0.0,
         random_state: Any = 0,
+        flags: str = "failure",
     ) -> None:
         self.forecaster = forecaster
         self.threshold = threshold
@@ -151,11 +169,12 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         self.calibration_fraction = calibration_fraction
         self.log_offset = log_offset
         self.random_state = random_state
+        self.flags = flags
 
     def fit(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         calibration: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Self:
@@ -164,10 +183,10 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         Parameters
         ----------
         X : TrajectoryArray or array-like of shape (n_runs, T_max)
-            Scores, one or more a step.
-        y : array-like of shape (n_runs,)
+            Scores, one or more a step; without y one, which is lower where failure is likelier.
+        y : array-like of shape (n_runs,), optional
             Outcomes: 1 success, 0 failure, -1 not observed. Runs whose outcome was observed have
-            ended.
+            ended. Default: none is known.
         calibration : array-like of int or bool, optional
             Rows to hold out for the threshold, or a mask; default: drawn at random.
         groups : array-like of shape (n_runs,), optional
@@ -186,50 +205,46 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         """
         as_fraction(self.calibration_fraction, "calibration_fraction")
         check_choice(self.hold_out, "hold_out", ("successes", "runs"))
+        check_choice(self.flags, "flags", ("failure", "success"))
         as_amount(self.log_offset, "log_offset")
         threshold = as_threshold(self.threshold)
         traces, labels, observed = self._check_training(X, y)
+        has_outcomes = y is not None
+        if not has_outcomes:
+            _check_without_outcomes(traces, threshold)
         clusters = np.arange(len(traces))
         if groups is not None:
             clusters = check_groups(groups, len(traces))
         random = check_random_state(self.random_state)
         # with the data in it, so that other calibration sets have other uniforms at the same seed
         seed = int(random.randint(2**31)) + data_digest(traces, labels)
-        rows = self._held_out_rows(threshold, labels, observed, calibration, clusters, random)
+        rows = observed
+        if has_outcomes:
+            rows = self._held_out_rows(threshold, labels, observed, calibration, clusters, random)
         held_out = np.isin(observed, rows)
         runs = traces[observed].with_ended()
         outcomes = labels[observed]
-        y_train = outcomes[~held_out]
-        train = runs[~held_out]
-        if not outcomes_vary(y_train):
+        self.forecaster_ = None
+        self.base_rate_ = np.nan
+        end = None
+        going: tuple[float, ...] = (0.0,)
+        at_end = 0.0
+        if has_outcomes:
+            train = runs[~held_out]
+            y_train = outcomes[~held_out]
+            end = self._learn(train, y_train, threshold)
+            sought = train.lengths[y_train != self._spared]
+            going, at_end = added_to_log_m(sought, end, float(self.log_offset), threshold.end_worth)
+        spared_rows = np.flatnonzero(held_out & (outcomes == self._spared))
+        if isinstance(threshold, HeldOut) and not len(spared_rows):
             raise ValueError(
-                f"all training runs of the density ratio (n_samples = {len(y_train)}) have the "
-                f"same outcome; it needs successes and failures"
+                f"none of the {len(rows)} held-out runs {('failed', 'succeeded')[self._spared]}, "
+                f"so no threshold can be set; hold out other runs"
             )
-        forecaster = unfitted_forecaster(self.forecaster, END_AWARE)
-        if forecaster is not None:
-            forecaster.fit(train, y_train)
-        end = getattr(final_forecaster(forecaster), "end", None)
-        if threshold.needs_end and forecaster and end is None:
-            raise ValueError(
-                f'threshold="{threshold.keyword}" needs a forecaster that knows the end of a run, '
-                f'such as PrefixForecaster(features="running", pooled=True, end="step")'
-            )
-        success_rows = np.flatnonzero(held_out & (outcomes == 1))
-        if isinstance(threshold, HeldOut) and not len(success_rows):
-            raise ValueError(
-                f"none of the {len(rows)} held-out runs succeeded, so no threshold can "
-                f"be set; hold out other runs"
-            )
-        success_rows = draw_per_group(success_rows, clusters[observed], random)
-        self.forecaster_ = forecaster
-        self.base_rate_ = float(y_train.mean())
-        self.n_calibration_successes_ = len(success_rows)
-        going, at_end = added_to_log_m(
-            train.lengths[y_train == 0], end, float(self.log_offset), threshold.end_worth
-        )
+        spared_rows = draw_per_group(spared_rows, clusters[observed], random)
+        self.n_calibration_successes_ = len(spared_rows)
         self.test_ = FittedTest(
-            forecaster=forecaster,
+            forecaster=self.forecaster_,
             end=end,
             log_odds=float(np.log(self.base_rate_ / (1 - self.base_rate_))),
             going=going,
@@ -240,12 +255,14 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             channels=self.channels_in_,
             longest=self.longest_,
             fitted_range=self._fitted_range,
+            sign=2 * self._spared - 1,
         )
         maxima = np.empty(0)
-        if len(success_rows):
-            winners = runs[success_rows]
-            maxima = run_maxima(winners, self._statistic(winners))
-        threshold.fit(maxima, runs.ids[success_rows], seed, self.alphas_, self.longest_)
+        if len(spared_rows):
+            spared = runs[spared_rows]
+            maxima = run_maxima(spared, self._statistic(spared))
+        of = ("failures", "successes")[self._spared] if has_outcomes else "runs"
+        threshold.fit(maxima, runs.ids[spared_rows], seed, self.alphas_, self.longest_, of)
         # forecasts of all runs take time: not asked for where maxima of the held-out runs differ,
         # which with end_worth they may by their lengths alone
         if threshold.end_worth is not None or len(maxima) < 2 or np.ptp(maxima) < TIE:
@@ -335,6 +352,42 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         largest = run_maxima(traces, self._statistic(traces))
         return self.test_.threshold.p_values(largest)
 
+    def promise(self, alpha: float | None = None) -> Promise:
+        """Return what is promised to which runs at a fitted level, by default the first."""
+        level = self._level(alpha)
+        threshold = self.test_.threshold
+        return Promise(level, threshold.of, threshold.holds)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        shown = super().__repr__(N_CHAR_MAX)
+        if hasattr(self, "test_"):
+            shown += f" that flags {self.promise()}"
+        return shown
+
+    @property
+    def _spared(self) -> int:  # type: ignore[override]
+        return int(self.flags == "failure")
+
+    def _learn(self, train: TrajectoryArray, y: IntArray, threshold: Threshold) -> str | None:
+        """Learn the density ratio, and return when its forecaster knows that a run has ended."""
+        if not outcomes_vary(y):
+            raise ValueError(
+                f"all training runs of the density ratio (n_samples = {len(y)}) have the "
+                f"same outcome; it needs successes and failures"
+            )
+        forecaster = unfitted_forecaster(self.forecaster, END_AWARE)
+        if forecaster is not None:
+            forecaster.fit(train, y)
+        end: str | None = getattr(final_forecaster(forecaster), "end", None)
+        if threshold.needs_end and forecaster and end is None:
+            raise ValueError(
+                f'threshold="{threshold.keyword}" needs a forecaster that knows the end of a run, '
+                f'such as PrefixForecaster(features="running", pooled=True, end="step")'
+            )
+        self.forecaster_ = forecaster
+        self.base_rate_ = float(y.mean())
+        return end
+
     def _held_out_rows(
         self,
         threshold: Threshold,
@@ -360,17 +413,17 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             if count < 2:
                 raise ValueError(
                     f"the runs have {number_of(count, name)} (n_samples = {len(observed)}); "
-                    f"splitting them needs at least 2"
+                    f"splitting them needs at least 2; or fit without outcomes"
                 )
         is_grouped = len(np.unique(groups[observed])) < len(observed)
         if self.hold_out == "runs" and not is_grouped:
             return held_out_rows(observed, len(y), None, share, seed, stratify=y[observed])
-        # whole groups of which one succeeded; without groups every run is one
-        winners = pd.unique(groups[observed[y[observed] == 1]])
+        # whole groups of which a run is spared; without groups every run is one
+        spared = pd.unique(groups[observed[y[observed] == self._spared]])
         n_held_out = threshold.n_held_out(
-            int(share * len(winners)), len(winners), float(self.alphas_.min())
+            int(share * len(spared)), len(spared), float(self.alphas_.min())
         )
-        drawn = random.permutation(winners)[:n_held_out]
+        drawn = random.permutation(spared)[:n_held_out]
         return observed[np.isin(groups[observed], drawn)]
 
     # ------------------------------------------------------------------ using
@@ -382,7 +435,20 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         return self.test_.threshold.limits(X.ids, alpha)
 
     def _shown_threshold(self, alpha: float) -> float:
-        return float(np.exp(self.test_.threshold.log_threshold(alpha)))
+        log_threshold = self.test_.threshold.log_threshold(alpha)
+        if not self.test_.has_outcomes:
+            return -self.test_.sign * log_threshold
+        return float(np.exp(log_threshold))
+
+
+def _check_without_outcomes(X: TrajectoryArray, threshold: Threshold) -> None:
+    """Refuse several scores a step, and thresholds that need a density ratio."""
+    check_trajectories(X, single_channel=True)
+    if not isinstance(threshold, HeldOut) or threshold.end_worth is not None:
+        raise ValueError(
+            f"threshold={threshold.keyword!r} with end_worth={threshold.end_worth} needs outcomes; "
+            f'without y take "conformal" or "pac", without end_worth'
+        )
 
 
 def _warn_if_alike(test: FittedTest, X: TrajectoryArray) -> None:

@@ -249,7 +249,8 @@ def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = No
     Raises
     ------
     ValueError
-        If costs are of other runs, negative or all zero, or no run succeeded.
+        If costs are of other runs, negative or all zero, no run succeeded, or the process flags
+        successes, none of which is lost: `StoppingRule.report` says what they save.
 
     See Also
     --------
@@ -274,6 +275,10 @@ def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = No
     """
     if not isinstance(process, StoppingRule):
         raise ValueError(f"process must be a fitted stopping rule, got {process!r}")
+    if not process._spared:
+        raise ValueError(
+            "flagged successes are not lost; process.report(X, y, cost=cost) says what they save"
+        )
     traces, labels, costs, n_dropped = process._observed(X, y, cost, allow_soft=True)
     if not labels.any():
         raise ValueError("no run succeeded, so the share of accuracy kept is undefined")

@@ -307,10 +307,10 @@ class FleetMonitor(BaseEstimator):
         check_is_fitted(self, "changes_")
         outcomes = check_outcomes(y, allow_soft=False)
         labels = np.asarray(ids).tolist()
-        if len(labels) != len(outcomes) or (outcomes == CENSORED).any():
+        if len(set(labels)) != len(outcomes) or (outcomes == CENSORED).any():
             raise ValueError(
                 f"y must have an outcome, 0 or 1, for each of {number_of(len(labels), 'run')}; "
-                f"leave out runs whose outcome is not known yet"
+                f"name each once, and leave out runs whose outcome is not known yet"
             )
         if missing := [label for label in labels if label not in self._waiting]:
             raise KeyError(

@@ -34,8 +34,9 @@ _REMEMBERED = 1000
 class Decision(NamedTuple):
     """What a monitor says after a step: where `flagged`, the run should stop.
 
-    `margin` is the threshold minus the largest log M so far, negative once flagged, both weighted
-    where the threshold has an `end_worth`.
+    Where the process flags successes, the run is shown to succeed. `margin` is the
+    threshold minus the largest log M so far, negative once flagged, both weighted where the
+    threshold has an `end_worth`.
     """
 
     id: Hashable  # the run
@@ -216,13 +217,15 @@ class EProcessMonitor:
         if done:
             self._ended[after.last.id] = self._runs.pop(after.last.id)
 
-    def finish(self, run: Hashable | None = None) -> Decision:
-        """Say that a run ended with its last score, and forget it.
+    def finish(self, run: Hashable | None = None, *, step: int | None = None) -> Decision:
+        """Say that a run ended with its last score, and forget it; twice is answered again.
 
         Parameters
         ----------
         run : text or number, optional
             Its id; default: the run of updates without an id.
+        step : int, optional
+            Number of that step, where deliveries may be lost: any other is refused.
 
         Returns
         -------
@@ -235,11 +238,18 @@ class EProcessMonitor:
         Raises
         ------
         KeyError
-            If no such run is open.
+            If no such run is open, or was among the last.
         """
         run_id = _checked_id(run)
         with self._lock:
+            if run_id in self._ended and run_id not in self._runs:
+                return self._ended[run_id].last
             open_run = self._open_run(run_id)
+            if step not in (None, open_run.last.step):
+                raise ValueError(
+                    f"run {run_label(run_id)}: got its end at step {step}, but the last was step "
+                    f"{open_run.last.step}; send the steps of a run in order"
+                )
             after = self._after(open_run.before, open_run.scores, done=True)
             self._take(after, done=True)
             return after.last
@@ -472,7 +482,7 @@ def _checked_scores(test: FittedTest, score: Any, run_id: Hashable, step: int) -
                 f"the score {run_label(score)} is not a finite number up to {LARGEST_SCORE:g}; "
                 f"send one, or finish the run"
             )
-        if test.forecaster is not None:
+        if not test.reads_forecasts:
             return values
         if outside_unit(values[0]):
             raise ValueError(

@@ -74,6 +74,7 @@ class StoppingRule(ABC, BaseEstimator):
     longest_: int  # steps of the longest run in fitting
     _fitted_range: Ranges = ()  # of the scores in fitting; () where they may be any
     _needs_outcomes = False
+    _spared = 1  # the outcome of the runs of which few are flagged
 
     @abstractmethod
     def _statistic(self, X: TrajectoryArray) -> FloatArray:
@@ -106,7 +107,7 @@ class StoppingRule(ABC, BaseEstimator):
         return self._stops(self._check(X), self._level(alpha))
 
     def predict(self, X: Any, alpha: float | None = None) -> IntArray:
-        """Decide for each run: 1 go on to the end, 0 flagged as failing.
+        """Decide for each run: 1 go on to the end, 0 flagged as failing; or 1 flagged as success.
 
         Parameters
         ----------
@@ -120,10 +121,11 @@ class StoppingRule(ABC, BaseEstimator):
         ndarray of int of shape (n_runs,)
             Predicted outcomes.
         """
-        return (self.stopping_steps(X, alpha) == 0).astype(np.int64)
+        is_flagged = self.stopping_steps(X, alpha) > 0
+        return np.where(is_flagged, 1 - self._spared, self._spared)
 
     def decision_function(self, X: Any, alpha: float | None = None) -> FloatArray:
-        """Return how far each run stays below its limit; negative where it is flagged.
+        """Return how far each run stays below its limit; negative where it is flagged as failing.
 
         Parameters
         ----------
@@ -135,14 +137,15 @@ class StoppingRule(ABC, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_runs,)
-            Limit minus the largest statistic of the run.
+            Limit minus the largest statistic of the run; minus that where successes are flagged.
         """
         traces = self._check(X)
         largest = run_maxima(traces, self._statistic(traces))
-        return np.asarray(self._limits(traces, self._level(alpha)) - largest)
+        below = np.asarray(self._limits(traces, self._level(alpha)) - largest)
+        return (2 * self._spared - 1) * below
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the power at the first fitted level: the share of failing runs flagged.
+        """Return the power at the first fitted level: the share flagged of runs that should be.
 
         Parameters
         ----------
@@ -161,18 +164,19 @@ class StoppingRule(ABC, BaseEstimator):
         Raises
         ------
         ValueError
-            If no run fails, or none that fails has a weight; if an outcome is a grade.
+            If there is no such run, or none with a weight; if an outcome is a grade.
         """
         traces = self._check(X)
         labels = check_outcomes(y, traces, allow_soft=False)
-        failed = labels == 0
-        if not failed.any():
-            raise ValueError("no run failed, so power is undefined")
-        weight = check_sample_weight(sample_weight, len(traces))[failed]
+        sought = labels == 1 - self._spared
+        verb = ("succeeded", "failed")[self._spared]
+        if not sought.any():
+            raise ValueError(f"no run {verb}, so power is undefined")
+        weight = check_sample_weight(sample_weight, len(traces))[sought]
         if not weight.any():
-            raise ValueError("all failed runs have weight zero, so power is undefined")
+            raise ValueError(f"all runs that {verb} have weight zero, so power is undefined")
         stops = self._stops(ended_where_known(traces, labels), self._level(None))
-        return float(np.average(stops[failed] > 0, weights=weight))
+        return float(np.average(stops[sought] > 0, weights=weight))
 
     def report(self, X: Any, y: ArrayLike, *, cost: Any = None) -> pd.DataFrame:
         """Say how often good and bad runs are flagged, and how early.
@@ -195,7 +199,8 @@ class StoppingRule(ABC, BaseEstimator):
             of flagged runs; steps_saved: the share of its own steps that come after the flag, as a
             mean over failing runs; steps_saved_overall: the share of all steps of all runs; with
             `cost`, cost_saved and cost_saved_overall, the same shares of the cost; n_dropped, the
-            runs without an observed outcome.
+            runs without an observed outcome. Where successes are flagged, failing runs are those of
+            false alarms, and power and what is saved are of succeeding ones.
 
         Raises
         ------
@@ -212,9 +217,9 @@ class StoppingRule(ABC, BaseEstimator):
         for alpha in self.alphas_.tolist():
             stop = first_step_above(traces, statistic, self._limits(traces, alpha))
             row = {"alpha": alpha, "threshold": self._shown_threshold(alpha)}
-            row |= _rates(traces, labels, stop)
+            row |= _rates(traces, labels, stop, self._spared)
             if cost is not None:
-                row |= _saved("cost_saved", costs, stop, labels == 0)
+                row |= _saved("cost_saved", costs, stop, labels != self._spared)
             rows.append(row)
         return pd.DataFrame(rows).set_index("alpha").assign(n_dropped=n_dropped)
 
@@ -273,10 +278,13 @@ class StoppingRule(ABC, BaseEstimator):
         self, X: Any, y: Any, *, single_channel: bool = False
     ) -> tuple[TrajectoryArray, IntArray, IntArray]:
         """Set what every fit sets; return runs, outcomes, and the rows of observed ones by id."""
-        require_y(self, y)
+        if self._needs_outcomes:
+            require_y(self, y)
         traces = check_estimator_input(self, X, reset=True, single_channel=single_channel)
         _check_scores(traces)
-        labels = check_outcomes(y, traces, allow_soft=False)
+        labels = np.full(len(traces), self._spared)
+        if y is not None:
+            labels = check_outcomes(y, traces, allow_soft=False)
         self.alphas_ = check_alphas(self.alpha)
         order = id_order(traces.ids)  # so that the order of rows cannot matter
         observed = order[labels[order] != CENSORED]
@@ -306,28 +314,29 @@ def _check_scores(X: TrajectoryArray) -> None:
         )
 
 
-def _rates(X: TrajectoryArray, y: AnyArray, stop: IntArray) -> dict[str, float]:
+def _rates(X: TrajectoryArray, y: AnyArray, stop: IntArray, spared: int) -> dict[str, float]:
     """Return a row of `StoppingRule.report` for stopping steps, 0 where none is flagged."""
     flagged = stop > 0
-    failed = y == 0
+    sought = y != spared
     row: dict[str, float] = {}
-    for outcome, count, rate in ((1, "n_success", "false_alarm_rate"), (0, "n_failure", "power")):
+    for outcome, count in ((1, "n_success"), (0, "n_failure")):
         row[count] = int((y == outcome).sum())
+        rate = "false_alarm_rate" if outcome == spared else "power"
         row |= rate_with_interval(rate, flagged[y == outcome])
-    row["power_before_end"] = _mean((flagged & (stop < X.lengths))[failed])
-    row["power_longer"] = _mean(flagged[failed & (X.lengths > 1)])
+    row["power_before_end"] = _mean((flagged & (stop < X.lengths))[sought])
+    row["power_longer"] = _mean(flagged[sought & (X.lengths > 1)])
     row["mean_stopping_step"] = _mean(stop[flagged])
-    return row | _saved("steps_saved", check_cost(None, X), stop, failed)
+    return row | _saved("steps_saved", check_cost(None, X), stop, sought)
 
 
-def _saved(name: str, cost: TrajectoryArray, stop: IntArray, failed: BoolArray) -> dict[str, float]:
-    """Share of its cost that each failing run is spared, in the mean, and of that of all runs."""
+def _saved(name: str, cost: TrajectoryArray, stop: IntArray, sought: BoolArray) -> dict[str, float]:
+    """Share of its cost that each run of some is spared, in the mean, and of that of all runs."""
     until, whole = spent_until(cost, running_sum(cost, cost.cells.ravel()), stop)
     saved = whole - until
     share = np.divide(saved, whole, out=np.zeros(len(cost)), where=whole > 0)
     with np.errstate(invalid="ignore"):  # NaN where nothing costs anything
         overall = float(saved.sum() / whole.sum())
-    return {name: _mean(share[failed]), f"{name}_overall": overall}
+    return {name: _mean(share[sought]), f"{name}_overall": overall}
 
 
 def spent_until(X: TrajectoryArray, spent: FloatArray, stop: IntArray) -> FloatPair:

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from pandas.util import hash_array
@@ -45,6 +45,20 @@ def pac_needs(alpha: float, delta: float) -> int:
 # --------------------------------------------------------------------------- thresholds
 
 
+class Promise(NamedTuple):
+    """At most a share `alpha` is flagged of the "successes", the "failures", or all "runs".
+
+    `holds` says on average over what, or how surely.
+    """
+
+    alpha: float
+    of: str
+    holds: str
+
+    def __str__(self) -> str:
+        return f"at most {self.alpha:g} of the {self.of}, {self.holds}"
+
+
 @dataclass
 class Threshold(ABC):
     """A limit for each run on its largest log M; over it, strictly, the run is flagged.
@@ -57,13 +71,23 @@ class Threshold(ABC):
     keyword = ""
     needs_end = False
     end_worth = None
+    of = "successes"
 
     def fit(
-        self, maxima: FloatArray, ids: Ids, seed: int, alphas: FloatArray, longest: int
+        self, maxima: FloatArray, ids: Ids, seed: int, alphas: FloatArray, longest: int, of: str
     ) -> None:
-        """Learn from the largest log M of held-out successes; `longest` is the most steps."""
+        """Learn from the largest log M of held-out runs; `longest` is the most steps.
+
+        The runs are successes, or `of` what else at most a share alpha is to be flagged.
+        """
         self.seed = seed  # of the uniforms of runs
         self.longest = longest
+        self.of = of
+
+    @property
+    def holds(self) -> str:
+        """When the promise holds, or how surely."""
+        return "if the learned ratio is the true one"
 
     @property
     def draws(self) -> bool:
@@ -159,6 +183,10 @@ class HeldOut(Threshold):
         """Limits of runs with these uniforms."""
 
     @property
+    def holds(self) -> str:
+        return "on average over sets of known runs"
+
+    @property
     def draws(self) -> bool:
         return self.ties == "randomized"
 
@@ -185,9 +213,9 @@ class HeldOut(Threshold):
         return max(n, needed)
 
     def fit(
-        self, maxima: FloatArray, ids: Ids, seed: int, alphas: FloatArray, longest: int
+        self, maxima: FloatArray, ids: Ids, seed: int, alphas: FloatArray, longest: int, of: str
     ) -> None:
-        super().fit(maxima, ids, seed, alphas, longest)
+        super().fit(maxima, ids, seed, alphas, longest, of)
         n = len(maxima)
         self._maxima = np.sort(maxima)
         if self.draws:
@@ -197,9 +225,9 @@ class HeldOut(Threshold):
         for alpha, rank in self._ranks.items():
             if rank > n:
                 warnings.warn(
-                    f"too few held-out successes ({n}) for threshold={self.keyword!r} at "
+                    f"too few held-out {of} ({n}) for threshold={self.keyword!r} at "
                     f"alpha = {alpha:g}: no run will be flagged; fit on more runs, of which at "
-                    f"least {self.needs(alpha)} successes are held out, or raise alpha",
+                    f"least {self.needs(alpha)} {of} are held out, or raise alpha",
                     UserWarning,
                     stacklevel=3,
                 )
@@ -345,6 +373,10 @@ class Pac(_Bounded):
         super().__post_init__()
         as_fraction(self.delta, "delta")
 
+    @property
+    def holds(self) -> str:
+        return f"with {1 - self.delta:.0%} confidence for this set"
+
     def _bound(self, alpha: float) -> tuple[float, float]:
         return alpha, self.delta
 
@@ -382,6 +414,8 @@ THRESHOLDS: dict[str, type[Threshold]] = {
     kind.keyword: kind for kind in (Pac, Conformal, PacMarginal, Ville, Bonferroni, RandomizedVille)
 }
 """All thresholds, by the keyword that names them."""
+GUARANTEES = {"average": "conformal", "confident": "pac"}
+"""Those that hold for any forecasts, by what they guarantee."""
 
 
 def as_threshold(threshold: Any) -> Threshold:

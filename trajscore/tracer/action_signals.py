@@ -11,11 +11,20 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.type_aliases import FloatArray
-from trajscore.core.within_runs import running_sum
+from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.within_runs import running_max, running_sum, step_numbers
 from trajscore.io import Run, Step, ToolCall
 from trajscore.tracer._similarity import repeated_calls
-from trajscore.tracer.turns import RunTransformer, Turns, as_names, call_text, chosen, take_turns
+from trajscore.tracer.turns import (
+    RunTransformer,
+    Turns,
+    as_names,
+    call_text,
+    chosen,
+    mean_of_turns,
+    take_tokens,
+    take_turns,
+)
 
 # Channels that count, and those that are sizes, each with the fact that counts turns for its mean.
 COUNTS = (
@@ -29,6 +38,7 @@ SIZES = {
     "tokens": "turns_with_tokens",
 }
 SIGNALS = (*COUNTS, *SIZES)
+_TROUBLE_OF_A_TURN = 1e-3  # of two runs with as many repeats and errors, the longer has more
 _BY_DEFAULT = tuple(name for name in SIGNALS if name != "tokens")
 
 _REFUSAL = re.compile(
@@ -174,6 +184,40 @@ class ActionSignals(RunTransformer):
         return "reads"
 
 
+class Smoothness(RunTransformer):
+    """Turn runs into one signal that falls with each sign of trouble so far; nothing is learned.
+
+    It is minus the sum of the agent's turns that repeat a call, its calls that failed, the largest
+    mean surprisal of a turn, where the log has log-probabilities, and a thousandth of the turns.
+    """
+
+    _output_channels = ("smoothness",)
+
+    def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
+        turns = take_turns(X, ("agent", "user"), type(self).__name__)
+        tokens = take_tokens(turns, None if reset else self.reads_zero_)
+        if reset:
+            self.reads_zero_ = tokens.reads_zero
+        surprisal = np.zeros(len(turns.steps))
+        mean, _ = mean_of_turns(-tokens.logprobs, ~np.isnan(tokens.logprobs), tokens)
+        surprisal[tokens.turns] = np.nan_to_num(mean)
+        events = _errors(turns) * turns.is_agent
+        events[_repeats(turns)] += 1
+        runs = turns.container(events, self._output_channels)
+        trouble = running_sum(runs, events) + running_max(runs, surprisal)
+        return runs.with_cells(-trouble - _TROUBLE_OF_A_TURN * step_numbers(runs))
+
+
+def _errors(turns: Turns) -> FloatArray:
+    """Count the calls of each turn that failed."""
+    return np.array([sum(map(has_failed, step.tool_calls)) for step in turns.steps], dtype=float)
+
+
+def _repeats(turns: Turns) -> IntArray:
+    """Return the agent's turns with a call that it made before."""
+    return repeated_calls(turns, window=int(turns.lengths.max()))
+
+
 def _facts(turns: Turns, kind: Callable[[str], str]) -> dict[str, FloatArray]:
     """Return all counts and sizes of each turn alone, before logarithms, whatever is asked for."""
     is_agent = turns.is_agent.astype(float)
@@ -190,12 +234,12 @@ def _facts(turns: Turns, kind: Callable[[str], str]) -> dict[str, FloatArray]:
     text_size = of_turns(lambda step: len(step.text))
     tokens = of_turns(n_tokens)
     repeats = np.zeros(len(is_agent))
-    repeats[repeated_calls(turns, window=int(turns.lengths.max()))] = 1
+    repeats[_repeats(turns)] = 1
     of_agent = {
         "agent_turns": np.ones(len(is_agent)),
         **calls,
         "repeats": repeats,
-        "errors": of_turns(lambda step: sum(has_failed(call) for call in step.tool_calls)),
+        "errors": _errors(turns),
         "refusals": of_turns(
             lambda step: _REFUSAL.search(step.text.replace("\u2019", "'")) is not None
         ),
