@@ -53,7 +53,7 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
         usual = name == keys.MESSAGE_LISTS[0]
         if isinstance(value, list) and (usual or not value or is_message(value[0])):
             return value, {name}
-    for left, right in (*keys.CALL_SIDES, ("values", ""), ("state", "")):  # or that of a graph
+    for left, right in (*keys.CALL_SIDES, *((name, "") for name in keys.STATES)):
         inputs = _listed(record.get(left))
         outputs = _listed(record.get(right))
         if inputs is None and outputs is None:
@@ -82,9 +82,11 @@ def _listed(value: Any) -> list[Any] | None:
     if isinstance(value, dict):
         if is_message(value):
             return [value]
-        names = (*keys.MESSAGE_LISTS, "output", "candidates")
+        names = (*keys.MESSAGE_LISTS, "output", "candidates", "values")
         name = next((name for name in names if name in value), "")
         value = as_list(value[name])[:1] if name == "candidates" else value.get(name)
+        if name == "values":  # of a snapshot
+            return _listed(value)
     if is_chat_list(value):
         return value
     return None
@@ -132,7 +134,7 @@ def chat_messages(message: Any) -> list[Any]:
         return []
     if _is_item(message):
         return _of_item(message)
-    fields = _unwrapped(message)
+    fields = unwrapped(message)
     parts = fields.get("parts")
     content = fields.get("content")
     if isinstance(parts, list):
@@ -228,7 +230,7 @@ def _joined(turn: Record, item: Record) -> Message:
 # ------------------------------------------------------------------ messages and their wrappers
 
 
-def _unwrapped(message: Record) -> Message:
+def unwrapped(message: Record) -> Message:
     """Return a message's own fields, with its role, without their wrapper."""
     fields = dict(message)
     if _is_serialised(fields):

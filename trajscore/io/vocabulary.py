@@ -18,6 +18,8 @@ MESSAGE_LISTS = (
 
 CALL_SIDES = (("input", "output"), ("inputs", "outputs"), ("request", "response"))
 """What a model was given, and what it answered."""
+STATES = ("values", "state", "final_state", "result", "session", "memory", "context")
+"""Fields that hold the state of a run, with its messages, or what the run returned."""
 
 PAYLOADS = (
     "messages", "contents", "input_messages", "output_messages", "all_messages",
