@@ -12,18 +12,19 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trajscore.io import vocabulary as keys
+from trajscore.io._results import result_messages
 from trajscore.io.logprobs import find_logprobs
 from trajscore.io.vocabulary import Record, as_fields, as_list, first, parsed, text_of
 
 Message = dict[str, Any]
 """A message in the form of OpenAI's chats."""
 
-_KINDS = ("type", "part_kind", "kind")
+_KINDS = ("type", "part_kind", "kind", "block_type")
 _OF_CLIENTS = {  # fields that messages of OpenAI's chats do not have
     "parts", "additional_kwargs", "response_metadata", "status", "kwargs", "data", "author",
-    "type", "part_kind", "kind", "value", "text", "result",
+    "type", "part_kind", "kind", "value", "text", "result", "blocks",
 }  # fmt: skip
-_CONTENT = {"content", "parts", "value", "text", "tool_calls", "data"}
+_CONTENT = {"content", "parts", "value", "text", "tool_calls", "data", "blocks"}
 
 
 def is_message(value: Any) -> bool:
@@ -48,6 +49,9 @@ def is_chat_list(value: Any) -> bool:
 
 def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
     """Return the messages that a record lists, and the names of their fields."""
+    messages, names = result_messages(record)
+    if messages:
+        return messages, names
     for name in keys.MESSAGE_LISTS:
         value = parsed(record.get(name))
         usual = name == keys.MESSAGE_LISTS[0]
@@ -84,9 +88,12 @@ def _listed(value: Any) -> list[Any] | None:
             return [value]
         names = (*keys.MESSAGE_LISTS, "output", "candidates", "values")
         name = next((name for name in names if name in value), "")
-        value = as_list(value[name])[:1] if name == "candidates" else value.get(name)
+        inner = value.get(name)
+        if name == "candidates":
+            inner = as_list(inner)[:1]
         if name == "values":  # of a snapshot
-            return _listed(value)
+            inner = as_fields(inner).get("messages")
+        value = inner or result_messages(value)[0]
     if is_chat_list(value):
         return value
     return None
@@ -245,7 +252,7 @@ def unwrapped(message: Record) -> Message:
         if role:
             fields["role"] = role
     if fields.get("content") is None and "parts" not in fields:
-        other = next((name for name in ("value", "text") if name in fields), None)
+        other = next((name for name in ("value", "text", "blocks") if name in fields), None)
         if other is not None:
             fields |= {"content": fields.pop(other)}
     if "source" in fields and isinstance(fields.get("content"), dict):  # structured, of AutoGen

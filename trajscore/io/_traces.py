@@ -1,4 +1,4 @@
-"""Formats whose records, such as spans or events, make up runs: by their trace, or by their list."""
+"""Formats whose records, such as spans, make up runs by the trace that they name."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.io._conversation import Conversation
-from trajscore.io._run import MalformedRunError, Run, as_object, as_objects, leftover
+from trajscore.io._run import Run, as_objects
 from trajscore.io._spans import Span, add_spans
-from trajscore.io.fields import dig
-from trajscore.io.files import LogFile, Place, stem
-from trajscore.io.registry import Format, Head, RawRuns
+from trajscore.io.files import LogFile, Place
+from trajscore.io.registry import Format, RawRuns
 from trajscore.io.vocabulary import SESSION, Record, as_fields
 
 _SHARED = ""  # key of what the files of a log share
@@ -90,74 +89,3 @@ class TraceFormat(Format):
             key = ("trace", name) if session is None else ("session", str(session))
             sessions.setdefault(key, (path, []))[1].extend(records)
         return sessions
-
-
-_OF_RUN = ("outcome", "task", "trial")  # which may stand in each event
-
-
-class EventFormat(Format):
-    """A format of runs that are lists of events: in a file, in a field, or lines of one run."""
-
-    def is_event(self, value: Any) -> bool:
-        """Tell an event of this format."""
-        raise NotImplementedError
-
-    def is_log(self, value: Any) -> bool:
-        """Tell the events of a run, by the first of them."""
-        return isinstance(value, list) and bool(value) and self.is_event(value[0])
-
-    def run_of(self, event: Any) -> Any:
-        """Return the name of the run that an event is of, or None."""
-        raise NotImplementedError
-
-    def read(self, events: list[Any], place: Place, run: Run) -> Run:
-        """Put what the events tell into their run."""
-        raise NotImplementedError
-
-    def recognise(self, head: Head) -> bool:
-        if not head.whole:
-            return False
-        is_one = any(test(value) for test in (self.is_event, self.is_log) for value in (head.item, head.fields))
-        return is_one or bool(self._logs(head.fields))
-
-    def _logs(self, fields: Record) -> list[str]:
-        """Return the fields that list the events of a run."""
-        return [name for name, value in fields.items() if self.is_log(value)]
-
-    def runs(self, file: LogFile, options: Any) -> RawRuns:
-        fields: dict[str, Any] = {}
-        groups: dict[Any, list[Any]] = {}
-        name = None
-        for key, index, item in file.items():
-            if index is None:
-                fields[str(key)] = item
-            elif groups or self.is_event(item):
-                own = None if file.fields.ids else self.run_of(item)
-                name = own or file.fields.id_of(as_fields(item)) or name
-                groups.setdefault(name, []).append(item)
-            else:
-                yield file.place(index), item
-        logs = self._logs(fields)
-        if self.is_event(fields):
-            yield file.place(0), {"id": stem(file.path), "events": [fields]}
-        elif len(logs) == 1:
-            yield file.place(0), {"id": stem(file.path)} | fields
-        else:
-            groups |= {log: fields[log] for log in logs}
-        for index, (name, events) in enumerate(groups.items()):
-            is_file = name is None or (len(groups) == 1 and not fields and not file.fields.ids)
-            record: dict[str, Any] = {"id": stem(file.path) if is_file else name, "events": events}
-            last = as_fields(events[-1])
-            names = file.fields.names(last, _OF_RUN).values()
-            yield file.place(index), record | {path: dig(last, path) for path in names}
-
-    def run(self, raw: Any, place: Place, options: Any) -> Run:
-        raw = as_object({"events": raw} if isinstance(raw, list) else raw)
-        name = place.name(place.fields.id_of(raw))
-        logs = self._logs(raw)
-        if not logs:
-            raise MalformedRunError(f"it has no events of {self.name}")
-        task, trial = place.fields.values(raw, ("task", "trial")).values()
-        used = {logs[0], *place.fields.names(raw, ("id", "task", "trial")).values()}
-        run = Run(name, task=task, trial=trial, extra=leftover(raw, used))
-        return self.read(raw[logs[0]], place, run)

@@ -13,12 +13,13 @@ Record = Mapping[str, Any]
 # ------------------------------------------------------------------ runs and messages
 MESSAGE_LISTS = (
     "messages", "contents", "conversations", "conversation", "history", "events",
+    "chat_history",
 )
 """Fields of a run that list its messages."""
 
 CALL_SIDES = (("input", "output"), ("inputs", "outputs"), ("request", "response"))
 """What a model was given, and what it answered."""
-STATES = ("values", "state", "final_state", "result", "session", "memory", "context")
+STATES = ("values", "state", "final_state", "result", "session")
 """Fields that hold the state of a run, with its messages, or what the run returned."""
 
 PAYLOADS = (
@@ -82,7 +83,7 @@ CALL_ID = (
 )
 ARGUMENTS = (
     "arguments", "args", "input", "action", "parameters", "queries", "query", "code",
-    "tool.args",
+    "tool.args", "tool_kwargs",
 )
 RESULT = ("output", "result", "response", "content", "outputs", "results", "error")
 

@@ -3,15 +3,9 @@
 from typing import Any
 
 from trajscore.io._conversation import Conversation, add_tokens
-from trajscore.io._messages import (
-    find_messages,
-    is_chat_list,
-    is_message,
-    is_of_program,
-    unwrapped,
-)
+from trajscore.io._messages import find_messages, is_chat_list, is_message, is_of_program
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
-from trajscore.io.fields import USUAL_FIELDS, dig, usual_names
+from trajscore.io.fields import dig, usual_names
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import USAGES, Record, as_fields, first, first_object, token_counts
@@ -47,19 +41,6 @@ class OpenAI(Format):
         return is_chat(head)
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
-        """Yield the runs of a file; states of a graph that follow each other are one."""
-        held: tuple[Place, Any] | None = None
-        for place, record in self._records(file):
-            if held is not None and (longer := _longer(held[1], record)) is not None:
-                held = held[0], longer
-                continue
-            if held is not None:
-                yield held
-            held = place, record
-        if held is not None:
-            yield held
-
-    def _records(self, file: LogFile) -> RawRuns:
         fields: dict[str, Any] = {}
         messages: list[Any] = []  # of one conversation
         for key, index, item in file.items(_LISTS):
@@ -83,16 +64,9 @@ class OpenAI(Format):
         if is_message(raw) and messages is None:
             messages = [raw]
             raw = {"id": raw.get("id")}
-        place.name(place.fields.id_of(raw))
+        run = new_run(raw, place, used | {"choices"})
         if messages is None:
             raise MalformedRunError("it has no list of 'messages'")
-        task, trial = place.fields.values(raw, ("task", "trial")).values()
-        parts = ("task", "trial") if place.fields.ids else ("id", "task", "trial")
-        used |= {"choices", *place.fields.names(raw, parts).values()}
-        extra = leftover(raw, used)
-        run = Run(id=str(place.run), task=task, trial=trial, extra=extra)
-        # an id within a request, which is not kept
-        run.extra |= {name: dig(raw, name) for name in place.fields.ids if "." in name}
         if n := sum(map(is_of_program, messages)):
             run.extra["n_left_out"] = {"put in": n}
         if raw.get("choices"):
@@ -106,21 +80,16 @@ class OpenAI(Format):
         return run
 
 
-def _longer(earlier: Any, later: Any) -> Any:
-    """Return the longer of two states of one conversation, by the ids of its messages; or None."""
-    states = sorted((earlier, later), key=lambda state: len(_messages(state)))
-    short, long = map(_messages, states)
-    names = [unwrapped(message).get("id") for message in short[:1]]
-    if names == [unwrapped(message).get("id") for message in long[:1]] != [None] and names:
-        return states[1] if long[: len(short)] == short else None
-    return None
-
-
-def _messages(state: Any) -> list[Any]:
-    """Return the messages of a state without a name, which LangGraph gives ids."""
-    if isinstance(state, dict):
-        state = state.get("messages") if USUAL_FIELDS.id_of(state) is None else None
-    return state if is_chat_list(state) else []
+def new_run(raw: Record, place: Place, used: set[str]) -> Run:
+    """Return a run without steps, with the fields of a record that nothing else uses."""
+    name = place.name(place.fields.id_of(raw))
+    task, trial = place.fields.values(raw, ("task", "trial")).values()
+    parts = ("task", "trial") if place.fields.ids else ("id", "task", "trial")
+    run = Run(name, task=task, trial=trial)
+    run.extra = leftover(raw, used | {*place.fields.names(raw, parts).values()})
+    # an id within a request, which is not kept
+    run.extra |= {name: dig(raw, name) for name in place.fields.ids if "." in name}
+    return run
 
 
 def _is_answer(message: Any, completion: Any = None) -> bool:

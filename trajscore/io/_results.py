@@ -1,0 +1,62 @@
+"""Messages of what programs return: predictions of DSPy's ReAct, and the tasks of CrewAI."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trajscore.io.fields import usual_names
+from trajscore.io.vocabulary import Record, as_fields, as_list, text_of
+
+_CALLED = "tool_name_"
+_SEEN = "observation_"
+_FAILED = "Execution error in "
+_OF_RUN = ("id", "outcome", "task", "trial", "stop_reason", "error")
+
+
+def result_messages(record: Record) -> tuple[list[Any], set[str]]:
+    """Return the messages of a result, and the names of the fields that hold them, if any."""
+    if as_list(record.get("tasks_output")):
+        tasks = map(as_fields, record["tasks_output"])
+        return [message for task in tasks for message in _of_task(task)], {"tasks_output", "raw"}
+    for fields in ({**record, **as_fields(record, "prediction")}, {"trajectory": record}):
+        if any(name.startswith(_CALLED) for name in as_fields(fields, "trajectory")):
+            return _of_prediction(fields), {"trajectory"}
+    return [], set()
+
+
+def _of_task(task: Record) -> list[Any]:
+    """Return the messages of a task and its answer, which not all agents put into them."""
+    messages = as_list(task.get("messages")) or _said("user", [task.get("description")])
+    if str(task.get("raw")) in text_of(as_fields(messages[-1]).get("content")):
+        return messages
+    return [*messages, *_said("assistant", [task.get("raw")])]
+
+
+def _of_prediction(fields: dict[str, Any]) -> list[Any]:
+    """Return the inputs before a trajectory, its calls and results, and the outputs after it."""
+    names = list(fields)
+    split = names.index("trajectory")
+    trajectory = fields["trajectory"]
+    asked = [fields[name] for name in names[:split] if not _is_of_run(name)]
+    messages = _said("user", asked)
+    for name, value in trajectory.items():
+        number = name.rpartition("_")[2]
+        if name.startswith(_CALLED):
+            call = {"name": value, "arguments": trajectory.get(f"tool_args_{number}")}
+            thought = trajectory.get(f"thought_{number}")
+            messages.append({"role": "assistant", "content": thought, "tool_calls": [call]})
+        if name.startswith(_SEEN):
+            failed = str(value).startswith(_FAILED) or None
+            messages.append({"role": "tool", "content": value, "error": failed})
+    answer = [fields[name] for name in names[split + 1 :] if name != "reasoning"]
+    return messages + _said("assistant", answer)
+
+
+def _is_of_run(name: str) -> bool:
+    """Tell what is said of a run from an input, as a label that `Evaluate` keeps beside it."""
+    return name.startswith("example_") or any(usual_names(part, [name]) for part in _OF_RUN)
+
+
+def _said(role: str, values: list[Any]) -> list[Any]:
+    text = "\n".join(value for value in values if isinstance(value, str))
+    return [{"role": role, "content": text}] if text else []
