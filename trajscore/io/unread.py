@@ -19,7 +19,8 @@ from trajscore.io.vocabulary import Record, as_fields, parsed
 
 # fmt: off
 _BESIDE = {  # words for what is said of a tool or a program, and not in a turn
-    "config", "configuration", "parameters", "resource", "schema", "scope", "tools",
+    "chunk", "chunks", "config", "configuration", "invalid", "parameters", "resource", "schema",
+    "scope", "tools",
 }
 _LABELS = {  # the same, where it is a text
     "backstory", "comment", "description", "explanation", "goal", "id", "instructions", "label",

@@ -95,13 +95,19 @@ def span_of(event: Any) -> Span | None:
             if mode == "values":
                 return _of_state(data)
             return span_of(data) or _NOTHING
-        case [[*_], dict(data)] | {"value": dict(data)} | {"data": dict(data)}:
+        case {"value": dict(data)} | {"data": dict(data)}:
+            return span_of(data)
+        case [list(graph), data] if all(isinstance(name, str) for name in graph):
             return span_of(data)
         case [message, {"langgraph_node": _}] if is_message(message):
             name = unwrapped(message).get("id")
             return Span(name, "model", name="messages", outputs=message)
-        case {"type": "task" | "task_result", "payload": dict()}:
+        case {"type": "task" | "task_result", "payload": dict(data)}:
+            return span_of(data) or _NOTHING
+        case {"name": _, "input": _, "triggers": _}:
             return _NOTHING
+        case {"name": str(name), "result": dict(data), "interrupts": _}:
+            return _of_update({name: data})
         case (
             {"type": "checkpoint", "payload": {"values": state}}
             | {"values": state, "next": _, "config": _}
@@ -114,9 +120,16 @@ def span_of(event: Any) -> Span | None:
         } if USUAL_FIELDS.id_of(event) is None:
             return _of_state(event)
         case dict() if _is_update(event):
-            messages = [message for node in event.values() for message in _listed(node)]
-            return Span(None, "model", name="updates", outputs=messages)
+            return _of_update(event)
     return None
+
+
+def _of_update(nodes: Record) -> Span:
+    """Return the new message of a node, or several, which may repeat those of a graph within."""
+    messages = [message for node in nodes.values() for message in _listed(node)]
+    if len(messages) > 1:
+        return Span(None, name="updates", inputs=messages)
+    return Span(None, "model", name="updates", outputs=messages)
 
 
 def _of_state(state: Any) -> Span:
@@ -152,8 +165,10 @@ def _is_log(value: Any) -> bool:
 
 
 def _run_name(event: Any) -> str | None:
+    """Return what an event says of its run; a task of a graph has an id of its own."""
     name = next(filter(None, (dig(event, path) for path in _RUN_NAMES)), None)
-    return as_id(name) or USUAL_FIELDS.id_of(as_fields(event))
+    is_task = {"triggers", "interrupts"} & as_fields(event).keys()
+    return as_id(name) or (None if is_task else USUAL_FIELDS.id_of(as_fields(event)))
 
 
 def _is_update(fields: Record) -> bool:
