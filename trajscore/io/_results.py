@@ -1,4 +1,4 @@
-"""Messages of what programs return: predictions of DSPy's ReAct, and the tasks of CrewAI."""
+"""Messages of results: predictions and calls of DSPy, and the tasks of a crew of CrewAI."""
 
 from __future__ import annotations
 
@@ -18,6 +18,14 @@ def result_messages(record: Record) -> tuple[list[Any], set[str]]:
     if as_list(record.get("tasks_output")):
         tasks = map(as_fields, record["tasks_output"])
         return [message for task in tasks for message in _of_task(task)], {"tasks_output", "raw"}
+    if {"messages", "outputs", "model_type"} <= record.keys():
+        asked = as_list(record["messages"]) or _said("user", [record.get("prompt")])
+        if "[[ ## trajectory ## ]]" in str(asked):  # a call of ReAct is not a run
+            return [], set()
+        return [*asked, *_said("assistant", as_list(record["outputs"])[:1])], {
+            "messages",
+            "outputs",
+        }
     for fields in ({**record, **as_fields(record, "prediction")}, {"trajectory": record}):
         if any(name.startswith(_CALLED) for name in as_fields(fields, "trajectory")):
             return _of_prediction(fields), {"trajectory"}

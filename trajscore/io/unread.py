@@ -195,6 +195,11 @@ _LONG = (
     (re.compile(r"'([^'{}]{14})[^'{}]{4,}'"), r"'\1…'"),
 )
 _MOST = 3  # names that are shown
+_WITHOUT_RUNS = {  # fields of what Google's ADK, LlamaIndex and CrewAI save beside their runs
+    "eval_cases": "session.model_dump_json()",
+    "is_running": "memory.get_all(), or all of handler.stream_events(),",
+    "task_name": "the output of kickoff(), as model_dump_json() writes it,",
+}
 
 
 @contextmanager
@@ -244,6 +249,11 @@ def unknown_json(
     """Return the error for a JSON file by its first record, and the fields that formats have."""
     if not record:
         return ArgumentError(f"{file}: no JSON object could be read from it; give a log of runs")
+    for name, result in _WITHOUT_RUNS.items():
+        if name in record:
+            return ArgumentError(
+                f"{file}: it holds no conversation; save {result} instead", "format"
+            )
     missing = {name: [key for key in keys if key not in record] for name, keys in formats.items()}
     nearest = max(formats, key=lambda name: len(formats[name]) - len(missing[name]))
     absent = ", ".join(map(repr, missing[nearest][:2]))

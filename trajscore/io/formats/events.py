@@ -13,15 +13,13 @@ from trajscore.io.formats.chat import new_run
 from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import Record, as_fields, as_list, first, span_kind, text_of
 
-_MODES = {"values", "updates", "messages", "debug", "custom", "checkpoints", "tasks"}
+_CONFIGS = ("config", "payload.config", "2")  # of a snapshot, also one written as a tuple
+_STATES = ("values", "payload.values", "checkpoint.channel_values", "0")
 _RUN_NAMES = (  # of what all events of a run share
-    "metadata.thread_id", "config.configurable.thread_id",
-    "payload.config.configurable.thread_id", "1.thread_id", "2.configurable.thread_id",
+    *(f"{path}.configurable.thread_id" for path in _CONFIGS), "metadata.thread_id", "1.thread_id",
     "parent_ids.0", "messages.0.kwargs.id", "messages.0.id",
 )  # fmt: skip
-_WRAPPERS = ("", "data.", "value.")  # of an event, which some write beside its name
 _CHUNKS = "tool_call_chunks"
-_NOTHING = Span(None)
 
 
 @register
@@ -56,25 +54,29 @@ class Events(Format):
         logs = [name for name, value in raw.items() if _is_log(value)]
         if len(logs) != 1:
             raise self.malformed(f"it has {len(logs)} lists of events; write one run a file")
-        events = raw[logs[0]]
         run = new_run(raw, place, {*logs})
-        spans = [s for s in map(span_of, events) if s is not None and (s.inputs or s.outputs)]
+        spans = [s for s in map(span_of, raw[logs[0]]) if s and (s.inputs or s.outputs)]
         states = [span for span in spans if span.name == "values"]
         states.sort(key=lambda span: len(_listed(span.inputs)))
         for span in states:
             run.extra |= leftover(as_fields(span.inputs), ("messages",))
         if len(states) == 1:
             return Conversation(place, _listed(states[0].inputs)).finish(run)
-        updates = [span for span in spans if span.name == "updates"]
-        if not any(span.inputs or span.name in _MODES for span in spans):
+        if not any(span.inputs or span.name for span in spans):
             raise self.malformed("it has only answers; save all of handler.stream_events()")
-        problems = (dig(events[-1], f"{path}exception.exception_message") for path in _WRAPPERS)
-        run.stop_reason = as_reason(next(filter(None, problems), None))
+        failures = [span.outputs for span in spans if span.name == "failure"]
+        run.stop_reason = as_reason(*failures) if failures else None
+        updates = [span for span in spans if span.name == "updates"]
         return add_spans(Conversation(place), _joined(states or updates or spans), run)
 
 
 def span_of(event: Any) -> Span | None:
     """Return what an event, a chunk of a stream or a snapshot tells; None for anything else."""
+    return _of_program(event) or _of_graph(event)
+
+
+def _of_program(event: Any) -> Span | None:
+    """Return what LangChain or LlamaIndex reports of a call."""
     match event:
         case {"event": str(name), "data": dict(data), "run_id": _} if name.startswith("on_"):
             return _of_callback(name, data, event)
@@ -82,46 +84,64 @@ def span_of(event: Any) -> Span | None:
             return Span(None, inputs=messages)
         case {"current_agent_name": _, "response": dict(answer)}:
             return Span(None, "model", outputs=answer)
-        case {"tool_name": name, "tool_kwargs": inputs, "tool_output": dict(result)}:
-            error = result.get("is_error")
-            text = text_of(first(result, ("blocks", "content")))
-            call = event.get("tool_id")
-            return Span(None, "tool", None, None, None, name, inputs, text, call, error)
-        case (
-            [list(), str(mode), data]
-            | [str(mode), data]
-            | {"type": str(mode), "ns": _, "data": data}
-        ) if mode in _MODES:
-            if mode == "values":
-                return _of_state(data)
-            return span_of(data) or _NOTHING
-        case {"value": dict(data)} | {"data": dict(data)}:
-            return span_of(data)
-        case [list(graph), data] if all(isinstance(name, str) for name in graph):
-            return span_of(data)
+        case {"tool_name": name, "tool_id": call, "tool_output": dict(result)}:
+            span = Span(None, "tool", name=name, inputs=event.get("tool_kwargs"), call=call)
+            span.outputs = text_of(first(result, ("blocks", "content")))
+            span.error = result.get("is_error")
+            return span
+        case {"exception": {"exception_message": str(text)}}:
+            return Span(None, name="failure", outputs=text)
+        case {"payload": inner} | {"data": inner} | {"value": inner}:
+            return span_of(inner)
+    return None
+
+
+def _of_callback(name: str, data: Record, event: Record) -> Span:
+    """Return a call of a model or a tool that ended, or what goes into and out of all calls."""
+    word, _, phase = name.removeprefix("on_").rpartition("_")
+    span = Span(None, span_kind(word), name=event.get("name"))
+    if span.kind == "other" and not event.get("parent_ids"):
+        span.inputs = first(data, ("output", "input"))
+    if span.kind != "other" and phase in ("end", "error"):
+        span.inputs = data.get("input")
+        span.outputs = first(data, ("output", "error"))
+        span.error = phase == "error" or None
+    return span
+
+
+def _of_graph(event: Any) -> Span | None:
+    """Return what LangGraph streams or saves."""
+    match event:
         case [message, {"langgraph_node": _}] if is_message(message):
             name = unwrapped(message).get("id")
             return Span(name, "model", name="messages", outputs=message)
-        case {"type": "task" | "task_result", "payload": dict(data)}:
-            return span_of(data) or _NOTHING
+        case [*_, "values", state] | {"type": "values", "data": state}:
+            return Span(None, name="values", inputs=state)
+        case [str() | list() as front, *rest] if rest and all(isinstance(k, str) for k in front):
+            return span_of(rest[0] if len(rest) == 1 else rest)
         case {"name": _, "input": _, "triggers": _}:
-            return _NOTHING
-        case {"name": str(name), "result": dict(data), "interrupts": _}:
-            return _of_update({name: data})
-        case (
-            {"type": "checkpoint", "payload": {"values": state}}
-            | {"values": state, "next": _, "config": _}
-            | [dict(state), list(), {"configurable": _}, *_]
-            | {"checkpoint": {"channel_values": state}}
-        ):
-            return _of_state(state)
-        case {"messages": [{"lc": _, "kwargs": {"id": str()}}, *_]} | {
-            "messages": [{"additional_kwargs": _, "id": str()}, *_]
-        } if USUAL_FIELDS.id_of(event) is None:
-            return _of_state(event)
-        case dict() if _is_update(event):
-            return _of_update(event)
-    return None
+            return Span(None)
+        case {"name": str(name), "result": dict(node), "interrupts": _}:
+            return _of_update({name: node})
+    if _is_state(event) or any(dig(event, f"{path}.configurable") for path in _CONFIGS):
+        states = (dig(event, path) for path in _STATES)
+        return Span(None, name="values", inputs=next(filter(None, states), event))
+    return _of_update(event) if _is_update(as_fields(event)) else None
+
+
+def _is_state(event: Any) -> bool:
+    """Tell the state of a graph from a run of chats, by the ids that LangGraph gives messages."""
+    message = as_fields(dig(event, "messages.0"))
+    is_langchains = "lc" in message or "additional_kwargs" in message
+    return is_langchains and "id" in unwrapped(message) and USUAL_FIELDS.id_of(event) is None
+
+
+def _is_update(fields: Record) -> bool:
+    """Tell the updates of nodes, each an object with messages, that are not a run of chats."""
+    are_nodes = all(isinstance(node, (dict, list, type(None))) for node in fields.values())
+    is_chat = find_messages(fields)[0] is not None
+    has_name = USUAL_FIELDS.id_of(fields) is not None
+    return any(map(_listed, fields.values())) and not is_chat and (are_nodes or has_name)
 
 
 def _of_update(nodes: Record) -> Span:
@@ -130,31 +150,6 @@ def _of_update(nodes: Record) -> Span:
     if len(messages) > 1:
         return Span(None, name="updates", inputs=messages)
     return Span(None, "model", name="updates", outputs=messages)
-
-
-def _of_state(state: Any) -> Span:
-    return Span(None, name="values", inputs=state)
-
-
-def _of_callback(name: str, data: Record, event: Record) -> Span:
-    """Return a call of a model or a tool that ended, or what goes into and out of all calls."""
-    kind, _, phase = name.removeprefix("on_").rpartition("_")
-    if span_kind(kind) == "other":
-        return (
-            _NOTHING
-            if event.get("parent_ids")
-            else Span(None, inputs=first(data, ("output", "input")))
-        )
-    if phase not in ("end", "error"):
-        return _NOTHING
-    return Span(
-        None,
-        span_kind(kind),
-        name=event.get("name"),
-        inputs=data.get("input"),
-        outputs=first(data, ("output", "error")),
-        error=phase == "error" or None,
-    )
 
 
 def _is_log(value: Any) -> bool:
@@ -171,14 +166,6 @@ def _run_name(event: Any) -> str | None:
     return as_id(name) or (None if is_task else USUAL_FIELDS.id_of(as_fields(event)))
 
 
-def _is_update(fields: Record) -> bool:
-    """Tell the updates of nodes, each an object with messages, that are not a run of chats."""
-    are_nodes = all(isinstance(node, (dict, list, type(None))) for node in fields.values())
-    is_chat = find_messages(fields)[0] is not None
-    has_name = USUAL_FIELDS.id_of(fields) is not None
-    return any(map(_listed, fields.values())) and not is_chat and (are_nodes or has_name)
-
-
 def _listed(state: Any) -> list[Any]:
     """Return the messages of a state, or of the update of a node: a list, or a single one."""
     messages = as_fields(state).get("messages")
@@ -188,24 +175,26 @@ def _listed(state: Any) -> list[Any]:
 
 
 def _joined(spans: list[Span]) -> list[Span]:
-    """Join the pieces of streamed messages, and give the other spans ids."""
+    """Return spans with ids: those of pieces of one message joined, without repeats of results."""
     joined: dict[str, Span] = {}
+    before = None
     for number, span in enumerate(spans):
-        span.id = span.id or str(number)
-        earlier = joined.setdefault(span.id, span)
-        if earlier is not span:
-            earlier.outputs = _with_piece(unwrapped(earlier.outputs), unwrapped(span.outputs))
+        if (before, span.kind) != ("tool", "other"):  # else in the next input, too
+            span.id = span.id or str(number)
+            earlier = joined.setdefault(span.id, span)
+            if earlier is not span:
+                earlier.outputs = _with_piece(unwrapped(earlier.outputs), unwrapped(span.outputs))
+        before = span.kind
     return list(joined.values())
 
 
 def _with_piece(message: Record, piece: Record) -> Record:
     """Return a streamed message with its next piece."""
-    chunks = [*as_list(message.get(_CHUNKS)), *as_list(piece.get(_CHUNKS))]
-    calls: dict[Any, dict[str, str]] = {}
-    for chunk in chunks:
-        call = calls.setdefault(chunk["index"], {"name": "", "args": "", "id": ""})
-        for name in call:
-            call[name] += chunk.get(name) or ""
+    calls = {call["index"]: dict(call) for call in as_list(message.get(_CHUNKS))}
+    for chunk in as_list(piece.get(_CHUNKS)):
+        call = calls.setdefault(chunk["index"], chunk)
+        if call is not chunk:
+            call["args"] += chunk["args"] or ""
     text = text_of(message.get("content")) + text_of(piece.get("content"))
-    whole = {"content": text, "tool_calls": list(calls.values()), _CHUNKS: chunks}
+    whole = {"content": text, _CHUNKS: [*calls.values()], "tool_calls": [*calls.values()]}
     return {**message, **leftover(piece), **whole}
