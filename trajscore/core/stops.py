@@ -54,9 +54,10 @@ STOP_REASONS: dict[str, tuple[str, ...]] = {
         "game_over", "solved", "stop", "submit", "submitted", "success", "user_stop",
     ),
     ADMINISTRATIVE: (
-        "budget", "cost", "cost_limit", "exit_cost", "exit_total_execution_time", "graph_recursion_error",
-        "limits_exceeded", "llm_calls_limit_exceeded_error", "max_budget_usd", "max_iterations",
-        "max_messages", "max_rounds", "max_steps", "max_steps_error", "max_tokens", "max_turns", "message", "message_limit", "step_budget",
+        "budget", "cost", "cost_limit", "exit_cost", "exit_total_execution_time",
+        "graph_recursion_error", "limits_exceeded", "llm_calls_limit_exceeded_error",
+        "max_budget_usd", "max_iterations", "max_messages", "max_rounds", "max_steps",
+        "max_steps_error", "max_tokens", "max_turns", "message", "message_limit", "step_budget",
         "step_limit", "time", "time_limit", "token", "token_limit", "turn", "turn_limit", "working",
     ),
     INFORMATIVE: (

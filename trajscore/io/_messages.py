@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trajscore.io import vocabulary as keys
-from trajscore.io._results import result_messages
+from trajscore.io._results import RESULTS, result_messages
 from trajscore.io.logprobs import find_logprobs
 from trajscore.io.vocabulary import Record, as_fields, as_list, first, parsed, text_of
 
@@ -49,17 +49,16 @@ def is_chat_list(value: Any) -> bool:
 
 def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
     """Return the messages that a record lists, and the names of their fields."""
-    messages, names = result_messages(record)
-    if messages:
-        return messages, names
+    if messages := result_messages(record):
+        return messages, RESULTS & record.keys()
     for name in keys.MESSAGE_LISTS:
         value = parsed(record.get(name))
         usual = name == keys.MESSAGE_LISTS[0]
         if isinstance(value, list) and (usual or not value or is_message(value[0])):
             return value, {name}
     for left, right in (*keys.CALL_SIDES, *((name, "") for name in keys.STATES)):
-        inputs = _listed(record.get(left))
-        outputs = _listed(record.get(right))
+        inputs = listed(record.get(left))
+        outputs = listed(record.get(right))
         if inputs is None and outputs is None:
             continue
         if inputs is None:
@@ -80,23 +79,19 @@ def _is_answer(message: Any) -> bool:
     return any(keys.ROLES.get(str(turn.get("role"))) == "agent" for turn in turns)
 
 
-def _listed(value: Any) -> list[Any] | None:
+def listed(value: Any) -> list[Any] | None:
     """Return the messages of a field: a list, an object that has one, or a single message."""
     value = parsed(value)
-    if isinstance(value, dict):
-        if is_message(value):
-            return [value]
-        names = (*keys.MESSAGE_LISTS, "output", "candidates", "values")
-        name = next((name for name in names if name in value), "")
-        inner = value.get(name)
-        if name == "candidates":
-            inner = as_list(inner)[:1]
-        if name == "values":  # of a snapshot
-            inner = as_fields(inner).get("messages")
-        value = inner or result_messages(value)[0]
     if is_chat_list(value):
-        return value
-    return None
+        return list(value)
+    if not isinstance(value, dict):
+        return None
+    if is_message(value):
+        return [value]
+    names = (*keys.MESSAGE_LISTS, "output", "candidates", "values")
+    name = next((name for name in names if name in value), "")
+    inner = as_list(value[name])[:1] if name == "candidates" else value.get(name)
+    return listed(inner) or result_messages(value) or None
 
 
 def _text_message(value: Any, role: str) -> list[Any]:

@@ -7,29 +7,27 @@ from typing import Any
 from trajscore.io.fields import usual_names
 from trajscore.io.vocabulary import Record, as_fields, as_list, text_of
 
+RESULTS = {"trajectory", "tasks_output", "messages", "outputs"}
+"""Fields that hold the messages of a result."""
+
 _CALLED = "tool_name_"
-_SEEN = "observation_"
-_FAILED = "Execution error in "
 _OF_RUN = ("id", "outcome", "task", "trial", "stop_reason", "error")
 
 
-def result_messages(record: Record) -> tuple[list[Any], set[str]]:
-    """Return the messages of a result, and the names of the fields that hold them, if any."""
-    if as_list(record.get("tasks_output")):
-        tasks = map(as_fields, record["tasks_output"])
-        return [message for task in tasks for message in _of_task(task)], {"tasks_output", "raw"}
+def result_messages(record: Record) -> list[Any]:
+    """Return the messages of a result; none of anything else."""
+    if "tasks_output" in record:
+        tasks = map(as_fields, as_list(record["tasks_output"]))
+        return [message for task in tasks for message in _of_task(task)]
     if {"messages", "outputs", "model_type"} <= record.keys():
         asked = as_list(record["messages"]) or _said("user", [record.get("prompt")])
         if "[[ ## trajectory ## ]]" in str(asked):  # a call of ReAct is not a run
-            return [], set()
-        return [*asked, *_said("assistant", as_list(record["outputs"])[:1])], {
-            "messages",
-            "outputs",
-        }
+            return []
+        return [*asked, *_said("assistant", as_list(record["outputs"])[:1])]
     for fields in ({**record, **as_fields(record, "prediction")}, {"trajectory": record}):
         if any(name.startswith(_CALLED) for name in as_fields(fields, "trajectory")):
-            return _of_prediction(fields), {"trajectory"}
-    return [], set()
+            return _of_prediction(fields)
+    return []
 
 
 def _of_task(task: Record) -> list[Any]:
@@ -45,16 +43,15 @@ def _of_prediction(fields: dict[str, Any]) -> list[Any]:
     names = list(fields)
     split = names.index("trajectory")
     trajectory = fields["trajectory"]
-    asked = [fields[name] for name in names[:split] if not _is_of_run(name)]
-    messages = _said("user", asked)
+    messages = _said("user", [fields[name] for name in names[:split] if not _is_of_run(name)])
     for name, value in trajectory.items():
-        number = name.rpartition("_")[2]
-        if name.startswith(_CALLED):
+        kind, _, number = name.rpartition("_")
+        if kind == "tool_name":
             call = {"name": value, "arguments": trajectory.get(f"tool_args_{number}")}
             thought = trajectory.get(f"thought_{number}")
             messages.append({"role": "assistant", "content": thought, "tool_calls": [call]})
-        if name.startswith(_SEEN):
-            failed = str(value).startswith(_FAILED) or None
+        if kind == "observation":
+            failed = str(value).startswith("Execution error in ") or None
             messages.append({"role": "tool", "content": value, "error": failed})
     answer = [fields[name] for name in names[split + 1 :] if name != "reasoning"]
     return messages + _said("assistant", answer)

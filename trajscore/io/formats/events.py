@@ -4,7 +4,7 @@ from typing import Any
 
 from trajscore.core.stops import as_reason
 from trajscore.io._conversation import Conversation
-from trajscore.io._messages import as_id, find_messages, is_chat_list, is_message, unwrapped
+from trajscore.io._messages import as_id, find_messages, is_message, listed, unwrapped
 from trajscore.io._run import Run, as_object, leftover
 from trajscore.io._spans import Span, add_spans
 from trajscore.io.fields import USUAL_FIELDS, dig
@@ -166,12 +166,9 @@ def _run_name(event: Any) -> str | None:
     return as_id(name) or (None if is_task else USUAL_FIELDS.id_of(as_fields(event)))
 
 
-def _listed(state: Any) -> list[Any]:
-    """Return the messages of a state, or of the update of a node: a list, or a single one."""
-    messages = as_fields(state).get("messages")
-    if is_message(messages):
-        return [messages]
-    return messages if is_chat_list(messages) else []
+def _listed(node: Any) -> list[Any]:
+    """Return the messages of a state, or of the update of a node."""
+    return listed(as_fields(node).get("messages")) or []
 
 
 def _joined(spans: list[Span]) -> list[Span]:
