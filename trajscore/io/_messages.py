@@ -88,10 +88,10 @@ def listed(value: Any) -> list[Any] | None:
         return None
     if is_message(value):
         return [value]
-    names = (*keys.MESSAGE_LISTS, "output", "candidates", "values")
-    name = next((name for name in names if name in value), "")
-    inner = as_list(value[name])[:1] if name == "candidates" else value.get(name)
-    return listed(inner) or result_messages(value) or None
+    fields = {**value, "candidates": as_list(value.get("candidates"))[:1]}
+    names = (*keys.MESSAGE_LISTS, *keys.STATES, "output", "candidates")
+    inner = filter(None, (listed(fields.get(name)) for name in names))
+    return next(inner, None) or result_messages(value) or None
 
 
 def _text_message(value: Any, role: str) -> list[Any]:
@@ -378,6 +378,7 @@ def result_of_part(part: Record) -> Message:
         result = result["value"]
     failed = part.get("is_error", part.get("isError")) or part.get("status") == "error"
     failed = failed or type_of(part) in ("retry-prompt", "tool-error")
+    failed = failed or part.get("outcome") in ("failed", "retried")
     message = {"role": "tool", "content": result, "tool_call_id": id_of(part)}
     if name := first(part, keys.CALL_NAME, blank=True):
         message["name"] = str(name)

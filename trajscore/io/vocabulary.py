@@ -13,13 +13,13 @@ Record = Mapping[str, Any]
 # ------------------------------------------------------------------ runs and messages
 MESSAGE_LISTS = (
     "messages", "contents", "conversations", "conversation", "history", "events",
-    "chat_history",
+    "chat_history", "all_messages", "new_messages", "message_history",
 )
 """Fields of a run that list its messages."""
 
 CALL_SIDES = (("input", "output"), ("inputs", "outputs"), ("request", "response"))
 """What a model was given, and what it answered."""
-STATES = ("values", "state", "final_state", "result", "session")
+STATES = ("values", "state", "final_state", "result", "session", "_state")
 """Fields that hold the state of a run, with its messages, or what the run returned."""
 
 PAYLOADS = (
