@@ -132,8 +132,8 @@ def _of_graph(event: Any) -> Span | None:
 def _is_state(event: Any) -> bool:
     """Tell the state of a graph from a run of chats, by the ids that LangGraph gives messages."""
     message = as_fields(dig(event, "messages.0"))
-    is_langchains = "lc" in message or "additional_kwargs" in message
-    return is_langchains and "id" in unwrapped(message) and USUAL_FIELDS.id_of(event) is None
+    is_langchains = {"lc", "additional_kwargs"} & message.keys() and unwrapped(message).get("id")
+    return bool(is_langchains) and USUAL_FIELDS.id_of(event) is None
 
 
 def _is_update(fields: Record) -> bool:
