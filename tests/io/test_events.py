@@ -97,7 +97,8 @@ def test_what_cannot_be_read_says_what_to_save(write):
 
 RESULTS = {
     "dspy": {"question": ASKED, "trajectory":
-        {"thought_0": "I look.", "tool_name_0": "find", "tool_args_0": ORDER, "observation_0": SEEN},
+        {"thought_0": "I look.", "tool_name_0": "find", "tool_args_0": ORDER,
+         "observation_0": SEEN},
         "answer": "In Paris.", "reasoning": "Hm."},
     "crewai": {"raw": "In Paris.", "tasks_output": [
         {"raw": "In Paris.", "messages": [chat.ASK, chat.LOOK, chat.FOUND]}]},

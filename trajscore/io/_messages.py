@@ -79,18 +79,18 @@ def _is_answer(message: Any) -> bool:
     return any(keys.ROLES.get(str(turn.get("role"))) == "agent" for turn in turns)
 
 
-def listed(value: Any) -> list[Any] | None:
+def listed(value: Any, depth: int = 3) -> list[Any] | None:
     """Return the messages of a field: a list, an object that has one, or a single message."""
     value = parsed(value)
     if is_chat_list(value):
         return list(value)
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or not depth:
         return None
     if is_message(value):
         return [value]
     fields = {**value, "candidates": as_list(value.get("candidates"))[:1]}
     names = (*keys.MESSAGE_LISTS, *keys.STATES, "output", "candidates")
-    inner = filter(None, (listed(fields.get(name)) for name in names))
+    inner = filter(None, (listed(fields.get(name), depth - 1) for name in names))
     return next(inner, None) or result_messages(value) or None
 
 

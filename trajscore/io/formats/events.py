@@ -8,7 +8,7 @@ from trajscore.io._messages import as_id, find_messages, is_message, listed, unw
 from trajscore.io._run import Run, as_object, leftover
 from trajscore.io._spans import Span, add_spans
 from trajscore.io.fields import USUAL_FIELDS, dig
-from trajscore.io.files import LogFile, Place, stem
+from trajscore.io.files import Broken, LogFile, Place, stem
 from trajscore.io.formats.chat import new_run
 from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import Record, as_fields, as_list, first, span_kind, text_of
@@ -19,6 +19,7 @@ _RUN_NAMES = (  # of what all events of a run share
     *(f"{path}.configurable.thread_id" for path in _CONFIGS), "metadata.thread_id", "1.thread_id",
     "parent_ids.0", "messages.0.kwargs.id", "messages.0.id",
 )  # fmt: skip
+_MAX_WRAPPERS = 3
 _CHUNKS = "tool_call_chunks"
 
 
@@ -37,7 +38,7 @@ class Events(Format):
         groups: dict[str, list[Any]] = {}
         name = stem(file.path)
         for place, item in super().runs(file, options):
-            if groups or span_of(item):
+            if not isinstance(item, Broken) and (groups or span_of(item)):
                 own = file.fields.id_of(item) if file.fields.ids else _run_name(item)
                 name = own or name
                 groups.setdefault(name, []).append(item)
@@ -46,8 +47,9 @@ class Events(Format):
         for index, (name, events) in enumerate(groups.items()):
             last = as_fields(events[-1])
             names = file.fields.names(last, ("outcome", "task", "trial")).values()
+            of_run = {path: dig(last, path) for path in (*file.fields.ids, *names)}
             record = {"id": name if len(groups) > 1 else stem(file.path), "events": events}
-            yield file.place(index), record | {path: dig(last, path) for path in names}
+            yield file.place(index), record | of_run
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         raw = as_object({"events": raw} if isinstance(raw, list) else raw)
@@ -65,14 +67,22 @@ class Events(Format):
         if not any(span.inputs or span.name for span in spans):
             raise self.malformed("it has only answers; save all of handler.stream_events()")
         failures = [span.outputs for span in spans if span.name == "failure"]
-        run.stop_reason = as_reason(*failures) if failures else None
+        run.stop_reason = next(map(as_reason, failures), None)
         updates = [span for span in spans if span.name == "updates"]
         return add_spans(Conversation(place), _joined(states or updates or spans), run)
 
 
 def span_of(event: Any) -> Span | None:
     """Return what an event, a chunk of a stream or a snapshot tells; None for anything else."""
-    return _of_program(event) or _of_graph(event)
+    for _ in range(_MAX_WRAPPERS):
+        if span := _of_program(event) or _of_graph(event):
+            return span
+        match event:
+            case {"payload": inner} | {"data": inner} | {"value": inner}:
+                event = inner
+            case [str() | list() as front, *rest] if all(isinstance(k, str) for k in front):
+                event = rest[0] if len(rest) == 1 else rest
+    return None
 
 
 def _of_program(event: Any) -> Span | None:
@@ -91,8 +101,6 @@ def _of_program(event: Any) -> Span | None:
             return span
         case {"exception": {"exception_message": str(text)}}:
             return Span(None, name="failure", outputs=text)
-        case {"payload": inner} | {"data": inner} | {"value": inner}:
-            return span_of(inner)
     return None
 
 
@@ -117,8 +125,6 @@ def _of_graph(event: Any) -> Span | None:
             return Span(name, "model", name="messages", outputs=message)
         case [*_, "values", state] | {"type": "values", "data": state}:
             return Span(None, name="values", inputs=state)
-        case [str() | list() as front, *rest] if rest and all(isinstance(k, str) for k in front):
-            return span_of(rest[0] if len(rest) == 1 else rest)
         case {"name": _, "input": _, "triggers": _}:
             return Span(None)
         case {"name": str(name), "result": dict(node), "interrupts": _}:
