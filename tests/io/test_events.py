@@ -102,6 +102,9 @@ RESULTS = {
         "answer": "In Paris.", "reasoning": "Hm."},
     "crewai": {"raw": "In Paris.", "tasks_output": [
         {"raw": "In Paris.", "messages": [chat.ASK, chat.LOOK, chat.FOUND]}]},
+    "crewai, react": {"tasks_output": [{"raw": "In Paris.", "messages": [chat.ASK, chat.agent(
+        'I look.\nAction: find\nAction Input: {"order": 3}\nObservation: in Paris'),
+        chat.user("Analyze the tool result.")]}]},
     "pydantic ai": {"output": "In Paris.", "_state": {"message_history": [ASK, LOOK, FOUND, TOLD]}},
 }  # fmt: skip
 

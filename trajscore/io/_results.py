@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from trajscore.io.fields import usual_names
@@ -11,6 +12,9 @@ RESULTS = {"trajectory", "tasks_output", "messages", "outputs"}
 """Fields that hold the messages of a result."""
 
 _CALLED = "tool_name_"
+_CALL_IN_TEXT = re.compile(  # of an agent of CrewAI whose model calls no functions
+    r"(.*?)\s*Action: *([^\n]*)\nAction Input: *(.*?)\nObservation: *(.*)", re.DOTALL
+)
 _OF_RUN = ("id", "outcome", "task", "trial", "stop_reason", "error")
 
 
@@ -32,8 +36,19 @@ def result_messages(record: Record) -> list[Any]:
 
 def _of_task(task: Record) -> list[Any]:
     """Return the messages of a task and its answer, which not all agents put into them."""
-    messages = as_list(task.get("messages")) or _said("user", [task.get("description")])
-    if str(task.get("raw")) in text_of(as_fields(messages[-1]).get("content")):
+    messages: list[Any] = []
+    asked = _said("user", [task.get("description")])
+    for message in map(as_fields, as_list(task.get("messages")) or asked):
+        role = message.get("role")
+        called = _CALL_IN_TEXT.fullmatch(text_of(message.get("content")))
+        if called and role == "assistant":
+            thought, name, arguments, result = called.groups()
+            call = {"name": name, "arguments": arguments}
+            messages.append({"role": "assistant", "content": thought, "tool_calls": [call]})
+            messages.append({"role": "tool", "content": result})
+        elif role != "user" or "tool" not in {last["role"] for last in messages[-1:]}:
+            messages.append(message)  # else what the program asks after a result
+    if str(task.get("raw")) in text_of(messages[-1].get("content")):
         return messages
     return [*messages, *_said("assistant", [task.get("raw")])]
 

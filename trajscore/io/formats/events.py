@@ -95,10 +95,15 @@ def _of_program(event: Any) -> Span | None:
         case {"current_agent_name": _, "response": dict(answer)}:
             return Span(None, "model", outputs=answer)
         case {"tool_name": name, "tool_id": call, "tool_output": dict(result)}:
-            span = Span(None, "tool", name=name, inputs=event.get("tool_kwargs"), call=call)
-            span.outputs = text_of(first(result, ("blocks", "content")))
-            span.error = result.get("is_error")
-            return span
+            return Span(
+                None,
+                "tool",
+                name=name,
+                inputs=event.get("tool_kwargs"),
+                outputs=text_of(first(result, ("blocks", "content"))),
+                call=call,
+                error=result.get("is_error"),
+            )
         case {"exception": {"exception_message": str(text)}}:
             return Span(None, name="failure", outputs=text)
     return None
@@ -124,15 +129,21 @@ def _of_graph(event: Any) -> Span | None:
             name = unwrapped(message).get("id")
             return Span(name, "model", name="messages", outputs=message)
         case [*_, "values", state] | {"type": "values", "data": state}:
-            return Span(None, name="values", inputs=state)
+            return _of_state(state)
         case {"name": _, "input": _, "triggers": _}:
             return Span(None)
         case {"name": str(name), "result": dict(node), "interrupts": _}:
             return _of_update({name: node})
-    if _is_state(event) or any(dig(event, f"{path}.configurable") for path in _CONFIGS):
-        states = (dig(event, path) for path in _STATES)
-        return Span(None, name="values", inputs=next(filter(None, states), event))
+    state = first({path: dig(event, path) for path in _STATES}, _STATES)
+    if state is not None and any(dig(event, f"{path}.configurable") for path in _CONFIGS):
+        return _of_state(state)
+    if _is_state(event):
+        return _of_state(event)
     return _of_update(event) if _is_update(as_fields(event)) else None
+
+
+def _of_state(state: Any) -> Span:
+    return Span(None, name="values", inputs=state)
 
 
 def _is_state(event: Any) -> bool:
@@ -193,11 +204,11 @@ def _joined(spans: list[Span]) -> list[Span]:
 
 def _with_piece(message: Record, piece: Record) -> Record:
     """Return a streamed message with its next piece."""
-    calls = {call["index"]: dict(call) for call in as_list(message.get(_CHUNKS))}
-    for chunk in as_list(piece.get(_CHUNKS)):
-        call = calls.setdefault(chunk["index"], chunk)
-        if call is not chunk:
-            call["args"] += chunk["args"] or ""
+    calls: dict[Any, Record] = {}
+    for chunk in (*as_list(message.get(_CHUNKS)), *as_list(piece.get(_CHUNKS))):
+        earlier = calls.get(chunk.get("index"), {})
+        arguments = text_of(earlier.get("args")) + text_of(chunk.get("args"))
+        calls[chunk.get("index")] = {**chunk, **leftover(earlier), "args": arguments}
     text = text_of(message.get("content")) + text_of(piece.get("content"))
-    whole = {"content": text, _CHUNKS: [*calls.values()], "tool_calls": [*calls.values()]}
-    return {**message, **leftover(piece), **whole}
+    chunks = list(calls.values())
+    return {**message, **leftover(piece), "content": text, _CHUNKS: chunks, "tool_calls": chunks}
