@@ -88,8 +88,9 @@ def test_lines_of_several_runs(write):
 
 def test_what_cannot_be_read_says_what_to_save(write):
     answer = {"response": {"role": "assistant", "blocks": []}, "current_agent_name": "a"}
+    printed = [callback("chat_model_end", "r", output="content='Hi'")]
     for record, words in (({"answer": 1, **answer}, "stream_events"), ({"is_running": 0}, "memory"),
-                          ({"a": NODES, "b": NODES}, "2 lists")):  # fmt: skip
+                          ({"a": NODES, "b": NODES}, "2 lists"), (printed, "prints")):  # fmt: skip
         with pytest.raises(ValueError, match=words) as refusal:
             io.read_runs(write("log.json", record))
         assert len(str(refusal.value)) <= 200

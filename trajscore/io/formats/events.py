@@ -13,11 +13,10 @@ from trajscore.io.formats.chat import new_run
 from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import Record, as_fields, as_list, first, span_kind, text_of
 
-_CONFIGS = ("config", "payload.config", "2")  # of a snapshot, also one written as a tuple
-_STATES = ("values", "payload.values", "checkpoint.channel_values", "0")
 _RUN_NAMES = (  # of what all events of a run share
-    *(f"{path}.configurable.thread_id" for path in _CONFIGS), "metadata.thread_id", "1.thread_id",
-    "parent_ids.0", "messages.0.kwargs.id", "messages.0.id",
+    "config.configurable.thread_id", "payload.config.configurable.thread_id",
+    "2.configurable.thread_id", "1.thread_id", "metadata.thread_id", "parent_ids.0",
+    "messages.0.kwargs.id", "messages.0.id",
 )  # fmt: skip
 _MAX_WRAPPERS = 3
 _CHUNKS = "tool_call_chunks"
@@ -66,6 +65,11 @@ class Events(Format):
             return Conversation(place, _listed(states[0].inputs)).finish(run)
         if not any(span.inputs or span.name for span in spans):
             raise self.malformed("it has only answers; save all of handler.stream_events()")
+        answers = [span.outputs for span in spans if span.kind == "model" and not span.error]
+        if any(isinstance(answer, str) for answer in answers):
+            raise self.malformed(
+                "its messages are what Python prints; write JSON with langchain_core.load.dumps"
+            )
         failures = [span.outputs for span in spans if span.name == "failure"]
         run.stop_reason = next(map(as_reason, failures), None)
         updates = [span for span in spans if span.name == "updates"]
@@ -100,7 +104,7 @@ def _of_program(event: Any) -> Span | None:
                 "tool",
                 name=name,
                 inputs=event.get("tool_kwargs"),
-                outputs=text_of(first(result, ("blocks", "content"))),
+                outputs=result,
                 call=call,
                 error=result.get("is_error"),
             )
@@ -128,29 +132,26 @@ def _of_graph(event: Any) -> Span | None:
         case [message, {"langgraph_node": _}] if is_message(message):
             name = unwrapped(message).get("id")
             return Span(name, "model", name="messages", outputs=message)
-        case [*_, "values", state] | {"type": "values", "data": state}:
-            return _of_state(state)
+        case (
+            [*_, "values", state]
+            | {"type": "values", "data": state}
+            | {"values": state, "next": _, "config": _}
+            | [dict(state), list(), {"configurable": _}, *_]
+            | {"checkpoint": {"channel_values": state}}
+        ):
+            return Span(None, name="values", inputs=state)
+        case {
+            "messages": [
+                {"lc": _, "kwargs": {"id": str()}} | {"additional_kwargs": _, "id": str()},
+                *_,
+            ]
+        } if USUAL_FIELDS.id_of(event) is None:  # others are runs of chats
+            return Span(None, name="values", inputs=event)
         case {"name": _, "input": _, "triggers": _}:
             return Span(None)
         case {"name": str(name), "result": dict(node), "interrupts": _}:
             return _of_update({name: node})
-    state = first({path: dig(event, path) for path in _STATES}, _STATES)
-    if state is not None and any(dig(event, f"{path}.configurable") for path in _CONFIGS):
-        return _of_state(state)
-    if _is_state(event):
-        return _of_state(event)
     return _of_update(event) if _is_update(as_fields(event)) else None
-
-
-def _of_state(state: Any) -> Span:
-    return Span(None, name="values", inputs=state)
-
-
-def _is_state(event: Any) -> bool:
-    """Tell the state of a graph from a run of chats, by the ids that LangGraph gives messages."""
-    message = as_fields(dig(event, "messages.0"))
-    is_langchains = {"lc", "additional_kwargs"} & message.keys() and unwrapped(message).get("id")
-    return bool(is_langchains) and USUAL_FIELDS.id_of(event) is None
 
 
 def _is_update(fields: Record) -> bool:
