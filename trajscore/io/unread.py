@@ -195,10 +195,10 @@ _LONG = (
     (re.compile(r"'([^'{}]{14})[^'{}]{4,}'"), r"'\1…'"),
 )
 _MOST = 3  # names that are shown
-_WITHOUT_RUNS = {  # fields of what Google's ADK, LlamaIndex and CrewAI save beside their runs
-    "eval_cases": "session.model_dump_json()",
-    "is_running": "memory.get_all(), or all of handler.stream_events(),",
-    "task_name": "the output of kickoff(), as model_dump_json() writes it,",
+_INSTEAD = {  # of files of Google's ADK, LlamaIndex and CrewAI, by a field: what to save
+    **dict.fromkeys(("eval_cases", "eval_case_results"), "session.model_dump_json()"),
+    **dict.fromkeys(("is_running", "class_name", "chat_store"), "the messages of memory.get_all()"),
+    "emission_sequence": "what kickoff() returns, with model_dump_json(),",
 }
 
 
@@ -249,11 +249,10 @@ def unknown_json(
     """Return the error for a JSON file by its first record, and the fields that formats have."""
     if not record:
         return ArgumentError(f"{file}: no JSON object could be read from it; give a log of runs")
-    for name, result in _WITHOUT_RUNS.items():
-        if name in record:
-            return ArgumentError(
-                f"{file}: it holds no conversation; save {result} instead", "format"
-            )
+    for name in record.keys() & _INSTEAD.keys():
+        return ArgumentError(
+            f"{file}: it does not hold runs; save {_INSTEAD[name]} instead", "format"
+        )
     missing = {name: [key for key in keys if key not in record] for name, keys in formats.items()}
     nearest = max(formats, key=lambda name: len(formats[name]) - len(missing[name]))
     absent = ", ".join(map(repr, missing[nearest][:2]))
