@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from trajscore.io.fields import usual_names
@@ -12,9 +11,6 @@ RESULTS = {"trajectory", "tasks_output", "messages", "outputs"}
 """Fields that hold the messages of a result."""
 
 _CALLED = "tool_name_"
-_CALL_IN_TEXT = re.compile(  # of an agent of CrewAI whose model calls no functions
-    r"(.*?)\s*Action: *([^\n]*)\nAction Input: *(.*?)\nObservation: *(.*)", re.DOTALL
-)
 _OF_RUN = ("id", "outcome", "task", "trial", "stop_reason", "error")
 
 
@@ -40,17 +36,17 @@ def _of_task(task: Record) -> list[Any]:
     asked = _said("user", [task.get("description")])
     for message in map(as_fields, as_list(task.get("messages")) or asked):
         role = message.get("role")
-        called = _CALL_IN_TEXT.fullmatch(text_of(message.get("content")))
-        if called and role == "assistant":
-            thought, name, arguments, result = called.groups()
-            call = {"name": name, "arguments": arguments}
-            messages.append({"role": "assistant", "content": thought, "tool_calls": [call]})
-            messages.append({"role": "tool", "content": result})
-        elif role != "user" or "tool" not in {last["role"] for last in messages[-1:]}:
+        spoken, observed, result = text_of(message.get("content")).partition("\nObservation:")
+        thought, acted, called = spoken.partition("Action:")
+        name, _, arguments = called.partition("\nAction Input:")
+        if role == "assistant" and observed and acted:  # of a model that calls no functions
+            call = {"name": name.strip(), "arguments": arguments.strip()}
+            messages.append({"role": role, "content": thought.strip(), "tool_calls": [call]})
+            messages.append({"role": "tool", "content": result.strip()})
+        elif role != "user" or "tool" not in [last.get("role") for last in messages[-1:]]:
             messages.append(message)  # else what the program asks after a result
-    if str(task.get("raw")) in text_of(messages[-1].get("content")):
-        return messages
-    return [*messages, *_said("assistant", [task.get("raw")])]
+    last = "".join(text_of(message.get("content")) for message in messages[-1:])
+    return messages + _said("assistant", [task.get("raw")] * (str(task.get("raw")) not in last))
 
 
 def _of_prediction(fields: dict[str, Any]) -> list[Any]:
