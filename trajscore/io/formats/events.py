@@ -205,11 +205,12 @@ def _joined(spans: list[Span]) -> list[Span]:
 
 def _with_piece(message: Record, piece: Record) -> Record:
     """Return a streamed message with its next piece."""
-    calls: dict[Any, Record] = {}
-    for chunk in (*as_list(message.get(_CHUNKS)), *as_list(piece.get(_CHUNKS))):
-        earlier = calls.get(chunk.get("index"), {})
+    calls: dict[str, Record] = {}
+    for chunk in map(as_fields, [*as_list(message.get(_CHUNKS)), *as_list(piece.get(_CHUNKS))]):
+        place = str(chunk.get("index"))
+        earlier = calls.get(place, {})
         arguments = text_of(earlier.get("args")) + text_of(chunk.get("args"))
-        calls[chunk.get("index")] = {**chunk, **leftover(earlier), "args": arguments}
+        calls[place] = {**chunk, **leftover(earlier), "args": arguments}
     text = text_of(message.get("content")) + text_of(piece.get("content"))
     chunks = list(calls.values())
     return {**message, **leftover(piece), "content": text, _CHUNKS: chunks, "tool_calls": chunks}
