@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from trajscore.io.fields import usual_names
+from trajscore.io.fields import USUAL_FIELDS
 from trajscore.io.vocabulary import Record, as_fields, as_list, text_of
 
 RESULTS = {"trajectory", "tasks_output", "messages", "outputs"}
 """Fields that hold the messages of a result."""
 
 _CALLED = "tool_name_"
-_OF_RUN = ("id", "outcome", "task", "trial", "stop_reason", "error")
+_OF_RUN = ("id", "outcome", "task", "trial", "stop_reason")
 
 
 def result_messages(record: Record) -> list[Any]:
@@ -54,7 +54,10 @@ def _of_prediction(fields: dict[str, Any]) -> list[Any]:
     names = list(fields)
     split = names.index("trajectory")
     trajectory = fields["trajectory"]
-    messages = _said("user", [fields[name] for name in names[:split] if not _is_of_run(name)])
+    of_run = {*USUAL_FIELDS.names(fields, _OF_RUN).values()}
+    asked = [name for name in names[:split] if name not in of_run]
+    # `Evaluate` keeps labels, too
+    messages = _said("user", [fields[k] for k in asked if not k.startswith("example_")])
     for name, value in trajectory.items():
         kind, _, number = name.rpartition("_")
         if kind == "tool_name":
@@ -66,11 +69,6 @@ def _of_prediction(fields: dict[str, Any]) -> list[Any]:
             messages.append({"role": "tool", "content": value, "error": failed})
     answer = [fields[name] for name in names[split + 1 :] if name != "reasoning"]
     return messages + _said("assistant", answer)
-
-
-def _is_of_run(name: str) -> bool:
-    """Tell what is said of a run from an input, as a label that `Evaluate` keeps beside it."""
-    return name.startswith("example_") or any(usual_names(part, [name]) for part in _OF_RUN)
 
 
 def _said(role: str, values: list[Any]) -> list[Any]:

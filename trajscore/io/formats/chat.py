@@ -74,7 +74,7 @@ class OpenAI(Format):
             if _is_answer(*messages[-2:]):
                 messages[-2:] = [{**messages[-2], "choices": raw["choices"]}]
         run = Conversation(place, messages).finish(run)
-        run.stop_reason = first(as_fields((messages or [None])[-1]), ("error_code", "errorCode"))
+        run.stop_reason = first(first_object(messages[::-1]), ("error_code", "errorCode"))
         # the usage of the run, where its turns do not say theirs
         if "choices" not in raw and not {"input_tokens", "output_tokens"} & run.meta.keys():
             add_tokens(run, [token_counts(first(raw, USAGES))])
