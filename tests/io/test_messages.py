@@ -97,6 +97,11 @@ FORMS = {
      "tool_call_id": "c1", "tool_name": "find", "tool_kwargs": ORDER}]},
      {"role": "tool", "additional_kwargs": {"tool_call_id": "c1"}, "blocks": [block("in Paris")]},
      {"role": "assistant", "blocks": [block("In Paris.")]}],
+    "agent framework": [{"role": "user", "contents": [text(ASKED)]},
+     {"role": "assistant", "contents": [text("I look."), {"type": "function_call", "call_id": "c1",
+     "name": "find", "arguments": '{"order": 3}'}]}, {"role": "tool", "contents":
+     [{"type": "function_result", "call_id": "c1", "result": "in Paris"}]},
+     {"role": "assistant", "contents": [text("In Paris.")]}],
     "sharegpt": [{"from": "human", "value": ASKED}, LOOK, FOUND,
      {"from": "gpt", "value": "In Paris."}],
 }  # fmt: skip

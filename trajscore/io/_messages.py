@@ -19,12 +19,13 @@ from trajscore.io.vocabulary import Record, as_fields, as_list, first, parsed, t
 Message = dict[str, Any]
 """A message in the form of OpenAI's chats."""
 
-_KINDS = ("type", "part_kind", "kind", "block_type")
+_PARTS = ("blocks", "items", "contents")  # of a message, in LlamaIndex and at Microsoft
+_KINDS = ("type", "part_kind", "kind", "block_type", "content_type")
 _OF_CLIENTS = {  # fields that messages of OpenAI's chats do not have
     "parts", "additional_kwargs", "response_metadata", "status", "kwargs", "data", "author",
-    "type", "part_kind", "kind", "value", "text", "result", "blocks",
+    "type", "part_kind", "kind", "value", "text", "result", *_PARTS,
 }  # fmt: skip
-_CONTENT = {"content", "parts", "value", "text", "tool_calls", "data", "blocks"}
+_CONTENT = {"content", "parts", "value", "text", "tool_calls", "data", *_PARTS}
 
 
 def is_message(value: Any) -> bool:
@@ -247,7 +248,7 @@ def unwrapped(message: Record) -> Message:
         if role:
             fields["role"] = role
     if fields.get("content") is None and "parts" not in fields:
-        other = next((name for name in ("value", "text", "blocks") if name in fields), None)
+        other = next((name for name in ("value", "text", *_PARTS) if name in fields), None)
         if other is not None:
             fields |= {"content": fields.pop(other)}
     if "source" in fields and isinstance(fields.get("content"), dict):  # structured, of AutoGen

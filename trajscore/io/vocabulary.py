@@ -71,7 +71,7 @@ CALL_TYPES = {
 }
 RESULT_TYPES = {
     "tool_result", "tool-result", "tool_call_response", "tool-return", "function_call_output",
-    "retry-prompt", "tool-error",
+    "function_result", "retry-prompt", "tool-error",
 }
 NOT_TOOLS = {"(merged tools)"}  # spans around several tools
 WRAPPED_CALLS = ("functionCall", "function_call", "toolUse")
