@@ -26,7 +26,7 @@ _CHUNKS = "tool_call_chunks"
 class Events(Format):
     name = "events"
     holds = "event"
-    beside = ("data", "parent_ids", "current_agent_name", "next", "payload")
+    beside = ("parent_ids", "current_agent_name", "tool_output", "next")
 
     def recognise(self, head: Head) -> bool:
         lists = ([head.item], [head.fields], head.item, *head.fields.values())
@@ -38,8 +38,8 @@ class Events(Format):
         name = stem(file.path)
         for place, item in super().runs(file, options):
             if not isinstance(item, Broken) and (groups or span_of(item)):
-                own = file.fields.id_of(item) if file.fields.ids else _run_name(item)
-                name = own or name
+                name_of = file.fields.id_of if file.fields.ids else _run_name
+                name = name_of(item) or name
                 groups.setdefault(name, []).append(item)
             else:
                 yield place, item
@@ -156,10 +156,10 @@ def _of_graph(event: Any) -> Span | None:
 
 def _is_update(fields: Record) -> bool:
     """Tell the updates of nodes, each an object with messages, that are not a run of chats."""
+    if find_messages(fields)[0] is not None or not any(map(_listed, fields.values())):
+        return False
     are_nodes = all(isinstance(node, (dict, list, type(None))) for node in fields.values())
-    is_chat = find_messages(fields)[0] is not None
-    has_name = USUAL_FIELDS.id_of(fields) is not None
-    return any(map(_listed, fields.values())) and not is_chat and (are_nodes or has_name)
+    return are_nodes or USUAL_FIELDS.id_of(fields) is not None
 
 
 def _of_update(nodes: Record) -> Span:
