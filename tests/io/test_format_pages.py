@@ -34,6 +34,7 @@ OF_SAMPLES = {  # the id, why it stopped, the model, and how sure both turns of 
     "atif": ("s1", None, "m", None, 0.9),
     "claude_code": ("s1", "end_turn", "m", None, None),
     "codex": ("s1", "completed", "m", None, None),
+    "events": ("r1", None, None, None, None),
     "jsonl": ("r1", None, None, 0.7, 0.9),
     "langfuse": ("t1", None, None, 0.7, 0.9),
     "langsmith": ("0", None, None, 0.7, None),

@@ -13,6 +13,10 @@ def text(words):
     return {"type": "text", "text": words}
 
 
+def block(words):
+    return {"block_type": "text", "text": words}
+
+
 def lc(name, **fields):
     """Return a message as LangChain's dumps writes it."""
     path = ["langchain", "schema", "messages", name]
@@ -102,6 +106,16 @@ FORMS = {
      {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "c1", "toolName": "find",
      "output": {"type": "text", "value": "in Paris"}}]},
      {"role": "assistant", "content": "In Paris."}],
+    "llama index": [{"role": "user", "blocks": [block(ASKED)]},
+     {"role": "assistant", "blocks": [block("I look."), {"block_type": "tool_call",
+     "tool_call_id": "c1", "tool_name": "find", "tool_kwargs": ORDER}]},
+     {"role": "tool", "additional_kwargs": {"tool_call_id": "c1"}, "blocks": [block("in Paris")]},
+     {"role": "assistant", "blocks": [block("In Paris.")]}],
+    "agent framework": [{"role": "user", "contents": [text(ASKED)]},
+     {"role": "assistant", "contents": [text("I look."), {"type": "function_call", "call_id": "c1",
+     "name": "find", "arguments": '{"order": 3}'}]}, {"role": "tool", "contents":
+     [{"type": "function_result", "call_id": "c1", "result": "in Paris"}]},
+     {"role": "assistant", "contents": [text("In Paris.")]}],
     "sharegpt": [{"from": "human", "value": ASKED}, LOOK, FOUND,
      {"from": "gpt", "value": "In Paris."}],
 }  # fmt: skip

@@ -293,6 +293,8 @@ def test_what_is_refused_or_noted(write):
             io.read_runs(write("log.json", fields))
     with pytest.raises(ValueError, match="run 't'.*no content"):
         io.read_runs(write("log.json", [span("1", {"gen_ai.operation.name": "chat"})]))
+    with pytest.raises(ValueError, match="add llm_chat_callback"):  # as LlamaIndex prints it
+        io.read_runs(write("log.json", [span("1", {"output.value": "AgentOutput(response=1)"})]))
     lines = "".join(json.dumps(one) + "\n" for one in (model(), [], 3))
     with pytest.warns(UserWarning, match="2 of 3 runs"):
         assert len(io.read_runs(write("log.jsonl", lines))) == 1

@@ -54,7 +54,8 @@ STOP_REASONS: dict[str, tuple[str, ...]] = {
         "game_over", "solved", "stop", "submit", "submitted", "success", "user_stop",
     ),
     ADMINISTRATIVE: (
-        "budget", "cost", "cost_limit", "exit_cost", "exit_total_execution_time", "limits_exceeded",
+        "budget", "cost", "cost_limit", "exit_cost", "exit_total_execution_time",
+        "graph_recursion_error", "limits_exceeded", "llm_calls_limit_exceeded_error",
         "max_budget_usd", "max_iterations", "max_messages", "max_output_tokens", "max_rounds",
         "max_steps", "max_steps_error", "max_tokens", "max_turns", "message", "message_limit",
         "step_budget", "step_limit", "time", "time_limit", "token", "token_limit", "turn",
@@ -92,9 +93,10 @@ ERROR_FIELDS = ("exception_type", "exception_info", "exception", "error_type", "
 _NO_REASON = {"", "none", "null", "nan", "na", "n/a", "false", "no", "0"}
 _KINDS_OF_ERRORS = ("exception_type", "type", "name", "code", "message")
 _ERROR_WITH_TEXT = re.compile(r"(?:\w+\.)*(\w*(?:Error|Exception|Timeout))\s*[:(]")
-_SENTENCES = {  # as AutoGen's begin, and the words for them
+_SENTENCES = {  # as those of AutoGen, LlamaIndex and LangGraph begin, and the words for them
     "Maximum number of messages ": "max_messages", "Maximum number of turns ": "max_turns",
     "Token usage limit reached": "token_limit", "Stop message received": "agent_stop",
+    "Max iterations of ": "max_iterations", "Recursion limit of ": "max_steps",
     "Text '": "agent_stop",  # that the agent was to say at its end
 }  # fmt: skip
 _MAX_NAMED = 3  # reasons of one kind, in a sentence

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trajscore.io import vocabulary as keys
+from trajscore.io._results import RESULTS, result_messages
 from trajscore.io._smolagents import is_step, messages_of_step, with_calls
 from trajscore.io.logprobs import find_logprobs
 from trajscore.io.vocabulary import Record, as_fields, as_list, first, first_object, parsed, text_of
@@ -19,12 +20,13 @@ from trajscore.io.vocabulary import Record, as_fields, as_list, first, first_obj
 Message = dict[str, Any]
 """A message in the form of OpenAI's chats."""
 
-_KINDS = ("type", "part_kind", "kind")
+_PARTS = ("blocks", "items", "contents")  # of a message, in LlamaIndex and at Microsoft
+_KINDS = ("type", "part_kind", "kind", "block_type", "content_type")
 _OF_CLIENTS = {  # fields that messages of OpenAI's chats do not have
     "parts", "additional_kwargs", "response_metadata", "status", "kwargs", "data", "author",
-    "type", "part_kind", "kind", "value", "text", "result",
+    "type", "part_kind", "kind", "value", "text", "result", *_PARTS,
 }  # fmt: skip
-_CONTENT = {"content", "parts", "value", "text", "tool_calls", "data"}
+_CONTENT = {"content", "parts", "value", "text", "tool_calls", "data", *_PARTS}
 
 
 def is_message(value: Any) -> bool:
@@ -57,15 +59,28 @@ def is_chat_list(value: Any) -> bool:
 
 def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
     """Return the messages that a record lists, and the names of their fields."""
+    if messages := result_messages(record):
+        return messages, RESULTS & record.keys()
     for name in keys.MESSAGE_LISTS:
         value = parsed(record.get(name))
         usual = name == keys.MESSAGE_LISTS[0]
         if isinstance(value, list) and (usual or not value or is_message(value[0])):
             return value, {name}
+    if (found := _of_sides(record)) is not None:
+        return found
+    for name, value in record.items():
+        is_items = name in keys.ITEM_LISTS and is_chat_list(value)
+        if is_items or is_step(value) or is_step(first_object(value)):  # a first step, or a list
+            return value, {name}
+    return None, set()
+
+
+def _of_sides(record: Record) -> tuple[list[Any], set[str]] | None:
+    """Return what a model was given and what it answered, and the names of their fields."""
     whole_first = sorted(keys.CALL_SIDES, key=lambda sides: not record.keys() >= {*sides})
     for left, right in whole_first:
-        inputs = _listed(record.get(left))
-        outputs = _listed(record.get(right))
+        inputs = listed(record.get(left))
+        outputs = listed(record.get(right))
         if inputs is None and outputs is None:
             continue
         if inputs is None:
@@ -77,19 +92,15 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
         repeats = outputs[: len(inputs)] == inputs
         names = {name for name, side in ((left, inputs), (right, outputs)) if side}
         return (outputs if repeats else [*inputs, *outputs]), names
-    for name, value in record.items():
-        is_items = name in keys.ITEM_LISTS and is_chat_list(value)
-        if is_items or is_step(value) or is_step(first_object(value)):  # a first step, or a list
-            return value, {name}
-    return None, set()
+    return None
 
 
-def spread(record: Record) -> Record:
+def spread(record: Record, depth: int = 3) -> Record:
     """Return a record with the fields of the object in it that holds its messages, if one does."""
-    if find_messages(record)[0] is None:
+    if depth and find_messages(record)[0] is None:
         for name, owner in record.items():
             if name in keys.MESSAGE_OWNERS or keys.THREAD in as_fields(owner):
-                inner = spread(as_fields(owner))
+                inner = spread(as_fields(owner), depth - 1)
                 messages, used = find_messages(inner)
                 if messages:
                     used |= {name}
@@ -103,18 +114,19 @@ def _is_answer(message: Any) -> bool:
     return any(keys.ROLES.get(str(turn.get("role"))) == "agent" for turn in turns)
 
 
-def _listed(value: Any) -> list[Any] | None:
+def listed(value: Any, depth: int = 3) -> list[Any] | None:
     """Return the messages of a field: a list, an object that has one, or a single message."""
     value = parsed(value)
-    if isinstance(value, dict):
-        if is_message(value):
-            return [value]
-        names = (*keys.MESSAGE_LISTS, "output", "candidates")
-        name = next((name for name in names if value.get(name)), "")
-        value = as_list(value[name])[:1] if name == "candidates" else value.get(name)
     if is_chat_list(value):
-        return value
-    return None
+        return list(value)
+    if not isinstance(value, dict) or not depth:
+        return None
+    if is_message(value):
+        return [value]
+    fields = {**value, "candidates": as_list(value.get("candidates"))[:1]}
+    names = (*keys.MESSAGE_LISTS, *keys.MESSAGE_OWNERS, "output", "candidates")
+    inner = filter(None, (listed(fields.get(name), depth - 1) for name in names))
+    return next(inner, None) or result_messages(value) or None
 
 
 def _text_message(value: Any, role: str) -> list[Any]:
@@ -169,7 +181,7 @@ def chat_messages(message: Any) -> list[Any]:
         return messages_of_step(message)
     if _is_item(message):
         return _of_item(message)
-    fields = _unwrapped(message)
+    fields = unwrapped(message)
     parts = fields.get("parts")
     content = fields.get("content")
     if isinstance(parts, list) or is_response(fields):
@@ -268,7 +280,7 @@ def _joined(turn: Record, item: Record) -> Message:
 # ------------------------------------------------------------------ messages and their wrappers
 
 
-def _unwrapped(message: Record) -> Message:
+def unwrapped(message: Record) -> Message:
     """Return a message's own fields, with its role, without their wrapper."""
     fields = dict(message)
     if _is_serialised(fields):
@@ -283,7 +295,7 @@ def _unwrapped(message: Record) -> Message:
         if role:
             fields["role"] = role
     if fields.get("content") is None and "parts" not in fields:
-        other = next((name for name in ("value", "text") if name in fields), None)
+        other = next((name for name in ("value", "text", *_PARTS) if name in fields), None)
         if other is not None:
             fields |= {"content": fields.pop(other)}
     if "source" in fields and isinstance(fields.get("content"), dict):  # structured, of AutoGen
@@ -414,6 +426,7 @@ def result_of_part(part: Record) -> Message:
         result = result["value"]
     failed = part.get("is_error", part.get("isError")) or part.get("status") in ("error", "failed")
     failed = failed or type_of(part) in ("retry-prompt", "tool-error")
+    failed = failed or part.get("outcome") in ("failed", "retried")
     message = {"role": "tool", "content": result, "tool_call_id": id_of(part)}
     if name := first(part, keys.CALL_NAME, blank=True):
         message["name"] = str(name)

@@ -167,7 +167,10 @@ class _Tree:
         )
 
     def check_content(self) -> None:
-        """Refuse spans that are bare names and times."""
+        """Refuse spans that are bare names and times, or without what their model was asked."""
+        outputs = [span.outputs for span in self.spans if isinstance(span.outputs, str)]
+        if not self.has_models and any(text.startswith("AgentOutput(") for text in outputs):
+            raise MalformedRunError("it has no call of a model; add llm_chat_callback() to it")
         if not self.spans or any(
             span.inputs or span.outputs or span.scores or usual_names("confidence", span.extra)
             for span in self.spans

@@ -20,7 +20,8 @@ from trajscore.io.vocabulary import Record, as_fields, parsed
 
 # fmt: off
 _BESIDE = {  # words for what is said of a tool or a program, and not in a turn
-    "config", "configuration", "parameters", "resource", "schema", "scope", "tools",
+    "chunk", "chunks", "config", "configuration", "invalid", "parameters", "resource", "schema",
+    "scope", "tools",
 }
 _LABELS = {  # the same, where it is a text
     "backstory", "comment", "description", "explanation", "goal", "id", "instructions", "label",
@@ -196,6 +197,11 @@ _LONG = (
     (re.compile(r"'([^'{}]{14})[^'{}]{4,}'"), r"'\1…'"),
 )
 _MOST = 3  # names that are shown
+_INSTEAD = {  # of files of Google's ADK, LlamaIndex and CrewAI, by a field: what to save
+    **dict.fromkeys(("eval_cases", "eval_case_results"), "session.model_dump_json()"),
+    **dict.fromkeys(("is_running", "class_name", "chat_store"), "the messages of memory.get_all()"),
+    "emission_sequence": "what kickoff() returns, with model_dump_json(),",
+}
 
 
 @contextmanager
@@ -245,6 +251,10 @@ def unknown_json(
     """Return the error for a JSON file by its first record, and the fields that formats have."""
     if not record:
         return ArgumentError(f"{file}: no JSON object could be read from it; give a log of runs")
+    for name in record.keys() & _INSTEAD.keys():
+        return ArgumentError(
+            f"{file}: it does not hold runs; save {_INSTEAD[name]} instead", "format"
+        )
     missing = {name: [key for key in keys if key not in record] for name, keys in formats.items()}
     nearest = max(formats, key=lambda name: len(formats[name]) - len(missing[name]))
     absent = ", ".join(map(repr, missing[nearest][:2]))

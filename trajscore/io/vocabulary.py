@@ -13,6 +13,7 @@ Record = Mapping[str, Any]
 # ------------------------------------------------------------------ runs and messages
 MESSAGE_LISTS = (
     "messages", "contents", "conversations", "conversation", "history", "events",
+    "chat_history", "all_messages", "new_messages", "message_history",
 )
 """Fields of a run that list its messages."""
 
@@ -26,13 +27,14 @@ CALL_SIDES = (
 THREAD = "message_thread"
 ITEM_LISTS = (
     "items", "new_items", "session_items", "generated_items", "input_list", "to_input_list",
-    "responses", "raw_responses", "model_responses", "values", "state", THREAD,
+    "responses", "raw_responses", "model_responses", "values", "state", "result", THREAD,
 )
 """Fields that list the messages, items or answers of a run, where they are that."""
 
-MESSAGE_OWNERS = {
-    "values", "state", "result", "run_result", "task_result", "llm_context", "agent_states",
-}
+MESSAGE_OWNERS = (
+    "values", "state", "final_state", "result", "session", "_state", "run_result", "task_result",
+    "llm_context", "agent_states",
+)
 """Fields of a run whose object holds its messages: a result, or a state that was saved."""
 
 PAYLOADS = (
@@ -89,7 +91,7 @@ CALL_TYPES = {
 }
 RESULT_TYPES = {
     "tool_result", "tool-result", "tool_call_response", "tool-return", "function_call_output",
-    "retry-prompt", "tool-error",
+    "function_result", "retry-prompt", "tool-error",
 }
 NOT_TOOLS = {"(merged tools)"}  # spans around several tools
 WRAPPED_CALLS = ("functionCall", "function_call", "toolUse")
@@ -101,7 +103,7 @@ CALL_ID = (
 )
 ARGUMENTS = (
     "arguments", "args", "input", "action", "parameters", "queries", "query", "code",
-    "tool.args",
+    "tool.args", "tool_kwargs",
 )
 RESULT = ("output", "result", "response", "content", "outputs", "results", "error")
 

@@ -89,19 +89,13 @@ class OpenAI(Format):
         if is_message(raw) and messages is None:
             messages = [raw]
             raw = {"id": raw.get("id")}
-        place.name(place.fields.id_of(raw))
+        run = new_run(raw, place, used | {"choices"})
         if messages is None:
             raise MalformedRunError("it has no list of 'messages'")
-        task, trial = place.fields.values(raw, ("task", "trial")).values()
-        parts = ("task", "trial") if place.fields.ids else ("id", "task", "trial")
-        used |= {"choices", *place.fields.names(raw, parts).values()}
-        extra = leftover(raw, used)
-        run = Run(id=str(place.run), task=task, trial=trial, extra=extra)
-        for last in messages[-1:]:
+        for last in map(as_fields, messages[-1:]):
             details = as_fields(last, "incomplete_details")  # of a response
-            run.stop_reason = details.get("reason") or stop_of(last)
-        # an id within a request, which is not kept
-        run.extra |= {name: dig(raw, name) for name in place.fields.ids if "." in name}
+            failed = first(last, ("error_code", "errorCode"))
+            run.stop_reason = details.get("reason") or stop_of(last) or failed
         if n := sum(map(is_of_program, messages)):
             run.extra["n_left_out"] = {"put in": n}
         if raw.get("choices"):
@@ -113,6 +107,18 @@ class OpenAI(Format):
         if "choices" not in raw and not {"input_tokens", "output_tokens"} & run.meta.keys():
             add_tokens(run, [token_counts(first(raw, USAGES))])
         return run
+
+
+def new_run(raw: Record, place: Place, used: set[str]) -> Run:
+    """Return a run without steps, with the fields of a record that nothing else uses."""
+    name = place.name(place.fields.id_of(raw))
+    task, trial = place.fields.values(raw, ("task", "trial")).values()
+    parts = ("task", "trial") if place.fields.ids else ("id", "task", "trial")
+    run = Run(name, task=task, trial=trial)
+    run.extra = leftover(raw, used | {*place.fields.names(raw, parts).values()})
+    # an id within a request, which is not kept
+    run.extra |= {name: dig(raw, name) for name in place.fields.ids if "." in name}
+    return run
 
 
 def _is_answer(message: Any, completion: Any = None) -> bool:
