@@ -189,7 +189,7 @@ def test_the_nearest_format_and_the_keys_that_are_missing(write):
     with pytest.raises(ValueError, match="'tau'.*did you mean"):
         io.read_runs(write("log.json", {}), format="tau")
     assert "log.json: no JSON object" in refused(write("log.json", [3]))
-    with pytest.raises(ValueError, match="holds no message"):
+    with pytest.raises(ValueError, match="no turn of the agent has"):
         io.read_runs(write("log.jsonl", [{"choices": [{"delta": {}}]}], lines=True))
 
 

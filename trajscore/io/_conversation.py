@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from trajscore.core.values import parse_number, run_label
-from trajscore.io._messages import Message, as_chat, as_id
+from trajscore.io._messages import Message, answer_of, answer_within, as_chat, as_id
 from trajscore.io._run import (
     Actor,
     MalformedRunError,
@@ -28,9 +28,9 @@ from trajscore.io.vocabulary import (
     ROLES,
     USAGES,
     Record,
+    answer_part,
     as_fields,
     first,
-    first_object,
     only_text,
     parsed,
     text_of,
@@ -116,19 +116,17 @@ class Conversation:
         return None
 
     def _unwrap(self, message: Record, index: int) -> tuple[Message, TokenScores]:
-        """Return the message within a completion, and its log-probabilities."""
+        """Return a message with what an answer within it adds, and its log-probabilities."""
         fields = dict(message)
-        choice = first_object(fields.get("choices"))
-        if choice and "role" not in fields:
-            inner = choice.get("message")
-            if not isinstance(inner, dict):
-                raise MalformedRunError(f"message {index}: its choice holds no message")
-            fields |= inner
-        if choice.get("finish_reason") is not None:
-            fields.setdefault("finish_reason", choice["finish_reason"])
-        logprobs = find_logprobs(fields) or find_logprobs(choice)
-        if logprobs is None and (raw := as_fields(fields, "raw_data")):
-            logprobs = find_logprobs(raw) or find_logprobs(first_object(raw.get("choices")))
+        logprobs = find_logprobs(fields) or find_logprobs(as_fields(fields, "raw_data"))
+        part = answer_part(fields) or answer_within(fields)
+        if part:
+            turn = answer_of(part)[-1]
+            logprobs = logprobs or turn.get("logprobs")
+            if not (fields.get("content") or fields.get("tool_calls")):
+                fields |= leftover(turn, ("role", "logprobs"))
+            elif "choices" in fields and "finish_reason" in turn:
+                fields.setdefault("finish_reason", turn["finish_reason"])
         if logprobs is None:
             return fields, TokenScores()
         return without_logprobs(fields), parse_logprobs(logprobs, self.place, index)

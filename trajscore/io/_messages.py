@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trajscore.io import vocabulary as keys
+from trajscore.io._run import leftover
 from trajscore.io.logprobs import find_logprobs
 from trajscore.io.vocabulary import Record, as_fields, as_list, first, parsed, text_of
 
@@ -30,7 +31,7 @@ def is_message(value: Any) -> bool:
     """Tell a message of any client from other objects."""
     if not isinstance(value, dict):
         return False
-    if "choices" in value or _is_item(value):
+    if "choices" in value or _is_item(value) or keys.answer_part(value):
         return True
     if _is_serialised(value):
         return _class_of(value) in keys.MESSAGE_CLASSES
@@ -53,6 +54,8 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
         usual = name == keys.MESSAGE_LISTS[0]
         if isinstance(value, list) and (usual or not value or is_message(value[0])):
             return value, {name}
+    if part := keys.answer_part(record):
+        return [*_text_message(record.get("prompt"), "user"), *answer_of(part)], {*keys.OF_ANSWERS}
     for left, right in (*keys.CALL_SIDES, ("values", ""), ("state", "")):  # or that of a graph
         inputs = _listed(record.get(left))
         outputs = _listed(record.get(right))
@@ -82,15 +85,18 @@ def _listed(value: Any) -> list[Any] | None:
     if isinstance(value, dict):
         if is_message(value):
             return [value]
-        names = (*keys.MESSAGE_LISTS, "output", "candidates")
+        names = (*keys.MESSAGE_LISTS, "output")
         name = next((name for name in names if name in value), "")
-        value = as_list(value[name])[:1] if name == "candidates" else value.get(name)
+        value = value.get(name)
     if is_chat_list(value):
         return value
     return None
 
 
 def _text_message(value: Any, role: str) -> list[Any]:
+    value = parsed(value)
+    if isinstance(value, dict):  # what a server was asked
+        value = first(value, keys.PROMPTS)
     is_text = isinstance(value, str) and value.strip()
     if is_text:
         return [{"role": role, "content": value}]
@@ -130,6 +136,9 @@ def chat_messages(message: Any) -> list[Any]:
         return [message]
     if _is_beside_messages(message) or is_of_program(message):
         return []
+    if "role" not in message and (part := keys.answer_part(message)):
+        *before, turn = answer_of(part)
+        return [*before, {**leftover(message, keys.OF_ANSWERS), **turn}]
     if _is_item(message):
         return _of_item(message)
     fields = _unwrapped(message)
@@ -166,6 +175,36 @@ def is_of_program(message: Any) -> bool:
     kind = type_of(fields)
     source = fields.get("source")
     return kind in keys.PROGRAM_CLASSES and (source, kind) != ("user", "handoffmessage")
+
+
+# ------------------------------------------------------------------ responses of servers
+
+
+def answer_of(part: Record) -> list[Message]:
+    """Return the turn that is an answer of a server, or several, with its log-probabilities."""
+    said = first(part, keys.SAID)
+    items = [{"role": "assistant", **said}] if isinstance(said, dict) else as_list(said)
+    turns = [message for _, message in as_chat(items) if isinstance(message, dict)]
+    *before, turn = turns or [{"role": "assistant", "content": said}]
+    reason = first(part, ("finish_reason", "finishReason", "done_reason", "stop_type"))
+    if reason is not None:
+        turn = {"finish_reason": reason, **turn}
+    return [*before, scored(turn, part)]
+
+
+def scored(message: Any, answer: Any) -> Any:
+    """Return a message with its log-probabilities, or those of the answer around it, if any."""
+    logprobs = as_list(find_logprobs(message) or find_logprobs(answer))
+    if logprobs and isinstance(message, dict):
+        return {**message, "logprobs": logprobs}
+    return message
+
+
+def answer_within(fields: Record) -> Record:
+    """Return the answer of a server's response that a field of a turn holds, if one does."""
+    values = (*fields.values(), *as_fields(fields, "extra").values())
+    parts = (keys.answer_part(value) for value in values if isinstance(value, dict))
+    return next(filter(None, parts), {})
 
 
 # ------------------------------------------------------------------ items, one thing each

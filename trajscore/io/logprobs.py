@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Any, NamedTuple
 
 from trajscore.core.values import UNIT_ROUNDING
@@ -25,10 +25,15 @@ _LISTS = (
     ("token_logprobs", "top_logprobs", "tokens"),  # legacy completions
     ("chosenCandidates", "topCandidates", ""),  # Gemini
     ("chosen_candidates", "top_candidates", ""),  # Gemini in Python, events of Google's ADK
+    ("output_token_logprobs", "output_top_logprobs", ""),  # SGLang
+    ("tokens", "top_tokens", ""),  # TGI
 )
 # Where an answer, its message, its choice or a part of it has the list of tokens, or these lists.
 _PATHS = (
-    ("logprobs",),  # also Responses, Ollama, and lists of numbers
+    ("logprobs",),  # also Responses, Ollama, vLLM, and lists of numbers
+    ("completion_probabilities",),  # llama.cpp
+    ("meta_info", ""),  # SGLang
+    ("details", ""),  # TGI
     ("logprobsResult",),
     ("logprobs_result",),
     ("response_metadata", "logprobs"),  # LangChain
@@ -36,11 +41,12 @@ _PATHS = (
     ("provider_details", "logprobs"),  # Pydantic AI
 )
 _LOGPROB = ("logprob", "logProbability", "log_probability")
-_ALTERNATIVES = ("top_logprobs", "topLogprobs")
+_ALTERNATIVES = ("top_logprobs", "topLogprobs", "top_probs", "probs")
+_TEXTS = ("token", "text", "tok_str", "decoded_token", "content")
 
 _OUTER = {path[0] for path in _PATHS}
-_WITHIN = _OUTER | {"choices", "raw_data"}
-_NAMED = re.compile(r"log[ _-]?prob(?!lem|e)", re.IGNORECASE)
+_WITHIN = _OUTER | {"choices", "candidates", "outputs", "raw_data", "response", "extra"}
+_NAMED = re.compile(r"log[ _-]?prob(?!lem|e)|completion_prob", re.IGNORECASE)
 
 
 class TokenScores(NamedTuple):
@@ -56,13 +62,28 @@ def find_logprobs(answer: Any) -> Any:
     if not isinstance(answer, dict) or _OUTER.isdisjoint(answer):
         return None
     for *outer, name in _PATHS:
-        value = as_fields(answer, *outer).get(name)
+        owner = as_fields(answer, *outer)
+        value = owner.get(name) if name else owner
         if isinstance(value, dict):
-            lists = (_joined(value, names) for names in _LISTS if as_list(value.get(names[0])))
+            lists = (_joined(value, names) for names in _LISTS if _is_scored(value.get(names[0])))
             value = next(lists, None)
         if value:
-            return value
+            return _chosen_first(value, map(str, as_list(answer.get("token_ids"))))
     return None
+
+
+def _is_scored(tokens: Any) -> bool:
+    """Tell a list of tokens that may have log-probabilities from one of texts or of their ids."""
+    head = as_list(tokens)[:1]
+    return head != [] and not isinstance(head[0], str) and len(as_list(head[0])) in (0, 3)
+
+
+def _chosen_first(tokens: Any, ids: Iterable[str]) -> Any:
+    """Put the chosen one first where each token has all likely ones by their ids, as in vLLM."""
+    if not isinstance(tokens, list):
+        return tokens
+    chosen = zip_longest(tokens, islice(ids, len(tokens)))
+    return [{k: token[k], **token} if k in as_fields(token) else token for token, k in chosen]
 
 
 def _joined(value: Record, names: tuple[str, str, str]) -> list[Any]:
@@ -77,7 +98,12 @@ def _joined(value: Record, names: tuple[str, str, str]) -> list[Any]:
 
 def _fields_of(token: Any) -> Record:
     if isinstance(token, (dict, Mapping)):
+        likely = [*token.values()]
+        if "logprob" not in token and all(isinstance(v, dict) and "logprob" in v for v in likely):
+            return {**(likely or [{}])[0], "top_logprobs": likely}
         return token
+    if isinstance(token, list) and len(token) == 3:  # of SGLang
+        return {"logprob": token[0], "token": token[2]}
     return {"logprob": token}
 
 
@@ -150,14 +176,21 @@ def without_logprobs(answer: Any) -> Any:
 
 
 def _text_of(token: Record) -> str | None:
-    text = token.get("token")
+    text = first(token, _TEXTS, blank=True)
     if text is None:
         return None
     return str(text)
 
 
 def _logprob_of(token: Record, where: str) -> float:
-    return _number(token["logprob"] if "logprob" in token else first(token, _LOGPROB), where)
+    if "logprob" in token:
+        return _number(token["logprob"], where)
+    likely = map(as_fields, as_list(token.get("probs")))
+    chosen = (fields for fields in likely if _text_of(fields) == _text_of(token))
+    prob = next(chosen, token).get("prob")
+    if isinstance(prob, (int, float)) and prob >= 0:  # of llama.cpp
+        return _number(math.log(prob) if prob else -math.inf, where)
+    return _number(first(token, _LOGPROB), where)
 
 
 def _number(value: Any, where: str) -> float:

@@ -12,7 +12,7 @@ Record = Mapping[str, Any]
 # fmt: off
 # ------------------------------------------------------------------ runs and messages
 MESSAGE_LISTS = (
-    "messages", "contents", "conversations", "conversation", "history", "events",
+    "messages", "contents", "conversations", "conversation", "history", "events", "responses",
 )
 """Fields of a run that list its messages."""
 
@@ -29,6 +29,24 @@ PAYLOADS = (
 
 OF_USER = {"prompt", "prompts", "input", "inputs", "contents", "new_message", "args", "kwargs"}
 OF_EITHER = {"messages", "message", "response", "generations", "candidates", "output", "outputs"}
+ANSWERS = (
+    ({"choices"}, "choices"), ({"candidates"}, "candidates"),  # completions, Gemini
+    ({"outputs", "prompt_token_ids"}, "outputs"), ({"text", "meta_info"}, ""),  # vLLM, SGLang
+    ({"content", "completion_probabilities"}, ""), ({"content", "tokens_predicted"}, ""),  # llama.cpp
+    ({"generated_text"}, ""),  # TGI
+    ({"model", "message", "done"}, ""), ({"model", "response", "done"}, ""),  # Ollama
+    ({"output", "object"}, ""),  # Responses
+)
+"""Fields that tell the response of a server, and the one that lists its answers, if any does."""
+SAID = ("message", "content", "text", "generated_text", "response", "delta", "output")
+"""Where an answer has its turn, or the text of it."""
+OF_ANSWERS = {
+    *SAID, "choices", "candidates", "outputs", "logprobs", "details", "meta_info",
+    "completion_probabilities", "generation_settings", "timings",
+}
+"""All fields of a response that are of its turn, or of how it was made."""
+PROMPTS = ("prompt", "inputs", "input", "text")
+
 INSTRUCTIONS = ("system", "instructions", "system_instruction", "systemInstruction")
 TEXTS = ("text", "content", "output_text", "completion", "answer", "generated_text", "delta")
 
@@ -181,6 +199,16 @@ def as_list(value: Any) -> list[Any]:
 def first_object(values: Any) -> Record:
     """Return the first item of a list of JSON; an empty object where that is none."""
     return as_fields(next(iter(as_list(values)), None))
+
+
+def answer_part(fields: Record) -> Record:
+    """Return the first answer of a server's response; an empty object for other objects."""
+    for names, path in ANSWERS:
+        if names <= fields.keys():
+            part = first_object(fields[path]) if path else fields
+            if not {*SAID, "logprobs"}.isdisjoint(part):
+                return part
+    return {}
 
 
 def is_own_score(name: Any) -> bool:

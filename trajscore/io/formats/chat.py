@@ -18,10 +18,11 @@ def is_chat(head: Head) -> bool:
     fields = head.fields
     if not head.whole:  # a more specific field may follow
         return False
-    if "messages" in fields or "choices" in fields:  # of a list only the first item is known
+    is_of_line = {str(name) for name in usual_names("id", fields)} <= {"id"}
+    if "messages" in fields:  # of a list only the first item is known
         return True
     if is_message(fields):
-        return "parts" in fields or {str(name) for name in usual_names("id", fields)} <= {"id"}
+        return "parts" in fields or is_of_line
     runs = (first_object(fields.get(name)) for name in _LISTS)
     return is_chat_list(head.item) or any(map(_is_run, (fields, *runs)))
 
@@ -46,7 +47,7 @@ class OpenAI(Format):
         for key, index, item in file.items(_LISTS):
             if index is None:
                 fields[str(key)] = item
-            elif messages or (is_message(item) and "messages" not in item):
+            elif messages or (is_message(item) and not _is_run(item)):
                 messages.append(item)
             else:
                 yield file.place(index), item
@@ -69,6 +70,7 @@ class OpenAI(Format):
             raise MalformedRunError("it has no list of 'messages'")
         task, trial = place.fields.values(raw, ("task", "trial")).values()
         parts = ("task", "trial") if place.fields.ids else ("id", "task", "trial")
+        is_answered = bool(raw.get("choices")) and "choices" not in used
         used |= {"choices", *place.fields.names(raw, parts).values()}
         extra = leftover(raw, used)
         run = Run(id=str(place.run), task=task, trial=trial, extra=extra)
@@ -76,7 +78,7 @@ class OpenAI(Format):
         run.extra |= {name: dig(raw, name) for name in place.fields.ids if "." in name}
         if n := sum(map(is_of_program, messages)):
             run.extra["n_left_out"] = {"put in": n}
-        if raw.get("choices"):
+        if is_answered:
             messages = [*messages, {"choices": raw["choices"]}]
             if _is_answer(*messages[-2:]):
                 messages[-2:] = [{**messages[-2], "choices": raw["choices"]}]
