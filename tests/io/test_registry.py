@@ -49,7 +49,8 @@ def test_a_format_of_ones_own(register, write):
     listed = write("a.json", [GAME, {**GAME, "game": None}])
     assert [run.id for run in io.read_runs(listed)] == ["g", "a-1"]
     assert [run.meta for run in io.read_runs(listed)] == [{"file": str(listed)}] * 2
-    assert [run.id for run in io.read_runs(write("b.jsonl", [GAME, GAME], lines=True))] == ["g"] * 2
+    lines = write("b.jsonl", [GAME, {**GAME, "game": "h"}], lines=True)
+    assert [run.id for run in io.read_runs(lines)] == ["g", "h"]
     single = write("c.json", {"moves": ["e4"], "result": 0})
     assert [(run.id, run.outcome) for run in io.iter_runs(single)] == [("c-0", 0)]
     assert len(io.read_runs(single, format="games")) == 1

@@ -109,9 +109,8 @@ class Findings:
         return problem.text
 
     def problem(self) -> str:
-        """Say what keeps the runs from being judged, and what to name; "" otherwise."""
-        problems = (self.outcome_problem(), self.id_problem(), self.role_problem())
-        return next(filter(None, problems), "")
+        """Say what keeps the runs from being told apart, or their turns; "" otherwise."""
+        return self.id_problem() or self.role_problem()
 
     def role_problem(self) -> str:
         """Ask who acts under names of users, or under roles that have most turns; or ""."""
