@@ -13,7 +13,7 @@ from trajscore.io.registry import Format, Head, register
 from trajscore.io.vocabulary import Record, as_fields, as_list
 
 _RUN = ("info", "trajectory", "messages", "history", "instance_id", "trajectory_format")
-_REPORTS = ("results.json", "report.json", "results/results.json")
+_REPORTS = ("results.json", "report.json", "results/results.json", "output.report.json")
 _FIELDS = {
     "resolved_ids": SUCCESS,
     "resolved": SUCCESS,
@@ -49,7 +49,7 @@ class SWEAgent(Format):
             _add_prompts(talk, raw.get("history"))
             for index, step in enumerate(steps):
                 _add_step(talk, as_object(step), index)
-        run = Run(name, outcome=_outcome(name, place.file), task=name)
+        run = Run(name, outcome=report_outcome(name, place.file), task=name)
         status = info.get("exit_status")
         if isinstance(status, str):  # a limit after which the work was submitted is that limit
             run.stop_reason = _SUBMITTED.sub(r"\1", status)
@@ -90,7 +90,7 @@ def _add_step(talk: Conversation, step: Record, index: int) -> None:
         talk.add({"role": "tool", "content": observation}, index)
 
 
-def _outcome(name: str, file: Path) -> float:
+def report_outcome(name: str, file: Path) -> float:
     """Find the issue in the report of an evaluation, beside the run or in the folder above."""
     for folder in file.parents[:2]:
         for path in (folder / report for report in _REPORTS):
