@@ -44,8 +44,11 @@ class SWEAgent(Format):
         task = stem(place.file).removesuffix(".traj")
         name = place.name(raw.get("instance_id"), task)
         steps = check_list(raw.get("trajectory", raw.get("messages")), "its trajectory is")
-        talk = Conversation(place, None if "trajectory" in raw else steps)
-        if "trajectory" in raw:
+        talk = Conversation(place)
+        if "trajectory" not in raw:
+            turns = [step for step in steps if as_fields(step).get("role") != "exit"]
+            talk = Conversation(place, list(map(_of_mini, turns)))
+        else:
             _add_prompts(talk, raw.get("history"))
             for index, step in enumerate(steps):
                 _add_step(talk, as_object(step), index)
@@ -61,6 +64,18 @@ class SWEAgent(Format):
         }
         run.extra = leftover(raw, _RUN) | {"info": leftover(info, ("model_stats",))}
         return talk.finish(run)
+
+
+def _of_mini(message: Any) -> Any:
+    """Return a message of mini-SWE-agent with its calls; what a user gave back is a result."""
+    extra = as_fields(message, "extra")
+    calls = [{"name": "bash", "arguments": action} for action in as_list(extra.get("actions"))]
+    if calls:
+        return {"tool_calls": calls, "cost": extra.get("cost"), **message}
+    fields = as_fields(message)
+    if fields.get("role") == "user" and str(fields.get("content")).startswith("<returncode>"):
+        return {**fields, "role": "tool"}
+    return message
 
 
 def _add_prompts(talk: Conversation, history: Any) -> None:
