@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from trajscore.core.values import parse_number, run_label
-from trajscore.io._messages import Message, answer_of, answer_within, as_chat, as_id
+from trajscore.io._messages import answer_of, answer_within, as_chat, as_id
 from trajscore.io._run import (
     Actor,
     MalformedRunError,
@@ -20,7 +20,13 @@ from trajscore.io._run import (
 )
 from trajscore.io.fields import scalar
 from trajscore.io.files import Place
-from trajscore.io.logprobs import TokenScores, find_logprobs, parse_logprobs, without_logprobs
+from trajscore.io.logprobs import (
+    MAY_HOLD,
+    TokenScores,
+    find_logprobs,
+    parse_logprobs,
+    without_logprobs,
+)
 from trajscore.io.vocabulary import (
     ARGUMENTS,
     CALL_ID,
@@ -115,8 +121,10 @@ class Conversation:
             return self._add_turn(fields, scores, kind, index)
         return None
 
-    def _unwrap(self, message: Record, index: int) -> tuple[Message, TokenScores]:
+    def _unwrap(self, message: Record, index: int) -> tuple[Record, TokenScores]:
         """Return a message with what an answer within it adds, and its log-probabilities."""
+        if MAY_HOLD.isdisjoint(message):
+            return message, TokenScores()
         fields = dict(message)
         logprobs = find_logprobs(fields) or find_logprobs(as_fields(fields, "raw_data"))
         part = answer_part(fields) or answer_within(fields)
@@ -131,7 +139,7 @@ class Conversation:
             return fields, TokenScores()
         return without_logprobs(fields), parse_logprobs(logprobs, self.place, index)
 
-    def _add_turn(self, fields: Message, scores: TokenScores, kind: str, index: int) -> Step:
+    def _add_turn(self, fields: Record, scores: TokenScores, kind: str, index: int) -> Step:
         content = fields.get("content")
         if content in (None, "") and isinstance(fields.get("refusal"), str):
             content = fields["refusal"]

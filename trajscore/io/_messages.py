@@ -202,9 +202,9 @@ def scored(message: Any, answer: Any) -> Any:
 
 def answer_within(fields: Record) -> Record:
     """Return the answer of a server's response that a field of a turn holds, if one does."""
-    values = (*fields.values(), *as_fields(fields, "extra").values())
-    parts = (keys.answer_part(value) for value in values if isinstance(value, dict))
-    return next(filter(None, parts), {})
+    owners = (fields, as_fields(fields, "extra"))
+    values = (as_fields(owner, name) for owner in owners for name in keys.HOLDERS)
+    return next(filter(None, map(keys.answer_part, values)), {})
 
 
 # ------------------------------------------------------------------ items, one thing each

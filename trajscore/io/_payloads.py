@@ -27,7 +27,6 @@ from trajscore.io.vocabulary import (
     as_fields,
     as_list,
     first,
-    first_object,
     parsed,
     unnested,
 )

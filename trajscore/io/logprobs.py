@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from trajscore.core.values import UNIT_ROUNDING
 from trajscore.io._run import MalformedRunError, Run, Step
 from trajscore.io.files import Place
-from trajscore.io.vocabulary import Record, as_fields, as_list, first, parsed
+from trajscore.io.vocabulary import HOLDERS, Record, as_fields, as_list, first, parsed
 
 NOT_RECORDED = -9999.0  # written by servers where they have no value, as is any lower number
 
@@ -45,7 +45,7 @@ _ALTERNATIVES = ("top_logprobs", "topLogprobs", "top_probs", "probs")
 _TEXTS = ("token", "text", "tok_str", "decoded_token", "content")
 
 _OUTER = {path[0] for path in _PATHS}
-_WITHIN = _OUTER | {"choices", "candidates", "outputs", "raw_data", "response", "extra"}
+MAY_HOLD = _OUTER | {"choices", "candidates", "outputs", *HOLDERS}
 _NAMED = re.compile(r"log[ _-]?prob(?!lem|e)|completion_prob", re.IGNORECASE)
 
 
@@ -169,7 +169,7 @@ def without_logprobs(answer: Any) -> Any:
     if not isinstance(answer, Mapping):
         return answer
     return {
-        name: without_logprobs(value) if name in _WITHIN else value
+        name: without_logprobs(value) if name in MAY_HOLD else value
         for name, value in answer.items()
         if not (names_logprobs(str(name)) and isinstance(value, (dict, list)))
     }

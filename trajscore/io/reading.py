@@ -98,8 +98,9 @@ def read_runs(
     ------
     ValueError
         If the format is not known; a file is cut off, is not JSON, or holds no runs of the format;
-        no run can be read; several runs share an id; it is not known who is the agent; a named field is nowhere; an outcome is a word that `outcome_map` does
-        not have; or a log-probability is above 0.
+        no run can be read; several runs share an id; it is not known who is the agent; a named
+        field is nowhere; an outcome is a word that `outcome_map` does not have; or a
+        log-probability is above 0.
 
     See Also
     --------

@@ -32,10 +32,10 @@ OF_EITHER = {"messages", "message", "response", "generations", "candidates", "ou
 ANSWERS = (
     ({"choices"}, "choices"), ({"candidates"}, "candidates"),  # completions, Gemini
     ({"outputs", "prompt_token_ids"}, "outputs"), ({"text", "meta_info"}, ""),  # vLLM, SGLang
-    ({"content", "completion_probabilities"}, ""), ({"content", "tokens_predicted"}, ""),  # llama.cpp
-    ({"generated_text"}, ""),  # TGI
-    ({"model", "message", "done"}, ""), ({"model", "response", "done"}, ""),  # Ollama
-    ({"output", "object"}, ""),  # Responses
+    # llama.cpp, TGI, Ollama, Responses
+    ({"content", "completion_probabilities"}, ""), ({"content", "tokens_predicted"}, ""),
+    ({"generated_text"}, ""), ({"output", "object"}, ""),
+    ({"model", "message", "done"}, ""), ({"model", "response", "done"}, ""),
 )
 """Fields that tell the response of a server, and the one that lists its answers, if any does."""
 SAID = ("message", "content", "text", "generated_text", "response", "delta", "output")
@@ -45,6 +45,11 @@ OF_ANSWERS = {
     "completion_probabilities", "generation_settings", "timings",
 }
 """All fields of a response that are of its turn, or of how it was made."""
+HOLDERS = (
+    "response", "raw", "raw_response", "raw_data", "model_response", "llm_response", "completion",
+    "output", "generation", "extra",
+)
+"""Fields of a turn that may hold the response that it comes from."""
 PROMPTS = ("prompt", "inputs", "input", "text")
 
 INSTRUCTIONS = ("system", "instructions", "system_instruction", "systemInstruction")

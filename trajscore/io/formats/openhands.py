@@ -78,8 +78,8 @@ def _message_of(event: Record) -> Message | None:
     if kind in ("SystemPromptEvent", "system"):
         return {"role": "system", "content": event.get("system_prompt", arguments.get("content"))}
     if kind in ("MessageEvent", "message"):
-        message = {"role": event.get("source"), "content": arguments.get("content")}
-        return message | as_fields(event, "llm_message")
+        own = as_fields(event, "llm_message")
+        return {"role": event.get("source"), "content": arguments.get("content"), **own}
     if kind in _OF_PROGRAM or not (call_id or arguments or "observation" in event):
         return None
     if arguments or "tool_call" in event:
