@@ -6,13 +6,13 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from trajscore.core.values import UNIT_ROUNDING
 from trajscore.io._run import MalformedRunError, Run, Step
 from trajscore.io.files import Place
-from trajscore.io.vocabulary import HOLDERS, Record, as_fields, as_list, first, parsed
+from trajscore.io.vocabulary import HOLDERS, Record, as_fields, as_list, first, first_object, parsed
 
 NOT_RECORDED = -9999.0  # written by servers where they have no value, as is any lower number
 
@@ -65,25 +65,24 @@ def find_logprobs(answer: Any) -> Any:
         owner = as_fields(answer, *outer)
         value = owner.get(name) if name else owner
         if isinstance(value, dict):
-            lists = (_joined(value, names) for names in _LISTS if _is_scored(value.get(names[0])))
+            lists = (_joined(value, names) for names in _LISTS if _tokens(value, names[0]))
             value = next(lists, None)
+        if value and "token_ids" in answer:
+            pairs = zip(as_list(value), map(str, as_list(answer["token_ids"])), strict=False)
+            return [
+                {k: token[k], **token} if k in as_fields(token) else token for token, k in pairs
+            ]
         if value:
-            return _chosen_first(value, map(str, as_list(answer.get("token_ids"))))
+            return value
     return None
 
 
-def _is_scored(tokens: Any) -> bool:
-    """Tell a list of tokens that may have log-probabilities from one of texts or of their ids."""
-    head = as_list(tokens)[:1]
-    return head != [] and not isinstance(head[0], str) and len(as_list(head[0])) in (0, 3)
-
-
-def _chosen_first(tokens: Any, ids: Iterable[str]) -> Any:
-    """Put the chosen one first where each token has all likely ones by their ids, as in vLLM."""
-    if not isinstance(tokens, list):
-        return tokens
-    chosen = zip_longest(tokens, islice(ids, len(tokens)))
-    return [{k: token[k], **token} if k in as_fields(token) else token for token, k in chosen]
+def _tokens(value: Record, name: str) -> list[Any]:
+    """Return a list of tokens with log-probabilities; none where they are texts, as in `tokens`."""
+    tokens = as_list(value.get(name))
+    if name == "tokens" and not first_object(tokens):
+        return []
+    return tokens
 
 
 def _joined(value: Record, names: tuple[str, str, str]) -> list[Any]:
@@ -97,14 +96,15 @@ def _joined(value: Record, names: tuple[str, str, str]) -> list[Any]:
 
 
 def _fields_of(token: Any) -> Record:
-    if isinstance(token, (dict, Mapping)):
-        likely = [*token.values()]
-        if "logprob" not in token and all(isinstance(v, dict) and "logprob" in v for v in likely):
-            return {**(likely or [{}])[0], "top_logprobs": likely}
-        return token
-    if isinstance(token, list) and len(token) == 3:  # of SGLang
-        return {"logprob": token[0], "token": token[2]}
-    return {"logprob": token}
+    if isinstance(token, list):  # of SGLang
+        return dict(zip(("logprob", "id", "token"), token, strict=False))
+    if not isinstance(token, (dict, Mapping)):
+        return {"logprob": token}
+    if "logprob" not in token:
+        likely = [fields for fields in token.values() if "logprob" in as_fields(fields)]
+        if likely:  # of vLLM, by their ids, the chosen one first
+            return {**likely[0], "top_logprobs": likely}
+    return token
 
 
 def parse_logprobs(raw: Any, place: Place, index: int) -> TokenScores:
