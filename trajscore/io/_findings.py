@@ -109,7 +109,7 @@ class Findings:
         return problem.text
 
     def problem(self) -> str:
-        """Say what keeps the runs from being told apart, or their turns; "" otherwise."""
+        """Say which runs cannot be distinguished, or who acts in them; "" otherwise."""
         return self.id_problem() or self.role_problem()
 
     def role_problem(self) -> str:
