@@ -133,8 +133,6 @@ class Conversation:
             logprobs = logprobs or turn.get("logprobs")
             if not (fields.get("content") or fields.get("tool_calls")):
                 fields |= leftover(turn, ("role", "logprobs"))
-            elif "choices" in fields and "finish_reason" in turn:
-                fields.setdefault("finish_reason", turn["finish_reason"])
         if logprobs is None:
             return fields, TokenScores()
         return without_logprobs(fields), parse_logprobs(logprobs, self.place, index)

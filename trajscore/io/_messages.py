@@ -19,6 +19,7 @@ from trajscore.io.vocabulary import Record, as_fields, as_list, first, parsed, t
 Message = dict[str, Any]
 """A message in the form of OpenAI's chats."""
 
+_PARTS = ("role", "content", "tool_calls")
 _KINDS = ("type", "part_kind", "kind")
 _OF_CLIENTS = {  # fields that messages of OpenAI's chats do not have
     "parts", "additional_kwargs", "response_metadata", "status", "kwargs", "data", "author",
@@ -53,9 +54,10 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
         value = parsed(record.get(name))
         usual = name == keys.MESSAGE_LISTS[0]
         if isinstance(value, list) and (usual or not value or is_message(value[0])):
-            return value, {name}
-    if part := keys.answer_part(record):
-        return [*_text_message(record.get("prompt"), "user"), *answer_of(part)], {*keys.OF_ANSWERS}
+            return _with_answer(value, record), {name}
+    if keys.answer_part(record):
+        asked = _text_message(record.get("prompt"), "user")
+        return _with_answer(asked, record), {*keys.OF_ANSWERS}
     for left, right in (*keys.CALL_SIDES, ("values", ""), ("state", "")):  # or that of a graph
         inputs = _listed(record.get(left))
         outputs = _listed(record.get(right))
@@ -190,6 +192,18 @@ def answer_of(part: Record) -> list[Message]:
     if reason is not None:
         turn = {"finish_reason": reason, **turn}
     return [*before, scored(turn, part)]
+
+
+def _with_answer(messages: list[Any], record: Record) -> list[Any]:
+    """Add the answer that a record has beside the messages, unless it is the last of them."""
+    part = keys.answer_part(record)
+    if not part:
+        return messages
+    *before, answer = answer_of(part)
+    last = as_fields(messages[-1] if messages else None)
+    if all((last.get(k) or None) == (answer.get(k) or None) for k in _PARTS):
+        return [*messages[:-1], {**answer, **last}]
+    return [*messages, *before, answer]
 
 
 def scored(message: Any, answer: Any) -> Any:

@@ -115,7 +115,6 @@ def _from_object(fields: Record, role: str | None, depth: int) -> list[Any]:
     for name in keys.PAYLOADS:
         if name in fields:
             value = unnested(fields[name])
-            value = value[:1] if name == "candidates" and isinstance(value, list) else value
             if messages := _search(value, _role_in(name, role), depth - 1):
                 *before, last = messages
                 return [*system, *before, scored(last, fields)]

@@ -53,7 +53,7 @@ HOLDERS = (
 PROMPTS = ("prompt", "inputs", "input", "text")
 
 INSTRUCTIONS = ("system", "instructions", "system_instruction", "systemInstruction")
-TEXTS = ("text", "content", "output_text", "completion", "answer", "generated_text", "delta")
+TEXTS = ("text", "content", "output_text", "completion", "answer", "delta")
 
 ROLES = {
     **dict.fromkeys(("agent", "ai", "assistant", "bot", "chatgpt", "gpt", "model"), "agent"),

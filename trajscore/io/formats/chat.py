@@ -8,7 +8,7 @@ from trajscore.io._run import MalformedRunError, Run, as_object, leftover
 from trajscore.io.fields import dig, usual_names
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, RawRuns, register
-from trajscore.io.vocabulary import USAGES, Record, as_fields, first, first_object, token_counts
+from trajscore.io.vocabulary import USAGES, Record, first, first_object, token_counts
 
 _LISTS = ("runs", "data", "results")
 
@@ -70,7 +70,6 @@ class OpenAI(Format):
             raise MalformedRunError("it has no list of 'messages'")
         task, trial = place.fields.values(raw, ("task", "trial")).values()
         parts = ("task", "trial") if place.fields.ids else ("id", "task", "trial")
-        is_answered = bool(raw.get("choices")) and "choices" not in used
         used |= {"choices", *place.fields.names(raw, parts).values()}
         extra = leftover(raw, used)
         run = Run(id=str(place.run), task=task, trial=trial, extra=extra)
@@ -78,21 +77,8 @@ class OpenAI(Format):
         run.extra |= {name: dig(raw, name) for name in place.fields.ids if "." in name}
         if n := sum(map(is_of_program, messages)):
             run.extra["n_left_out"] = {"put in": n}
-        if is_answered:
-            messages = [*messages, {"choices": raw["choices"]}]
-            if _is_answer(*messages[-2:]):
-                messages[-2:] = [{**messages[-2], "choices": raw["choices"]}]
         run = Conversation(place, messages).finish(run)
         # the usage of the run, where its turns do not say theirs
         if "choices" not in raw and not {"input_tokens", "output_tokens"} & run.meta.keys():
             add_tokens(run, [token_counts(first(raw, USAGES))])
         return run
-
-
-def _is_answer(message: Any, completion: Any = None) -> bool:
-    """Tell whether a message is the answer of the completion after it."""
-    choice = first_object(as_fields(completion).get("choices"))
-    turn = as_fields(message)
-    answer = as_fields(choice, "message")
-    parts = ("role", "content", "tool_calls")
-    return bool(answer) and all((turn.get(k) or None) == (answer.get(k) or None) for k in parts)

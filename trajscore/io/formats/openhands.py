@@ -75,11 +75,12 @@ def _message_of(event: Record) -> Message | None:
     metadata = as_fields(event, "tool_call_metadata")
     call_id = first({"cause": event.get("cause"), **metadata, **event}, (_CALL, "cause"))
     arguments = as_fields(event, "args") or as_fields(event, "action")
+    content = first({**arguments, **event}, ("system_prompt", "content"))
     if kind in ("SystemPromptEvent", "system"):
-        return {"role": "system", "content": event.get("system_prompt", arguments.get("content"))}
+        return {"role": "system", "content": content}
     if kind in ("MessageEvent", "message"):
         own = as_fields(event, "llm_message")
-        return {"role": event.get("source"), "content": arguments.get("content"), **own}
+        return {"role": event.get("source"), "content": content, **own}
     if kind in _OF_PROGRAM or not (call_id or arguments or "observation" in event):
         return None
     if arguments or "tool_call" in event:
