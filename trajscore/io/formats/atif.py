@@ -8,7 +8,7 @@ from trajscore.io._run import Run, as_object, as_outcome, check_list, leftover
 from trajscore.io.fields import dig
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register
-from trajscore.io.vocabulary import Record, as_fields
+from trajscore.io.vocabulary import Record, as_fields, first_object
 
 _RESULT = "result.json"
 _STEP = frozenset(
@@ -32,12 +32,19 @@ class ATIF(Format):
         if str(head.fields.get("schema_version", "")).upper().startswith("ATIF"):
             return True
         names = head.fields.keys()
-        return "steps" in names and bool({"agent", "trajectory_id", "session_id"} & names)
+        is_own = "steps" in names and {"agent", "trajectory_id", "session_id"} & names
+        return bool(is_own) or _is_of_terminal_bench(head.fields)
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
         file.is_head = file.path.name.startswith(_NO_RUNS)
+        whole = file.whole()
+        if _is_of_terminal_bench(whole):
+            raise ValueError(
+                f"{file.path}: results of terminal-bench hold no turns; give a folder of Harbor's "
+                f"jobs, or the log of the agent itself"
+            )
         if not file.is_head:
-            yield file.place(0), _with_rest(file.path, file.whole())
+            yield file.place(0), _with_rest(file.path, whole)
 
     def run(self, raw: dict[str, Any], place: Place, options: Any) -> Run:
         files = (folder / _RESULT for folder in place.file.parents[:2])
@@ -75,6 +82,10 @@ class ATIF(Format):
         if n_copied := sum(bool(step.get("is_copied_context")) for step in steps):
             run.extra["n_copied_steps"] = n_copied
         return talk.finish(run)
+
+
+def _is_of_terminal_bench(fields: Record) -> bool:
+    return "parser_results" in {*fields, *first_object(fields.get("results"))}
 
 
 def _with_rest(path: Path, raw: dict[str, Any]) -> dict[str, Any]:

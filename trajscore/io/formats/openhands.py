@@ -1,5 +1,6 @@
 """Histories of OpenHands: events with a kind, as of version 1, or actions and observations."""
 
+from collections import ChainMap
 from collections.abc import Iterable
 from itertools import chain
 from types import MappingProxyType
@@ -16,8 +17,9 @@ from trajscore.io.vocabulary import Record, as_fields, as_list, first, first_obj
 
 _LISTS = ("history", "trajectory")
 _RUN = ("instance_id", "attempt", "metadata", *_LISTS)
-_CALL = "tool_call_id"
-_OF_TURN = ("confidence", "critic_result", "reasoning_content", "llm_response_id")
+_OF_TURN = (
+    "confidence", "critic_result", "reasoning_content", "llm_response_id", "model_response",
+)  # fmt: skip
 _OF_PROGRAM = {"initialize", "change_agent_state", "agent_state_changed", "recall", "null"}
 
 
@@ -72,39 +74,36 @@ class OpenHands(Format):
 def _message_of(event: Record) -> Message | None:
     """Return an event as a message of a chat; None of one that the program put in."""
     kind = _kind_of(event)
-    metadata = as_fields(event, "tool_call_metadata")
-    call_id = first({"cause": event.get("cause"), **metadata, **event}, (_CALL, "cause"))
     arguments = as_fields(event, "args") or as_fields(event, "action")
-    content = first({**arguments, **event}, ("system_prompt", "content"))
+    inner = (as_fields(event, name) for name in ("tool_call_metadata", "observation"))
+    about: Message = dict(ChainMap(dict(event), *map(dict, inner), dict(arguments)))
+    key = first(about, ("tool_call_id", "cause"))
+    content = first(about, ("system_prompt", "content", "error", "rejection_reason"))
     if kind in ("SystemPromptEvent", "system"):
         return {"role": "system", "content": content}
     if kind in ("MessageEvent", "message"):
-        own = as_fields(event, "llm_message")
-        return {"role": event.get("source"), "content": content, **own}
-    if kind in _OF_PROGRAM or not (call_id or arguments or "observation" in event):
+        return {"role": about["source"], "content": content, **as_fields(event, "llm_message")}
+    if kind in _OF_PROGRAM or not (key or arguments or "observation" in event):
         return None
     if arguments or "tool_call" in event:
-        call = event.get("tool_call") or {
-            "id": call_id or event.get("id"),
-            "name": event.get("tool_name") or metadata.get("function_name") or kind,
+        call = {
+            "id": key or about.get("id"),
+            "name": first(about, ("tool_name", "function_name")) or kind,
             "arguments": leftover(arguments, ("thought",)),
         }
-        answer = as_fields(metadata, "model_response")
-        turn = {name: event.get(name) for name in _OF_TURN} | {"response": answer or None}
-        content = event.get("thought") or arguments.get("thought")
-        turn["llm_response_id"] = turn["llm_response_id"] or answer.get("id")
-        return {"role": "agent", "content": content, "tool_calls": [call], **leftover(turn)}
-    result = as_fields(event, "observation") or event
-    content = first(result, ("content", "error", "rejection_reason", "output"))
-    failed = "error" in (*event, kind) or result.get("is_error") or event.get("success") is False
-    return {"role": "tool", _CALL: call_id, "content": content, "error": failed}
+        own = leftover({name: about.get(name) for name in _OF_TURN})
+        calls = [about.get("tool_call", call)]
+        return {"role": "agent", "content": about.get("thought"), "tool_calls": calls, **own}
+    failed = "error" in (*event, kind) or about.get("is_error") or about.get("success") is False
+    return {"role": "tool", "tool_call_id": key, "content": content, "error": failed}
 
 
 def _joined(messages: Iterable[Message]) -> list[Message]:
     """Return messages in which the calls of one answer of the model are of one turn."""
     turns: dict[Any, Message] = {}
     for k, message in enumerate(messages):
-        turn = turns.setdefault(message.get("llm_response_id", k), message)
+        answer = as_fields(message, "model_response").get("id", k)
+        turn = turns.setdefault(message.get("llm_response_id", answer), message)
         if turn is not message:
             turn["tool_calls"] += message["tool_calls"]
     return list(turns.values())
