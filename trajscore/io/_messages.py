@@ -54,7 +54,9 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
         value = parsed(record.get(name))
         usual = name == keys.MESSAGE_LISTS[0]
         if isinstance(value, list) and (usual or not value or is_message(value[0])):
-            return _with_answer(value, record), {name}
+            if record.get("choices"):
+                value = _with_answer(value, record)
+            return value, {name}
     if keys.answer_part(record):
         asked = _text_message(record.get("prompt"), "user")
         return _with_answer(asked, record), {*keys.OF_ANSWERS}

@@ -38,7 +38,7 @@ ANSWERS = (
     ({"model", "message", "done"}, ""), ({"model", "response", "done"}, ""),
 )
 """Fields that tell the response of a server, and the one that lists its answers, if any does."""
-SAID = ("message", "content", "text", "generated_text", "response", "delta", "output")
+SAID = ("text", "message", "content", "generated_text", "response", "delta", "output")
 """Where an answer has its turn, or the text of it."""
 OF_ANSWERS = {
     *SAID, "choices", "candidates", "outputs", "logprobs", "details", "meta_info",
@@ -211,7 +211,9 @@ def answer_part(fields: Record) -> Record:
     for names, path in ANSWERS:
         if names <= fields.keys():
             part = first_object(fields[path]) if path else fields
-            if not {*SAID, "logprobs"}.isdisjoint(part):
+            is_other = path == "candidates" and not as_fields(part, "content")
+            is_other = is_other or ("object" in names and fields["object"] != "response")
+            if not (is_other or {*SAID, "logprobs"}.isdisjoint(part)):
                 return part
     return {}
 
