@@ -218,9 +218,11 @@ def scored(message: Any, answer: Any) -> Any:
 
 def answer_within(fields: Record) -> Record:
     """Return the answer of a server's response that a field of a turn holds, if one does."""
-    owners = (fields, as_fields(fields, "extra"))
-    values = (as_fields(owner, name) for owner in owners for name in keys.HOLDERS)
-    return next(filter(None, map(keys.answer_part, values)), {})
+    for owner in (fields, as_fields(fields, "extra")):
+        for name in keys.HOLDERS & owner.keys():
+            if part := keys.answer_part(as_fields(owner[name])):
+                return part
+    return {}
 
 
 # ------------------------------------------------------------------ items, one thing each

@@ -42,7 +42,7 @@ _PATHS = (
 )
 _LOGPROB = ("logprob", "logProbability", "log_probability")
 _ALTERNATIVES = ("top_logprobs", "topLogprobs", "top_probs", "probs")
-_TEXTS = ("token", "text", "tok_str", "decoded_token", "content")
+_TEXTS = ("text", "tok_str", "decoded_token", "content")
 
 _OUTER = {path[0] for path in _PATHS}
 MAY_HOLD = _OUTER | {"choices", "candidates", "outputs", *HOLDERS}
@@ -176,7 +176,9 @@ def without_logprobs(answer: Any) -> Any:
 
 
 def _text_of(token: Record) -> str | None:
-    text = first(token, _TEXTS, blank=True)
+    text = token.get("token")
+    if text is None:
+        text = first(token, _TEXTS, blank=True)
     if text is None:
         return None
     return str(text)

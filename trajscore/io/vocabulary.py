@@ -45,10 +45,10 @@ OF_ANSWERS = {
     "completion_probabilities", "generation_settings", "timings",
 }
 """All fields of a response that are of its turn, or of how it was made."""
-HOLDERS = (
+HOLDERS = {
     "response", "raw", "raw_response", "raw_data", "model_response", "llm_response", "completion",
     "output", "generation", "extra",
-)
+}
 """Fields of a turn that may hold the response that it comes from."""
 PROMPTS = ("prompt", "inputs", "input", "text")
 
@@ -208,14 +208,20 @@ def first_object(values: Any) -> Record:
 
 def answer_part(fields: Record) -> Record:
     """Return the first answer of a server's response; an empty object for other objects."""
+    if _MARKS.isdisjoint(fields):  # as of most objects
+        return {}
     for names, path in ANSWERS:
         if names <= fields.keys():
             part = first_object(fields[path]) if path else fields
             is_other = path == "candidates" and not as_fields(part, "content")
             is_other = is_other or ("object" in names and fields["object"] != "response")
-            if not (is_other or {*SAID, "logprobs"}.isdisjoint(part)):
+            if not (is_other or _IN_ANSWERS.isdisjoint(part)):
                 return part
     return {}
+
+
+_IN_ANSWERS = {*SAID, "logprobs"}
+_MARKS = {name for names, _ in ANSWERS for name in names} - {*SAID, "model"} | {"generated_text"}
 
 
 def is_own_score(name: Any) -> bool:
