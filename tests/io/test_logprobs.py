@@ -123,6 +123,15 @@ def test_a_file_of_responses_has_a_run_a_line(write):
         assert [(len(run.steps), len(run.steps[0].logprobs)) for run in runs] == [(1, 2)] * 2
 
 
+def test_pieces_of_a_stream_are_no_runs(write):
+    chunk = {"object": "chat.completion.chunk", "choices": [{"delta": {"content": "In"}}]}
+    for piece in (
+        chunk, ANSWERS["ollama"] | {"done": False}, ANSWERS["llama.cpp"] | {"stop": False},
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"log\.jsonl"):
+            io.read_runs(write("log.jsonl", [piece] * 2, lines=True))
+
+
 @pytest.mark.parametrize(
     ("name", "turns", "logprobs_of"),
     [

@@ -2,6 +2,7 @@
 
 import pytest
 
+from known_dialogue import CALL
 from refused import refused
 from trajscore import io
 
@@ -169,6 +170,17 @@ def test_what_was_not_understood_is_counted(write):
     twice = [{"messages": [{"role": "critic", "content": "x"}, turn | {"content": ""}, turn]}] * 2
     notes = "; ".join(io.read_runs(write("b.json", twice)).notes)
     assert has(notes, "2 turns without any content", "2 turns of roles", "roles='critic=agent'")
+
+
+def test_texts_that_no_turn_holds_are_asked_about(write):
+    def turn(role, words, **more):
+        return {"role": role, "body": [{"words": words}]} | more
+
+    turns = [turn("user", "Where is it?"), turn("assistant", "I look it up.", tool_calls=[CALL])]
+    path = write("log.json", [{"id": str(k), "messages": turns} for k in range(2)])
+    assert has(refused(path), "'messages.body.words'", "fields='steps=messages,text=NAME'")
+    runs = io.read_runs(path, fields="steps=messages,text=body.0.words")
+    assert [step.text for step in runs[0].steps] == ["Where is it?", "I look it up."]
 
 
 def test_ids_that_several_runs_share(log):

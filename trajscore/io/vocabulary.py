@@ -210,6 +210,9 @@ def answer_part(fields: Record) -> Record:
     """Return the first answer of a server's response; an empty object for other objects."""
     if _MARKS.isdisjoint(fields):  # as of most objects
         return {}
+    is_piece = False in (fields.get("done"), fields.get("stop"))  # of a stream
+    if is_piece or str(fields.get("object")).endswith(".chunk"):
+        return {}
     for names, path in ANSWERS:
         if names <= fields.keys():
             part = first_object(fields[path]) if path else fields
