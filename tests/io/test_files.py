@@ -149,7 +149,8 @@ def test_lines_that_are_no_json_are_left_out(write):
     good = json.dumps({"id": "a", "messages": [TURN]})
     twice = good.replace('"id": "a"', '"id": "a", "id": "b"')
     deep = '{"messages": ' + "[" * 100_000 + "]" * 100_000 + "}"
-    path = write("a.jsonl", f"{good}\n{{oops\n\n  \n{deep}\n{twice}\n{good}\n")
+    last = good.replace('"a"', '"c"')
+    path = write("a.jsonl", f"{good}\n{{oops\n\n  \n{deep}\n{twice}\n{last}\n")
     with pytest.warns(UserWarning, match="3 of 5 runs could not be read"):
         runs = io.read_runs(path, format="openai")
     assert [run.index for run in runs.left_out] == [1, 2, 3]

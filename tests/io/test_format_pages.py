@@ -21,13 +21,20 @@ def kinds_of(kind):
 
 def test_every_format_has_a_row_and_a_sample():
     known = [kind for kind in kinds_of(io.Format) if hasattr(kind, "name")]
-    ours = {kind.name for kind in known if kind.__module__.startswith("trajscore.")}
+    ours = {kind.name: kind for kind in known if kind.__module__.startswith("trajscore.")}
     page = (PAGES / "index.rst").read_text()
-    rows = re.findall(r"^   \* - (?::download:`)?(\w+)", page, re.MULTILINE)
-    assert {*rows} - {"Format"} == ours
-    assert len(rows) == len(ours) + 1
-    assert {path.stem for path in SAMPLES} == ours - NO_SAMPLE
+    rows = [row.split("\n     - ") for row in page.split("\n   * - ")[2:]]
+    names = [re.match(r"(?::download:`)?(\w+)", row[0])[1] for row in rows]
+    assert sorted(names) == sorted(ours)
+    assert {path.stem for path in SAMPLES} == ours.keys() - NO_SAMPLE
     assert [path.name for path in SAMPLES if f"<samples/{path.name}>" not in page] == []
+    for name, (saved, keys, scores, tried) in zip(names, rows, strict=True):
+        marks = [ours[name].holds, *ours[name].beside, *ours[name].endings]
+        assert any(f"``{mark}``" in keys for mark in marks), (name, "how it is recognised")
+        assert ":" in saved or "," in saved, (name, "how it is saved")
+        assert scores.count(" · ") == 2, (name, "outcome, confidence and stop")
+        tried = tried.partition(";")[0] + saved.partition("tried with")[2]
+        assert re.search(r"\d|no program", tried), (name, "tried with")
 
 
 OF_SAMPLES = {  # the id, why it stopped, the model, and how sure both turns of the agent are
@@ -41,6 +48,7 @@ OF_SAMPLES = {  # the id, why it stopped, the model, and how sure both turns of 
     "mlflow": ("tr-1", None, None, 0.7, None),
     "openai": ("r1", None, None, None, None),
     "openai_agents": ("trace_1", None, None, None, None),
+    "openhands": ("s1", None, None, None, None),
     "otel": ("5b8efff798038103", None, None, 0.7, 0.9),
     "swe_agent": ("swe_agent", "submitted", None, None, None),
     "tau2": ("r1", "user_stop", None, None, None),

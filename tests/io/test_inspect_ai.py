@@ -150,7 +150,7 @@ def test_scores_that_cannot_be_read(read, read_all):
     for scores in (two, {"a": Record(value={"x": 1})}):
         with pytest.raises(ValueError, match=r"no run has an outcome .*scores\.a\.x"):
             io.outcomes(read_all(sample(scores=scores), sample(scores=scores, id=8)))
-    bad = read_all(*(sample(scores={"toxicity": Record(value=k)}) for k in (1, 0)))
+    bad = read_all(*(sample(scores={"toxicity": Record(value=k)}, id=k) for k in (1, 0)))
     assert [run.outcome for run in bad] == [-1, -1]  # whether high is good, only the user knows
     with pytest.raises(ValueError, match=r"the runs have .*scores\.toxicity"):
         io.outcomes(bad)

@@ -89,8 +89,9 @@ def test_which_records_make_up_a_run(write):
         write, generation("1", "t"), generation("2", "u"), score("a", 1), score("a", 0, traceId="v")
     )
     assert [(run.id, run.scores) for run in runs] == [("t", {"a": 1}), ("u", {})]
-    # whole traces of one file are runs even if they share an id
-    assert [run.id for run in read(write, trace(), trace())] == ["t", "t"]
+    # whole traces of one file are runs even if they share an id, which must then be another
+    with pytest.raises(ValueError, match="2 runs have the id 't'"):
+        read(write, trace(), trace())
     files = [write(f"{name}.json", [trace()]) for name in "ab"]
     assert [run.id for run in io.read_runs(files, format="langfuse")] == ["t"]
     # the traces of a session are one run if the session is the id

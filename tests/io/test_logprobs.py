@@ -56,24 +56,80 @@ TURNS = {  # the turn of an agent, or the answer to a request, by who writes it 
     "google adk": {"author": "a", "content": MODEL, "actions": {}, "avg_logprobs": -0.375,
      "logprobs_result": SNAKE},
 }  # fmt: skip
-ANSWERS = {"gemini": {"candidates": [TURNS["gemini, candidate"]]}}
+PROBS = [[(token, math.exp(value)) for token, value in own] for own in TOP]
+BY_ID = [
+    {str(k): pair(*own) | {"decoded_token": own[0], "token": None} for k, own in enumerate(top)}
+    for top in TOP
+]
+SGLANG = [[[value, 7, token] for token, value in top] for top in TOP]
+TGI = [[pair(*own, text="text") for own in top] for top in TOP]
+
+
+def before(first):
+    """Return log-probabilities of the prompt, which are not the answer's."""
+    return [first, {"id": 3, "text": " is", "logprob": -7.5}]
+
+
+ANSWERS = {  # the responses of servers
+    "gemini": {"candidates": [TURNS["gemini, candidate"]]},
+    "chat completions": TURNS["chat completions"],
+    "completions": {"choices": [{"text": "In Rome", "logprobs": LEGACY}]},
+    "llama.cpp": {"content": "In Rome", "tokens_predicted": 2, "completion_probabilities": LISTED},
+    "llama.cpp, sampled": {"content": "In Rome", "completion_probabilities": [
+        pair(*own[0], name="prob") | {"top_probs": [pair(*one, name="prob") for one in own]}
+        for own in PROBS]},
+    "llama.cpp, old": {"content": "In Rome", "completion_probabilities": [
+        {"content": own[0][0], "probs": [pair(*one, "tok_str", "prob") for one in own[::-1]]}
+        for own in PROBS]},
+    "tgi": {"generated_text": "In Rome", "details": {"prefill": before({"id": 1, "logprob": None}),
+     "tokens": [own[0] for own in TGI], "top_tokens": TGI}},
+    "sglang": {"text": "In Rome", "meta_info": {"input_token_logprobs": [[-7.5, 3, "is"]],
+     "output_token_logprobs": [own[0] for own in SGLANG], "output_top_logprobs": SGLANG}},
+    "vllm": {"prompt_token_ids": [3], "prompt_logprobs": [None, {"3": {"logprob": -7.5}}],
+     "outputs": [{"text": "In Rome", "token_ids": [0, 0], "logprobs":
+      [dict(sorted(own.items())[::-1]) for own in BY_ID]}]},
+    "ollama": {"model": "m", "message": SAID, "done": True, "logprobs": LISTED},
+    "ollama, generate": {"model": "m", "response": "In Rome", "done": True, "logprobs": LISTED},
+    "responses": {"object": "response", "output": [TURNS["responses"]]},
+}  # fmt: skip
 
 
 def test_dialects(write):
     records = [(name, {"messages": [ASK, turn]}) for name, turn in TURNS.items()]
-    records += [
-        (f"{name}, answer", {"request": {"messages": [ASK]}, "response": answer})
-        for name, answer in ANSWERS.items()
-    ]
+    for name, answer in ANSWERS.items():
+        asked = {"request": {"messages": [ASK]}, "response": answer}
+        records += [(name, record) for record in (
+            asked, answer, {"messages": [ASK, answer]}, {"messages": [ASK, SAID | {"raw": answer}]},
+            {"steps": [{"response": answer}]}, {"run_id": "r", "step": 1, "response": answer},
+            {"run_id": "r", **answer}, {"responses": [answer]}, {"prompt": "Where?", **answer},
+        )]  # fmt: skip
     for name, record in records:
         runs = io.read_runs(write("log.jsonl", [{"id": "r", "success": True} | record], lines=True))
         step = runs[0].steps[-1]
         tops = [sorted(dict(own).items()) for own in step.top_logprobs or ()]
-        assert step.logprobs == pytest.approx((-0.25, -0.5), rel=1e-12), name
-        assert tops == [sorted(dict(top).items()) for top in TOP], name
-        assert (step.text, step.tokens, runs.notes) == ("In Rome", ("In", " Rome"), []), name
+        assert step.logprobs == pytest.approx((-0.25, -0.5), rel=1e-12), (name, record)
+        assert [[token for token, _ in own] for own in tops] == [sorted(dict(t)) for t in TOP], name
+        values = [value for own in tops for _, value in own]
+        assert values == pytest.approx([v for top in TOP for _, v in sorted(top)]), name
+        said = (step.actor, step.text, step.tokens, runs.notes, runs[0].outcome)
+        assert said == ("agent", "In Rome", ("In", " Rome"), [], 1), (name, record)
         # what the step holds is not kept twice
-        assert '"logprob' not in json.dumps(step.extra), name
+        assert name == "responses" or "top_logprobs" not in json.dumps(step.extra), name
+
+
+def test_a_file_of_responses_has_a_run_a_line(write):
+    for answer in ANSWERS.values():
+        runs = io.read_runs(write("log.jsonl", [answer] * 2, lines=True))
+        assert [(len(run.steps), len(run.steps[0].logprobs)) for run in runs] == [(1, 2)] * 2
+
+
+def test_pieces_of_a_stream_are_no_runs(write):
+    chunk = {"object": "chat.completion.chunk", "choices": [{"delta": {"content": "In"}}]}
+    for piece in (
+        chunk, ANSWERS["ollama"] | {"done": False}, ANSWERS["llama.cpp"] | {"stop": False},
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"log\.jsonl"):
+            io.read_runs(write("log.jsonl", [piece] * 2, lines=True))
 
 
 @pytest.mark.parametrize(

@@ -306,7 +306,7 @@ BAD = [
     ("words", "is str, not an object"), (3, "is int"), ({"content": "Hi"}, "no role"),
     (agent(tool_calls={"a": 1}), "tool calls are dict"),
     (agent(tool_calls=["f"]), "a tool call is str"),
-    ({"choices": [{"text": "Hi"}]}, "choice holds no message"),
+    ({"choices": [{"index": 0}]}, "no role"),
     ({"role": "tool", "tool_messages": ["x"]}, "nested tool result is str"),
     (agent("x", confidence="high"), "confidence is 'high'; write a number"),
     (agent("x", confidence=[0.1]), r"confidence is \[0.1\]"),

@@ -49,7 +49,8 @@ def test_a_format_of_ones_own(register, write):
     listed = write("a.json", [GAME, {**GAME, "game": None}])
     assert [run.id for run in io.read_runs(listed)] == ["g", "a-1"]
     assert [run.meta for run in io.read_runs(listed)] == [{"file": str(listed)}] * 2
-    assert [run.id for run in io.read_runs(write("b.jsonl", [GAME, GAME], lines=True))] == ["g"] * 2
+    lines = write("b.jsonl", [GAME, {**GAME, "game": "h"}], lines=True)
+    assert [run.id for run in io.read_runs(lines)] == ["g", "h"]
     single = write("c.json", {"moves": ["e4"], "result": 0})
     assert [(run.id, run.outcome) for run in io.iter_runs(single)] == [("c-0", 0)]
     assert len(io.read_runs(single, format="games")) == 1
@@ -189,7 +190,7 @@ def test_the_nearest_format_and_the_keys_that_are_missing(write):
     with pytest.raises(ValueError, match="'tau'.*did you mean"):
         io.read_runs(write("log.json", {}), format="tau")
     assert "log.json: no JSON object" in refused(write("log.json", [3]))
-    with pytest.raises(ValueError, match="holds no message"):
+    with pytest.raises(ValueError, match="no turn of the agent has"):
         io.read_runs(write("log.jsonl", [{"choices": [{"delta": {}}]}], lines=True))
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from known_dialogue import CALL
 from refused import refused
 from trajscore import io
 
@@ -119,10 +120,8 @@ def test_confidences_that_are_not_numbers_are_counted(write):
 
 def test_roles_that_only_the_user_knows(write):
     path = write("team.json", [{"id": str(k), "messages": TEAM} for k in range(3)])
-    runs = io.read_runs(path)
-    assert has(
-        runs.notes[0], "6 turns of roles", "3 of the agent", "roles='Planner (thought)=agent'"
-    )
+    named = "6 turns of roles", "3 of the agent", "roles='Planner (thought)=agent'"
+    assert has(refused(path), *named)
     roles = {"Planner (thought)": "agent", "WebSurfer": "agent", "Terminal": "environment"}
     runs = io.read_runs(path, roles=roles)
     assert io.read_runs(path, roles=",".join(map("=".join, roles.items()))) == runs
@@ -142,17 +141,16 @@ def test_users_of_several_names_are_asked_about(write):
         {"role": "assistant", "name": "Planner", "content": "Done."},
     ]
     path = write("group.json", [{"id": str(k), "messages": group} for k in range(3)])
-    (note,) = io.read_runs(path).notes
-    assert has(note, "6 turns of users", "'Expert', 'Terminal'", "roles=")
+    assert has(refused(path), "6 turns of users", "'Expert', 'Terminal'", "roles=")
     runs = io.read_runs(path, roles={"Expert": "agent", "Terminal": "environment"})
     assert [step.actor for step in runs[0].steps] == ["agent", "environment", "agent"]
     assert runs.notes == []
-    (note,) = io.read_runs(path, roles={"Expert": "user", "Planner": "agent"}).notes
-    assert has(note, "3 turns", "roles='Terminal=agent'")
+    named = refused(path, roles={"Expert": "user", "Planner": "agent"})
+    assert has(named, "3 turns", "roles='Terminal=agent'")
     alone = write("alone.json", [{"messages": [group[0], group[2]]}])
     assert io.read_runs(alone).notes == []
     agent = write("agent.json", [{"messages": [{**group[0], "name": "Assistant"}, group[2]]}])
-    assert "or an agent's" in io.read_runs(agent).notes[0]
+    assert "or an agent's" in refused(agent)
 
 
 def test_what_was_not_understood_is_counted(write):
@@ -169,10 +167,20 @@ def test_what_was_not_understood_is_counted(write):
     ]:
         notes = io.read_runs(write("a.json", [{"messages": [message, turn]}])).notes
         assert [one[: len(note or "")] for one in notes] == [note] * (note is not None), message
-    twice = [{"messages": [{"role": "critic", "content": "x"}, {"role": "assistant",
-              "content": ""}, turn]}] * 2  # fmt: skip
+    twice = [{"messages": [{"role": "critic", "content": "x"}, turn | {"content": ""}, turn]}] * 2
     notes = "; ".join(io.read_runs(write("b.json", twice)).notes)
     assert has(notes, "2 turns without any content", "2 turns of roles", "roles='critic=agent'")
+
+
+def test_texts_that_no_turn_holds_are_asked_about(write):
+    def turn(role, words, **more):
+        return {"role": role, "body": [{"words": words}]} | more
+
+    turns = [turn("user", "Where is it?"), turn("assistant", "I look it up.", tool_calls=[CALL])]
+    path = write("log.json", [{"id": str(k), "messages": turns} for k in range(2)])
+    assert has(refused(path), "'messages.body.words'", "fields='steps=messages,text=NAME'")
+    runs = io.read_runs(path, fields="steps=messages,text=body.0.words")
+    assert [step.text for step in runs[0].steps] == ["Where is it?", "I look it up."]
 
 
 def test_ids_that_several_runs_share(log):
@@ -180,9 +188,10 @@ def test_ids_that_several_runs_share(log):
         ("abc", ()), ("abbc", ("2 runs", "'b'", "id=")), ("abbcc", ("'b'", "1 other ids", "id=")),
     ):  # fmt: skip
         runs = [{"id": name, "n": k} for k, name in enumerate(ids)]
-        notes = [note for note in io.read_runs(log(*runs)).notes if "have the id" in note]
-        assert len(notes) == bool(named)
-        assert all(has(note, *named) for note in notes)
+        if named:
+            assert has(refused(log(*runs)), "have the id", *named)
+        else:
+            assert len(io.read_runs(log(*runs))) == len(ids)
 
 
 def test_runs_with_the_task_and_the_trial_of_another_are_counted(write):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from known_dialogue import ALL, ASK, FOUND, LOOK, TOLD, said
+from known_dialogue import ALL, ASK, FOUND, LOOK, TOLD, agent, said, user
 from trajscore import io
 
 STEP = {"thought": "Look", "action": "open a.py", "observation": "x = 1"}
@@ -43,6 +43,34 @@ def test_a_folder_with_its_results(write):
         (run,) = io.read_runs(write("mini/i1.traj.json", mini | form).parent)
         assert (said(run), run.id, run.outcome) == (ALL, "i1", -1)
         assert run.stop_kind == "administrative"
+
+
+def test_mini_swe_agent_where_actions_and_results_are_texts(write):
+    said_so = {
+        "actions": [{"command": "ls"}],
+        "cost": 0.25,
+        "response": {
+            "choices": [
+                {
+                    "message": agent("Look"),
+                    "logprobs": {"content": [{"token": "L", "logprob": -0.5}]},
+                }
+            ]
+        },
+    }
+    messages = [
+        user("Fix it."), agent("Look", extra=said_so), user("<returncode>0</returncode> a.py"),
+        agent("Well"), user("Give one command"), {"role": "exit", "content": "LimitsExceeded"},
+    ]  # fmt: skip
+    mini = {"info": {"exit_status": "LimitsExceeded"}, "messages": messages}
+    (run,) = io.read_runs(write("i1.traj.json", mini | {"trajectory_format": "mini-swe-agent-1.1"}))
+    look = run.steps[1]
+    assert said(run) == [
+        ("user", "Fix it."), ("agent", "Look"),
+        ("bash", {"command": "ls"}, "<returncode>0</returncode> a.py"),
+        ("agent", "Well"), ("user", "Give one command"),
+    ]  # fmt: skip
+    assert (look.cost, look.logprobs, run.stop_kind) == (0.25, (-0.5,), "administrative")
 
 
 def test_reports_of_an_evaluation(write):

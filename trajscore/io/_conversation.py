@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from trajscore.core.values import parse_number, run_label
-from trajscore.io._messages import Message, as_chat, as_id
+from trajscore.io._messages import answer_of, answer_within, as_chat, as_id
 from trajscore.io._run import (
     Actor,
     MalformedRunError,
@@ -20,7 +20,13 @@ from trajscore.io._run import (
 )
 from trajscore.io.fields import scalar
 from trajscore.io.files import Place
-from trajscore.io.logprobs import TokenScores, find_logprobs, parse_logprobs, without_logprobs
+from trajscore.io.logprobs import (
+    MAY_HOLD,
+    TokenScores,
+    find_logprobs,
+    parse_logprobs,
+    without_logprobs,
+)
 from trajscore.io.vocabulary import (
     ARGUMENTS,
     CALL_ID,
@@ -28,9 +34,9 @@ from trajscore.io.vocabulary import (
     ROLES,
     USAGES,
     Record,
+    answer_part,
     as_fields,
     first,
-    first_object,
     only_text,
     parsed,
     text_of,
@@ -115,25 +121,23 @@ class Conversation:
             return self._add_turn(fields, scores, kind, index)
         return None
 
-    def _unwrap(self, message: Record, index: int) -> tuple[Message, TokenScores]:
-        """Return the message within a completion, and its log-probabilities."""
+    def _unwrap(self, message: Record, index: int) -> tuple[Record, TokenScores]:
+        """Return a message with what an answer within it adds, and its log-probabilities."""
+        if MAY_HOLD.isdisjoint(message):
+            return message, TokenScores()
         fields = dict(message)
-        choice = first_object(fields.get("choices"))
-        if choice and "role" not in fields:
-            inner = choice.get("message")
-            if not isinstance(inner, dict):
-                raise MalformedRunError(f"message {index}: its choice holds no message")
-            fields |= inner
-        if choice.get("finish_reason") is not None:
-            fields.setdefault("finish_reason", choice["finish_reason"])
-        logprobs = find_logprobs(fields) or find_logprobs(choice)
-        if logprobs is None and (raw := as_fields(fields, "raw_data")):
-            logprobs = find_logprobs(raw) or find_logprobs(first_object(raw.get("choices")))
+        logprobs = find_logprobs(fields) or find_logprobs(as_fields(fields, "raw_data"))
+        part = answer_part(fields) or answer_within(fields)
+        if part:
+            turn = answer_of(part)[-1]
+            logprobs = logprobs or turn.get("logprobs")
+            if not (fields.get("content") or fields.get("tool_calls")):
+                fields |= leftover(turn, ("role", "logprobs"))
         if logprobs is None:
             return fields, TokenScores()
         return without_logprobs(fields), parse_logprobs(logprobs, self.place, index)
 
-    def _add_turn(self, fields: Message, scores: TokenScores, kind: str, index: int) -> Step:
+    def _add_turn(self, fields: Record, scores: TokenScores, kind: str, index: int) -> Step:
         content = fields.get("content")
         if content in (None, "") and isinstance(fields.get("refusal"), str):
             content = fields["refusal"]

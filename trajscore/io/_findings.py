@@ -109,9 +109,20 @@ class Findings:
         return problem.text
 
     def problem(self) -> str:
-        """Say what keeps the runs from being judged, and what to name; "" otherwise."""
-        problems = (self.outcome_problem(), self.id_problem(), self.role_problem())
-        return next(filter(None, problems), "")
+        """Say which runs cannot be distinguished, or who acts in them; "" otherwise."""
+        return self.id_problem() or self.role_problem() or self._text_problem()
+
+    def _text_problem(self) -> str:
+        """Say which texts are not read, where half of the turns hold nothing that is known."""
+        unread = self.tally.unread
+        n_empty = self.tally.odd["turn"]
+        if 2 * n_empty <= self.tally.n_turns or unread.total() < n_empty:
+            return ""
+        steps = next(iter(unread)).partition(".")[0]
+        return (
+            f"{number_of(n_empty, 'turn')} without any content that is known, and texts not read "
+            f"in {examples(unread)}; name them, {{argument:fields=steps={steps},text=NAME}}"
+        )
 
     def role_problem(self) -> str:
         """Ask who acts under names of users, or under roles that have most turns; or ""."""

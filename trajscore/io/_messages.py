@@ -13,6 +13,7 @@ from typing import Any
 
 from trajscore.io import vocabulary as keys
 from trajscore.io._results import RESULTS, result_messages
+from trajscore.io._run import leftover
 from trajscore.io._smolagents import is_step, messages_of_step, with_calls
 from trajscore.io.logprobs import find_logprobs
 from trajscore.io.vocabulary import Record, as_fields, as_list, first, first_object, parsed, text_of
@@ -22,6 +23,7 @@ Message = dict[str, Any]
 
 _PARTS = ("blocks", "items", "contents")  # of a message, in LlamaIndex and at Microsoft
 _KINDS = ("type", "part_kind", "kind", "block_type", "content_type")
+_OF_TURN = ("role", "content", "tool_calls")
 _OF_CLIENTS = {  # fields that messages of OpenAI's chats do not have
     "parts", "additional_kwargs", "response_metadata", "status", "kwargs", "data", "author",
     "type", "part_kind", "kind", "value", "text", "result", *_PARTS,
@@ -34,7 +36,9 @@ def is_message(value: Any) -> bool:
     if not isinstance(value, dict):
         return False
     value = _raw_item(value)
-    if "choices" in value or _is_item(value) or is_response(value) or is_step(value):
+    if is_response(value) or keys.answer_part(value):
+        return True
+    if "choices" in value or _is_item(value) or is_step(value):
         return True
     if _is_serialised(value):
         return _class_of(value) in keys.MESSAGE_CLASSES
@@ -65,7 +69,12 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
         value = parsed(record.get(name))
         usual = name == keys.MESSAGE_LISTS[0]
         if isinstance(value, list) and (usual or not value or is_message(value[0])):
+            if record.get("choices"):
+                value = _with_answer(value, record)
             return value, {name}
+    if keys.answer_part(record) and not is_response(record):
+        asked = _text_message(record.get("prompt"), "user")
+        return _with_answer(asked, record), {*keys.OF_ANSWERS}
     if (found := _of_sides(record)) is not None:
         return found
     for name, value in record.items():
@@ -130,6 +139,9 @@ def listed(value: Any, depth: int = 3) -> list[Any] | None:
 
 
 def _text_message(value: Any, role: str) -> list[Any]:
+    value = parsed(value)
+    if isinstance(value, dict):  # what a server was asked
+        value = first(value, keys.PROMPTS)
     is_text = isinstance(value, str) and value.strip()
     if is_text:
         return [{"role": role, "content": value}]
@@ -179,6 +191,9 @@ def chat_messages(message: Any) -> list[Any]:
         return []
     if is_step(message):
         return messages_of_step(message)
+    if not is_response(message) and "role" not in message and (part := keys.answer_part(message)):
+        *before, turn = answer_of(part)
+        return [*before, {**leftover(message, keys.OF_ANSWERS), **turn}]
     if _is_item(message):
         return _of_item(message)
     fields = unwrapped(message)
@@ -218,6 +233,50 @@ def is_of_program(message: Any) -> bool:
     kind = type_of(fields)
     source = fields.get("source")
     return kind in keys.PROGRAM_CLASSES and (source, kind) != ("user", "handoffmessage")
+
+
+# ------------------------------------------------------------------ responses of servers
+
+
+def answer_of(part: Record) -> list[Message]:
+    """Return the turn that is an answer of a server, or several, with its log-probabilities."""
+    said = first(part, keys.SAID)
+    items = [{"role": "assistant", **said}] if isinstance(said, dict) else as_list(said)
+    turns = [message for _, message in as_chat(items) if isinstance(message, dict)]
+    *before, turn = turns or [{"role": "assistant", "content": said}]
+    reason = first(part, ("finish_reason", "finishReason", "done_reason", "stop_type"))
+    if reason is not None:
+        turn = {"finish_reason": reason, **turn}
+    return [*before, scored(turn, part)]
+
+
+def _with_answer(messages: list[Any], record: Record) -> list[Any]:
+    """Add the answer that a record has beside the messages, unless it is the last of them."""
+    part = keys.answer_part(record)
+    if not part:
+        return messages
+    *before, answer = answer_of(part)
+    last = as_fields(messages[-1] if messages else None)
+    if all((last.get(k) or None) == (answer.get(k) or None) for k in _OF_TURN):
+        return [*messages[:-1], {**answer, **last}]
+    return [*messages, *before, answer]
+
+
+def scored(message: Any, answer: Any) -> Any:
+    """Return a message with its log-probabilities, or those of the answer around it, if any."""
+    logprobs = as_list(find_logprobs(message) or find_logprobs(answer))
+    if logprobs and isinstance(message, dict):
+        return {**message, "logprobs": logprobs}
+    return message
+
+
+def answer_within(fields: Record) -> Record:
+    """Return the answer of a server's response that a field of a turn holds, if one does."""
+    for owner in (fields, as_fields(fields, "extra")):
+        for name in keys.HOLDERS & owner.keys():
+            if part := keys.answer_part(as_fields(owner[name])):
+                return part
+    return {}
 
 
 # ------------------------------------------------------------------ items, one thing each

@@ -12,15 +12,21 @@ from typing import Any
 
 from trajscore.io import vocabulary as keys
 from trajscore.io._conversation import role_of
-from trajscore.io._messages import Message, as_chat, as_id, is_message, wrapper_of
+from trajscore.io._messages import (
+    Message,
+    answer_of,
+    as_chat,
+    as_id,
+    is_message,
+    scored,
+    wrapper_of,
+)
 from trajscore.io._run import MalformedRunError
-from trajscore.io.logprobs import find_logprobs
 from trajscore.io.vocabulary import (
     Record,
     as_fields,
     as_list,
     first,
-    first_object,
     parsed,
     unnested,
 )
@@ -98,9 +104,9 @@ def _is_part(value: Any) -> bool:
 def _from_object(fields: Record, role: str | None, depth: int) -> list[Any]:
     if "gen_ai.event.content" in fields:
         return _search(unnested(fields["gen_ai.event.content"]), role, depth - 1)
-    if "choices" in fields:
-        return _from_choices(fields)
-    if is_message(fields):
+    if "output" not in fields and (part := keys.answer_part(fields)):
+        return answer_of(part)
+    if is_message(fields) and not keys.answer_part(fields):
         return _with_role(fields, role)
     system: list[Any] = []
     for source in (fields, as_fields(fields, "config")):
@@ -109,7 +115,6 @@ def _from_object(fields: Record, role: str | None, depth: int) -> list[Any]:
     for name in keys.PAYLOADS:
         if name in fields:
             value = unnested(fields[name])
-            value = value[:1] if name == "candidates" and isinstance(value, list) else value
             if messages := _search(value, _role_in(name, role), depth - 1):
                 *before, last = messages
                 return [*system, *before, scored(last, fields)]
@@ -123,26 +128,6 @@ def _role_in(name: str, role: str | None) -> str | None:
     if name in keys.OF_USER and role is not None:
         return "user"
     return role if name in keys.OF_EITHER else None
-
-
-def _from_choices(fields: Record) -> list[Any]:
-    """Return a completion, or its text where it holds no message."""
-    choice = first_object(fields["choices"])
-    if isinstance(choice.get("message"), dict):
-        more = {"finish_reason": choice.get("finish_reason")}
-        return [scored({"role": "assistant", **choice["message"]} | more, choice)]
-    text = choice.get("text") or choice.get("delta")
-    if text:
-        return [scored(turn, choice) for turn in _search(text, "assistant", 2)]
-    return []
-
-
-def scored(message: Any, answer: Any) -> Any:
-    """Return a message with its log-probabilities, or those of the answer around it, if any."""
-    logprobs = as_list(find_logprobs(message) or find_logprobs(answer))
-    if logprobs and isinstance(message, dict):
-        return {**message, "logprobs": logprobs}
-    return message
 
 
 def _with_role(fields: Record, role: str | None) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from trajscore.core.values import UNIT_ROUNDING
 from trajscore.io._run import MalformedRunError, Run, Step
 from trajscore.io.files import Place
-from trajscore.io.vocabulary import Record, as_fields, as_list, first, parsed
+from trajscore.io.vocabulary import HOLDERS, Record, as_fields, as_list, first, first_object, parsed
 
 NOT_RECORDED = -9999.0  # written by servers where they have no value, as is any lower number
 
@@ -25,10 +25,15 @@ _LISTS = (
     ("token_logprobs", "top_logprobs", "tokens"),  # legacy completions
     ("chosenCandidates", "topCandidates", ""),  # Gemini
     ("chosen_candidates", "top_candidates", ""),  # Gemini in Python, events of Google's ADK
+    ("output_token_logprobs", "output_top_logprobs", ""),  # SGLang
+    ("tokens", "top_tokens", ""),  # TGI
 )
 # Where an answer, its message, its choice or a part of it has the list of tokens, or these lists.
 _PATHS = (
-    ("logprobs",),  # also Responses, Ollama, and lists of numbers
+    ("logprobs",),  # also Responses, Ollama, vLLM, and lists of numbers
+    ("completion_probabilities",),  # llama.cpp
+    ("meta_info", ""),  # SGLang
+    ("details", ""),  # TGI
     ("logprobsResult",),
     ("logprobs_result",),
     ("response_metadata", "logprobs"),  # LangChain
@@ -36,11 +41,12 @@ _PATHS = (
     ("provider_details", "logprobs"),  # Pydantic AI
 )
 _LOGPROB = ("logprob", "logProbability", "log_probability")
-_ALTERNATIVES = ("top_logprobs", "topLogprobs")
+_ALTERNATIVES = ("top_logprobs", "topLogprobs", "top_probs", "probs")
+_TEXTS = ("text", "tok_str", "decoded_token", "content")
 
 _OUTER = {path[0] for path in _PATHS}
-_WITHIN = _OUTER | {"choices", "raw_data"}
-_NAMED = re.compile(r"log[ _-]?prob(?!lem|e)", re.IGNORECASE)
+MAY_HOLD = _OUTER | {"choices", "candidates", "outputs", *HOLDERS}
+_NAMED = re.compile(r"log[ _-]?prob(?!lem|e)|completion_prob", re.IGNORECASE)
 
 
 class TokenScores(NamedTuple):
@@ -56,13 +62,27 @@ def find_logprobs(answer: Any) -> Any:
     if not isinstance(answer, dict) or _OUTER.isdisjoint(answer):
         return None
     for *outer, name in _PATHS:
-        value = as_fields(answer, *outer).get(name)
+        owner = as_fields(answer, *outer)
+        value = owner.get(name) if name else owner
         if isinstance(value, dict):
-            lists = (_joined(value, names) for names in _LISTS if as_list(value.get(names[0])))
+            lists = (_joined(value, names) for names in _LISTS if _tokens(value, names[0]))
             value = next(lists, None)
+        if value and "token_ids" in answer:
+            pairs = zip(as_list(value), map(str, as_list(answer["token_ids"])), strict=False)
+            return [
+                {k: token[k], **token} if k in as_fields(token) else token for token, k in pairs
+            ]
         if value:
             return value
     return None
+
+
+def _tokens(value: Record, name: str) -> list[Any]:
+    """Return a list of tokens with log-probabilities; none where they are texts, as in `tokens`."""
+    tokens = as_list(value.get(name))
+    if name == "tokens" and not first_object(tokens):
+        return []
+    return tokens
 
 
 def _joined(value: Record, names: tuple[str, str, str]) -> list[Any]:
@@ -76,9 +96,15 @@ def _joined(value: Record, names: tuple[str, str, str]) -> list[Any]:
 
 
 def _fields_of(token: Any) -> Record:
-    if isinstance(token, (dict, Mapping)):
-        return token
-    return {"logprob": token}
+    if isinstance(token, list):  # of SGLang
+        return dict(zip(("logprob", "id", "token"), token, strict=False))
+    if not isinstance(token, (dict, Mapping)):
+        return {"logprob": token}
+    if "logprob" not in token:
+        likely = [fields for fields in token.values() if "logprob" in as_fields(fields)]
+        if likely:  # of vLLM, by their ids, the chosen one first
+            return {**likely[0], "top_logprobs": likely}
+    return token
 
 
 def parse_logprobs(raw: Any, place: Place, index: int) -> TokenScores:
@@ -143,7 +169,7 @@ def without_logprobs(answer: Any) -> Any:
     if not isinstance(answer, Mapping):
         return answer
     return {
-        name: without_logprobs(value) if name in _WITHIN else value
+        name: without_logprobs(value) if name in MAY_HOLD else value
         for name, value in answer.items()
         if not (names_logprobs(str(name)) and isinstance(value, (dict, list)))
     }
@@ -152,12 +178,21 @@ def without_logprobs(answer: Any) -> Any:
 def _text_of(token: Record) -> str | None:
     text = token.get("token")
     if text is None:
+        text = first(token, _TEXTS, blank=True)
+    if text is None:
         return None
     return str(text)
 
 
 def _logprob_of(token: Record, where: str) -> float:
-    return _number(token["logprob"] if "logprob" in token else first(token, _LOGPROB), where)
+    if "logprob" in token:
+        return _number(token["logprob"], where)
+    likely = map(as_fields, as_list(token.get("probs")))
+    chosen = (fields for fields in likely if _text_of(fields) == _text_of(token))
+    prob = next(chosen, token).get("prob")
+    if isinstance(prob, (int, float)) and prob >= 0:  # of llama.cpp
+        return _number(math.log(prob) if prob else -math.inf, where)
+    return _number(first(token, _LOGPROB), where)
 
 
 def _number(value: Any, where: str) -> float:

@@ -98,8 +98,9 @@ def read_runs(
     ------
     ValueError
         If the format is not known; a file is cut off, is not JSON, or holds no runs of the format;
-        no run can be read; a named field is nowhere; an outcome is a word that `outcome_map` does
-        not have; or a log-probability is above 0.
+        no run can be read; several runs share an id; it is not known who is the agent; a named
+        field is nowhere; an outcome is a word that `outcome_map` does not have; or a
+        log-probability is above 0.
 
     See Also
     --------
@@ -202,7 +203,7 @@ def stream_runs(
             LogFile(file, info, len(paths), one_by_one, fields=selection.fields, max_size=limit)
             for file in paths
         ]
-    return RunStream(reading.runs(files), info, findings, warns=one_by_one)
+    return RunStream(reading.runs(files), info, findings, places[0], warns=one_by_one)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from trajscore.io._run import Run, as_grade
 from trajscore.io._selection import Tally
 from trajscore.io.files import Place
 from trajscore.io.logprobs import are_recorded
+from trajscore.io.unread import refusals
 
 _MAX_EXAMPLES = 3
 
@@ -75,6 +76,7 @@ class RunStream(Iterator[Run]):
         runs: Iterator[Run | LeftOut],
         info: dict[str, dict[str, Any]],
         findings: Findings,
+        path: Path,
         *,
         warns: bool,
     ) -> None:
@@ -82,6 +84,7 @@ class RunStream(Iterator[Run]):
         self.info = info
         self.n_read = 0
         self.findings = findings
+        self.path = path
         self._runs = runs
         self._warns = warns
 
@@ -99,8 +102,7 @@ class RunStream(Iterator[Run]):
     @property
     def notes(self) -> list[str]:
         """What of the log was not used so far, one sentence each."""
-        findings = self.findings
-        notes = [findings.id_problem(), findings.role_problem(), *findings.notes()]
+        notes = [self.findings.problem(), *self.findings.notes()]
         return [str(ArgumentError(note)) for note in notes if note]
 
 
@@ -145,6 +147,9 @@ class Runs(list[Run]):
             self.info = runs.info
             self._findings = runs.findings
             self._leave_out_retried(runs.findings.tally)
+            with refusals(runs.path):
+                if problem := runs.findings.problem():
+                    raise ArgumentError(f"{runs.path}: {problem}")
             self.notes = runs.notes
 
     def _leave_out_retried(self, tally: Tally) -> None:

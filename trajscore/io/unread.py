@@ -268,7 +268,8 @@ def unknown_json(
     step = record
     if steps:
         step = record[steps][0]
-    text = next((k for k, value in as_fields(step).items() if is_prose(str(value))), "NAME")
+    names = (k for k, value in as_fields(step).items() if is_prose(str(value)) or k == "text")
+    text = max(names, key="text".__eq__, default="NAME")
     parts = ",".join([f"steps={steps}"] * bool(steps) + [f"text={text}"] * isinstance(step, dict))
     return ArgumentError(
         f"{file}: the format is not known; it has {there}; {near}; name its parts, "

@@ -47,8 +47,31 @@ PAYLOADS = (
 
 OF_USER = {"prompt", "prompts", "input", "inputs", "contents", "new_message", "args", "kwargs"}
 OF_EITHER = {"messages", "message", "response", "generations", "candidates", "output", "outputs"}
+ANSWERS = (
+    ({"choices"}, "choices"), ({"candidates"}, "candidates"),  # completions, Gemini
+    ({"outputs", "prompt_token_ids"}, "outputs"), ({"text", "meta_info"}, ""),  # vLLM, SGLang
+    # llama.cpp, TGI, Ollama, Responses
+    ({"content", "completion_probabilities"}, ""), ({"content", "tokens_predicted"}, ""),
+    ({"generated_text"}, ""), ({"output", "object"}, ""),
+    ({"model", "message", "done"}, ""), ({"model", "response", "done"}, ""),
+)
+"""Fields that tell the response of a server, and the one that lists its answers, if any does."""
+SAID = ("text", "message", "content", "generated_text", "response", "delta", "output")
+"""Where an answer has its turn, or the text of it."""
+OF_ANSWERS = {
+    *SAID, "choices", "candidates", "outputs", "logprobs", "details", "meta_info",
+    "completion_probabilities", "generation_settings", "timings",
+}
+"""All fields of a response that are of its turn, or of how it was made."""
+HOLDERS = {
+    "response", "raw", "raw_response", "raw_data", "model_response", "llm_response", "completion",
+    "output", "generation", "extra",
+}
+"""Fields of a turn that may hold the response that it comes from."""
+PROMPTS = ("prompt", "inputs", "input", "text")
+
 INSTRUCTIONS = ("system", "instructions", "system_instruction", "systemInstruction")
-TEXTS = ("text", "content", "output_text", "completion", "answer", "generated_text", "delta")
+TEXTS = ("text", "content", "output_text", "completion", "answer", "delta")
 
 ROLES = {
     **dict.fromkeys(("agent", "ai", "assistant", "bot", "chatgpt", "gpt", "model"), "agent"),
@@ -204,6 +227,27 @@ def as_list(value: Any) -> list[Any]:
 def first_object(values: Any) -> Record:
     """Return the first item of a list of JSON; an empty object where that is none."""
     return as_fields(next(iter(as_list(values)), None))
+
+
+def answer_part(fields: Record) -> Record:
+    """Return the first answer of a server's response; an empty object for other objects."""
+    if _MARKS.isdisjoint(fields):  # as of most objects
+        return {}
+    is_piece = False in (fields.get("done"), fields.get("stop"))  # of a stream
+    if is_piece or str(fields.get("object")).endswith(".chunk"):
+        return {}
+    for names, path in ANSWERS:
+        if names <= fields.keys():
+            part = first_object(fields[path]) if path else fields
+            is_other = path == "candidates" and not as_fields(part, "content")
+            is_other = is_other or ("object" in names and fields["object"] != "response")
+            if not (is_other or _IN_ANSWERS.isdisjoint(part)):
+                return part
+    return {}
+
+
+_IN_ANSWERS = {*SAID, "logprobs"}
+_MARKS = {name for names, _ in ANSWERS for name in names} - {*SAID, "model"} | {"generated_text"}
 
 
 def is_own_score(name: Any) -> bool:

@@ -103,7 +103,7 @@ def _load_log(
     log = io.Runs(stream)
     if not log:
         raise ValueError(f"{path}: the log holds no run that can be judged")
-    if problem := stream.findings.problem():
+    if problem := stream.findings.outcome_problem():
         raise ArgumentError(f"{path}: {problem}")
     lost = _lost_runs(log) if request.keep_lost else []
     runs = [*log, *lost]

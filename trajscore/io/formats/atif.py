@@ -9,7 +9,7 @@ from trajscore.io._smolagents import is_step
 from trajscore.io.fields import dig
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register
-from trajscore.io.vocabulary import Record, as_fields
+from trajscore.io.vocabulary import Record, as_fields, first_object
 
 _RESULT = "result.json"
 _STEP = frozenset(
@@ -34,12 +34,20 @@ class ATIF(Format):
             return True
         names = head.fields.keys()
         is_run = "steps" in names and bool({"agent", "trajectory_id", "session_id"} & names)
-        return is_run and not is_step(head.fields["steps"])  # of which the first is known
+        if is_run and not is_step(head.fields["steps"]):  # of which the first is known
+            return True
+        return _is_of_terminal_bench(head.fields)
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
         file.is_head = file.path.name.startswith(_NO_RUNS)
+        whole = file.whole()
+        if _is_of_terminal_bench(whole):
+            raise ValueError(
+                f"{file.path}: results of terminal-bench hold no turns; give a folder of Harbor's "
+                f"jobs, or the log of the agent itself"
+            )
         if not file.is_head:
-            yield file.place(0), _with_rest(file.path, file.whole())
+            yield file.place(0), _with_rest(file.path, whole)
 
     def run(self, raw: dict[str, Any], place: Place, options: Any) -> Run:
         files = (folder / _RESULT for folder in place.file.parents[:2])
@@ -77,6 +85,10 @@ class ATIF(Format):
         if n_copied := sum(bool(step.get("is_copied_context")) for step in steps):
             run.extra["n_copied_steps"] = n_copied
         return talk.finish(run)
+
+
+def _is_of_terminal_bench(fields: Record) -> bool:
+    return "parser_results" in {*fields, *first_object(fields.get("results"))}
 
 
 def _with_rest(path: Path, raw: dict[str, Any]) -> dict[str, Any]:

@@ -28,10 +28,11 @@ def is_chat(head: Head) -> bool:
     fields = head.fields
     if not head.whole:  # a more specific field may follow
         return False
-    if "messages" in fields or "choices" in fields:  # of a list only the first item is known
+    is_of_line = {str(name) for name in usual_names("id", fields)} <= {"id"}
+    if "messages" in fields:  # of a list only the first item is known
         return True
     if is_message(fields):
-        return "parts" in fields or {str(name) for name in usual_names("id", fields)} <= {"id"}
+        return "parts" in fields or is_of_line
     runs = (first_object(fields.get(name)) for name in _LISTS)
     return is_chat_list(head.item) or any(map(_is_run, (fields, *runs)))
 
@@ -62,7 +63,7 @@ class OpenAI(Format):
                 chain = chains.pop(item.get("previous_response_id") or talk, [])
                 chain.append(item)
                 chains[talk or first(item, _ANSWER_ID) or index] = chain
-            elif messages or (is_message(item) and "messages" not in item):
+            elif messages or (is_message(item) and not _is_run(item)):
                 messages.append(item)
             else:
                 yield file.place(index), item
@@ -81,14 +82,18 @@ class OpenAI(Format):
                 f'those of each run, a run a line: {{"responses": [...]}}'
             )
         for index, chain in enumerate(chains.values()):
-            yield file.place(index), {"id": first(chain[0], _ANSWER_ID), "messages": chain}
+            beside = leftover(chain[-1], {"output", "object"})
+            own = {"id": first(chain[0], _ANSWER_ID), "messages": chain}
+            yield file.place(index), beside | own
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         raw = spread(as_object({"messages": raw} if isinstance(raw, list) else raw))
         messages, used = find_messages(raw)
         if is_message(raw) and messages is None:
             messages = [raw]
-            raw = {"id": raw.get("id")}
+            used = {"output"}
+            if not is_response(raw):
+                raw = {"id": raw.get("id")}
         run = new_run(raw, place, used | {"choices"})
         if messages is None:
             raise MalformedRunError("it has no list of 'messages'")
@@ -98,10 +103,6 @@ class OpenAI(Format):
             run.stop_reason = details.get("reason") or stop_of(last) or failed
         if n := sum(map(is_of_program, messages)):
             run.extra["n_left_out"] = {"put in": n}
-        if raw.get("choices"):
-            messages = [*messages, {"choices": raw["choices"]}]
-            if _is_answer(*messages[-2:]):
-                messages[-2:] = [{**messages[-2], "choices": raw["choices"]}]
         run = Conversation(place, messages).finish(run)
         # the usage of the run, where its turns do not say theirs
         if "choices" not in raw and not {"input_tokens", "output_tokens"} & run.meta.keys():
@@ -119,12 +120,3 @@ def new_run(raw: Record, place: Place, used: set[str]) -> Run:
     # an id within a request, which is not kept
     run.extra |= {name: dig(raw, name) for name in place.fields.ids if "." in name}
     return run
-
-
-def _is_answer(message: Any, completion: Any = None) -> bool:
-    """Tell whether a message is the answer of the completion after it."""
-    choice = first_object(as_fields(completion).get("choices"))
-    turn = as_fields(message)
-    answer = as_fields(choice, "message")
-    parts = ("role", "content", "tool_calls")
-    return bool(answer) and all((turn.get(k) or None) == (answer.get(k) or None) for k in parts)

@@ -11,7 +11,7 @@ from trajscore.core.meanings import words_of
 from trajscore.core.times import TIME_WORDS, moment, zone_problem
 from trajscore.core.values import parse_number, run_label, unknown_name
 from trajscore.io._conversation import Conversation
-from trajscore.io._messages import chat_messages, is_message
+from trajscore.io._messages import answer_of, answer_within, chat_messages, is_message
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, check_list, leftover
 from trajscore.io.fields import (
     ANY_OF_STEPS,
@@ -28,7 +28,14 @@ from trajscore.io.fields import (
 from trajscore.io.files import Broken, LogFile, Place, stem
 from trajscore.io.formats.chat import is_chat
 from trajscore.io.registry import Format, Head, RawRuns, register
-from trajscore.io.vocabulary import Record, as_fields, as_list, text_of
+from trajscore.io.vocabulary import (
+    OF_ANSWERS,
+    Record,
+    answer_part,
+    as_fields,
+    as_list,
+    text_of,
+)
 
 _OF_RUN = ("outcome", "stop_reason", "task", "trial")
 
@@ -47,7 +54,8 @@ class JSONLines(Format):
         if not isinstance(first_step, Mapping) or is_message(first_step):
             return True
         parts = ("text", "confidence", "tool_calls", "logprobs")
-        return any(usual_names(part, first_step) for part in parts)
+        names = any(usual_names(part, first_step) for part in parts)
+        return names or bool(answer_within(first_step))
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
         records = _with_named(super().runs(file, options), file)
@@ -161,7 +169,8 @@ def _is_step(line: Record, fields: Fields) -> bool:
     """Tell a line with a step from one that only has fields of its run, as at its start or end."""
     values = fields.values(line, (*ANY_OF_STEPS, "confidence")).values()
     is_bare = line.keys() <= {*fields.ids, *usual_names("id", line)}
-    if is_bare or is_message(line) or any(value is not None for value in values):
+    holds_any = any(value is not None for value in values) or bool(answer_within(line))
+    if is_bare or is_message(line) or holds_any:
         return True
     name = fields.names(line, ("step",)).get("step")
     return name is not None and not words_of(name) & TIME_WORDS
@@ -239,6 +248,8 @@ def _finish(talk: Conversation, of_run: dict[str, Any], steps: list[Any]) -> Run
 def _add(talk: Conversation, record: Record, index: int, of_run: tuple[str, ...] = ()) -> None:
     """Add the step of a record as a message; fields without a name of a part go to its extra."""
     fields = talk.place.fields
+    if part := answer_part(record):
+        record = {**leftover(record, OF_ANSWERS), **answer_of(part)[-1]}
     names = fields.names(record, (*of_run, *ANY_OF_STEPS))
     used = set(names.values())
     message = {name: value for name, value in record.items() if name not in used}
