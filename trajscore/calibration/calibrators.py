@@ -1,7 +1,5 @@
 """What ``calibrator=`` means wherever predictors are recalibrated."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

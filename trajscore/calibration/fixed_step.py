@@ -3,8 +3,6 @@
 Forecasts that were made out of fold are compared within folds.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a forecaster is: whole runs, step by step, and what its fit is told."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any

@@ -4,8 +4,6 @@ A prefix must get the values that its whole run gets, though nothing is known of
 neither id nor horizon, nor meta, nor that the run has ended, nor the other runs beside it.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace

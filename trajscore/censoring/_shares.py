@@ -1,7 +1,5 @@
 """What models of q_Z and of stops learn from: features, shares of success, and no forecast."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

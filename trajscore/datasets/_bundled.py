@@ -1,7 +1,5 @@
 """The bundled data: chess games of a weak engine, and runs of language models."""
 
-from __future__ import annotations
-
 from collections import Counter
 from importlib import resources
 from typing import Any

@@ -1,7 +1,5 @@
 """Public data, downloaded once and checked; the form in which all data sets are returned."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -5,8 +5,6 @@ A rate knows its range. A cost does not, and no bound holds for every law of it 
 `Amount` says, or than a most that is stated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Gates held against a set of runs: pass, fail or undecided, by bounds that hold at once."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace

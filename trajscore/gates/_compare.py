@@ -1,7 +1,5 @@
 """Two sets of runs side by side: what changed, and how many runs would settle what is open."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Gates that a set of runs must hold; a TOML file may have several."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields

@@ -1,7 +1,5 @@
 """Metrics of a set of runs, each as a function of how often each run counts."""
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Intervals from bootstrap replicates, of binomial rates, and for losses not seen yet."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

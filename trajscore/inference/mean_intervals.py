@@ -1,7 +1,5 @@
 """Which interval holds: by influences where many runs carry the variance, else by bootstrap."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Checks of answers, decisions and class probabilities, and of the parameters of what they cost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

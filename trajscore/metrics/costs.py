@@ -6,8 +6,6 @@ returns the logarithm of its uncertainty u (its expected cost) and what it costs
 smallest that is taken for plain probabilities under the logarithm of ECUAS_0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What all displays share: axes, legend, colours, and where their numbers come from."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Ranking and calibration of more forecasts than memory holds, from counts on a fine grid."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from math import prod
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Trajectory Proper Scores of more runs than memory holds."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any, Self
 

@@ -3,8 +3,6 @@
 Counts on the grid need the same memory for any number of runs.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """From a source to batches of whole runs, on this machine or on a Dask cluster."""
 
-from __future__ import annotations
-
 import pickle
 import zlib
 from collections.abc import Callable, Iterator, Sequence

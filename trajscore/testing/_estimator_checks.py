@@ -1,7 +1,5 @@
 """Checks for estimators over trajectories, also for other people's."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What all scorers of risk share: their base, and the components of a step's risk."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Five confidences of every step, from what a log holds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The signals of TRACER, from runs of steps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The confidence that an agent states, in a field or in its words."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable
