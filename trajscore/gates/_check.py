@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from trajscore import __version__
 from trajscore.core.errors import CannotMeasureError, visible
-from trajscore.core.plain import plain
+from trajscore.core.storage import plain
 from trajscore.core.ties import ROUNDING
 from trajscore.core.values import number_of
-from trajscore.core.version import __version__
 from trajscore.gates._change import (
     Amount,
     Estimate,

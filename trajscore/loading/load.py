@@ -35,7 +35,7 @@ from trajscore.loading.tables import (
     notes_on_rule,
 )
 from trajscore.tracer import ChannelRisk, StepConfidence, TracerScorer, TracerSignals
-from trajscore.tracer.stated_confidence import StatedConfidence
+from trajscore.tracer.step_confidence import StatedConfidence
 
 RISKS = {
     "TRACER": TracerScorer(),

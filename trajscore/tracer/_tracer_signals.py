@@ -21,7 +21,7 @@ from trajscore.tracer._similarity import (
     repeated_calls,
     word_overlaps,
 )
-from trajscore.tracer.stated_confidence import StatedConfidence
+from trajscore.tracer.step_confidence import StatedConfidence
 from trajscore.tracer.turns import (
     RunTransformer,
     Tokens,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from trajscore.core.plain import plain
+from trajscore.core.storage import plain
 from trajscore.core.type_aliases import ByName
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import LEVELS, REFERENCES, VALUE
