@@ -24,7 +24,9 @@ from trajscore.calibration.look_ahead import LookAhead, sample_look_ahead, warn_
 from trajscore.calibration.training import CalibrationSample, TrainingSteps
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import (
+    Sample,
     check_groups,
+    check_sample,
     check_sample_weight,
     check_trajectories,
     check_values,
@@ -34,7 +36,6 @@ from trajscore.core.folds import assign_folds, check_folds, out_of_fold
 from trajscore.core.ids import id_order, pair_codes
 from trajscore.core.outcomes import CENSORED, CENSORED_AS, Labels, as_labels, check_outcomes
 from trajscore.core.parallel import one_blas_thread
-from trajscore.core.sample import Sample, check_sample
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, check_jobs

@@ -17,7 +17,7 @@ from trajscore.core.run_sums import score_cells
 from trajscore.core.score_families import get_family
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.inference.influence import any_units
+from trajscore.inference.intervals import any_units
 from trajscore.inference.mean_intervals import interval_of, intervals_of_means
 
 # Up to 10 steps a bin is one length; lengths of one bin differ by a tenth at most.

@@ -13,16 +13,15 @@ from numpy.typing import ArrayLike
 from scipy.stats import chi2, norm
 
 from trajscore.censoring._hazard import as_mask, refuse_observed, steps_at_risk
-from trajscore.censoring._shares import Features, cell_features
+from trajscore.censoring._monte_carlo import Features, cell_features
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_groups
+from trajscore.core.checks import check_groups, check_sample
 from trajscore.core.outcomes import CENSORED
-from trajscore.core.sample import check_sample
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_fraction
 from trajscore.core.within_runs import run_numbers, step_numbers
-from trajscore.inference.influence import any_units
+from trajscore.inference.intervals import any_units
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from trajscore.censoring._monte_carlo import MonteCarloContinuation
-from trajscore.censoring._shares import ConstantOutcomeError
-from trajscore.core.checks import check_trajectories
+from trajscore.censoring._monte_carlo import ConstantOutcomeError, MonteCarloContinuation
+from trajscore.core.checks import Sample, check_forecasts, check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.run_sums import RunSums, contrast_sums, run_sums
-from trajscore.core.sample import Sample, check_forecasts
 from trajscore.core.stops import refuse_own_stops
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import refuse_first

@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.censoring._conditional_mean import conditional_mean_test
-from trajscore.censoring._monte_carlo import Branches, MonteCarloContinuation
-from trajscore.censoring._shares import (
+from trajscore.censoring._monte_carlo import (
+    Branches,
     Features,
+    MonteCarloContinuation,
     cell_features,
     cross_fit_shares,
     fit_shares,

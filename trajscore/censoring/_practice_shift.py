@@ -16,10 +16,9 @@ from trajscore.calibration.cross_fit import CrossFitCalibrator
 from trajscore.censoring._hazard import as_mask
 from trajscore.censoring.audit import termination_audit
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_traces
+from trajscore.core.checks import Sample, check_forecasts, check_sample, check_traces
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels
 from trajscore.core.run_sums import run_sums, weighted_mean
-from trajscore.core.sample import Sample, check_forecasts, check_sample
 from trajscore.core.score_families import USUAL_SCORES, several_families
 from trajscore.core.stops import recorded_stops, refuse_own_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray

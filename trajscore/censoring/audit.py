@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from trajscore.censoring._shares import forecasts_of
+from trajscore.censoring._monte_carlo import forecasts_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_traces, check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes

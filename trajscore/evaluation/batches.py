@@ -20,9 +20,8 @@ import pandas as pd
 
 from trajscore.calibration.calibrators import CALIBRATORS, calibrator_maker
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_values
+from trajscore.core.checks import Sample, check_values
 from trajscore.core.errors import RowError
-from trajscore.core.sample import Sample
 from trajscore.core.stops import UNKNOWN, recorded_stops
 from trajscore.core.type_aliases import AnyArray, FloatArray
 from trajscore.core.values import one_per_run, outside_unit, run_label, unknown_name

@@ -32,15 +32,15 @@ from trajscore.evaluation.options import (
     Options,
 )
 from trajscore.evaluation.rows import Metrics, Row, Rows, row_metrics
-from trajscore.inference.influence import BinMeans, absolute_interval
-from trajscore.inference.intervals import unseen_reach
+from trajscore.inference.intervals import BinMeans, absolute_interval, unseen_reach
 from trajscore.inference.mean_intervals import (
+    bootstrap_many_means,
+    bootstrap_units,
     by_bootstrap,
     by_influence,
     is_rare,
     n_of_rarer_outcome,
 )
-from trajscore.inference.resampling import bootstrap_many_means, bootstrap_units
 
 # With more runs, bootstrap means are those of `bootstrap_many_means`.
 _MANY_RUNS = 1 << 16

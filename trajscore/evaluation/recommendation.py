@@ -32,7 +32,7 @@ from trajscore.evaluation.options import (
     columns_of,
 )
 from trajscore.evaluation.rows import Row, Rows
-from trajscore.inference.influence import Units
+from trajscore.inference.intervals import Units
 from trajscore.inference.mean_intervals import intervals_of_means, n_of_rarer_outcome
 
 GAINED = "gain"

@@ -49,9 +49,8 @@ from trajscore.evaluation.options import (
 )
 from trajscore.evaluation.runs import EvaluatedRuns
 from trajscore.inference.mean_intervals import interval_of
-from trajscore.metrics.decomposition import recalibrated_sums
 from trajscore.metrics.run_metrics import CollapsedRuns, statistics_of
-from trajscore.metrics.steps import step_calibration_statistics
+from trajscore.metrics.steps import recalibrated_sums, step_calibration_statistics
 
 Metrics = Mapping[str, Statistic]
 

@@ -20,15 +20,16 @@ from trajscore.core.statistics import CalibrationError, MeanOfRuns
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.gates._measures import Measure
 from trajscore.gates._run_set import Matching
-from trajscore.inference.influence import (
+from trajscore.inference.intervals import (
     BinMeans,
     Units,
     absolute_interval,
     any_units,
+    clopper_pearson_excess,
     left_out_factor,
     n_equal,
+    unseen_reach,
 )
-from trajscore.inference.intervals import clopper_pearson_excess, unseen_reach
 
 _DRAWS = 20_000
 _MOST_RUNS = 1_000_000

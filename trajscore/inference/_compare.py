@@ -14,8 +14,8 @@ from scipy.special import betaincinv
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
 from trajscore.core.type_aliases import BoolArray, FloatArray, FloatPair
 from trajscore.core.values import as_fraction, as_numbers, number_of
-from trajscore.inference.influence import Units, resampling_units
-from trajscore.inference.resampling import bootstrap_units, check_resamples, scores_table
+from trajscore.inference.intervals import Units, resampling_units
+from trajscore.inference.mean_intervals import bootstrap_units, check_resamples, scores_table
 
 # The most of the error that intervals by range take: to them a tenth is nearly as good as all.
 _RANGE_SHARE = 0.1

@@ -13,11 +13,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.checks import check_sample
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.policy import MIN_LABELS
 from trajscore.core.run_sums import collapse
-from trajscore.core.sample import check_sample
 from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, as_within, number_of

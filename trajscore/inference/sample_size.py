@@ -12,8 +12,8 @@ from scipy.special import ndtri
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_fraction, as_numbers, as_within, is_number
-from trajscore.inference.influence import resampling_units
-from trajscore.inference.resampling import refuse_missing_scores
+from trajscore.inference.intervals import resampling_units
+from trajscore.inference.mean_intervals import refuse_missing_scores
 
 ONE_DIGIT: FloatArray = np.outer(10.0 ** np.arange(12), np.arange(1, 10)).ravel()
 """Numbers of one significant digit; no forecast of a sample size is more precise than that."""

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trajscore.core.checks import check_traces
+from trajscore.core.checks import Sample, check_forecasts, check_traces
 from trajscore.core.ids import check_same_runs
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.run_sums import run_sums, score_cells
-from trajscore.core.sample import Sample, check_forecasts
 from trajscore.core.score_families import get_family
 from trajscore.core.stops import refuse_own_stops
 from trajscore.core.type_aliases import FloatArray

@@ -18,9 +18,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core import ranking
+from trajscore.core.checks import check_sample
 from trajscore.core.outcomes import opposite
 from trajscore.core.run_sums import AGGREGATORS, collapse, score_cells
-from trajscore.core.sample import check_sample
 from trajscore.core.score_families import BrierScore
 from trajscore.core.statistics import CalibrationError, MeanOfRuns, OfTies, Statistic, all_at_once
 from trajscore.core.ties import STRATEGIES, bins_of

@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.checks import check_forecasts
 from trajscore.core.run_sums import RunSums, run_sums
-from trajscore.core.sample import check_forecasts
 from trajscore.core.score_families import USUAL_SCORES, family_name
 from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import FloatArray, IntArray

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trajscore.core.checks import ended_where_known
 from trajscore.core.errors import optional
 from trajscore.core.outcomes import check_outcomes
-from trajscore.core.sample import ended_where_known
 from trajscore.core.type_aliases import ByName
 
 Kind = TypeVar("Kind")

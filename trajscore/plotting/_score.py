@@ -14,7 +14,7 @@ from trajscore.core.stops import ADMINISTRATIVE, COMPLETE, EXCLUDED, INFORMATIVE
 from trajscore.core.type_aliases import ByName, FloatArray
 from trajscore.core.weights import Horizon, Weights
 from trajscore.metrics import step_profile, tps_decomposition
-from trajscore.metrics.decomposition import TERMS
+from trajscore.metrics.steps import TERMS
 from trajscore.plotting._display import (
     BEHIND,
     BLUE,

@@ -16,10 +16,10 @@ from trajscore.core.ties import binned_error
 from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
 from trajscore.core.values import as_count, check_choice, undefined_is_nan
 from trajscore.core.weights import Horizon, Weights, as_step_weights
-from trajscore.inference.influence import bounds as interval_bounds
-from trajscore.inference.influence import t_quantile
-from trajscore.metrics.decomposition import TERMS, score_parts
+from trajscore.inference.intervals import bounds as interval_bounds
+from trajscore.inference.intervals import t_quantile
 from trajscore.metrics.run_metrics import DIAGNOSTICS, RankMetric
+from trajscore.metrics.steps import TERMS, score_parts
 from trajscore.streaming.accumulator import Accumulator, Grid, LabelledRuns
 
 _N_RANK_CELLS = 1 << 16  # with 16,384, the AUPRC of calibrated forecasts was off by 2e-4

@@ -14,14 +14,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_labels
+from trajscore.core.checks import check_labels, check_sample
 from trajscore.core.run_sums import collapse, score_cells, weighted_mean
-from trajscore.core.sample import check_sample
 from trajscore.core.score_families import CLIP, ScoreFamily, get_family, several_families
 from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
 from trajscore.core.values import as_numbers
 from trajscore.core.weights import Horizon, RunWeights, StepWeights, Weights, as_step_weights
-from trajscore.inference.influence import left_out_factor, n_equal, t_quantile
+from trajscore.inference.intervals import left_out_factor, n_equal, t_quantile
 from trajscore.streaming.batches import hashed
 
 
@@ -268,7 +267,7 @@ class TPSAccumulator(Accumulator):
         success, failure = self.moments[_N_RUNS, _BY_OUTCOME]
         return float(success / (success + failure))
 
-    def merge(self, other: Self) -> Self:
+    def merge(self, other: Self) -> Self:  # noqa: D102 - as of any accumulator
         if isinstance(other, TPSAccumulator) and other.n_runs:
             self._refuse_some_groups(np.ndim(other.by_cluster) > 0)
         return super().merge(other)

@@ -218,8 +218,6 @@ def _arrow(module: str = "pyarrow") -> Any:
     return optional(module, "reading batches needs pyarrow", "data")
 
 
-Reduced = TypeVar("Reduced")
-
 _FAN_IN = 8  # results that are merged at a time
 
 
