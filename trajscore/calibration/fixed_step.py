@@ -109,7 +109,7 @@ def step_table(
             margin = of_run - constant
             three = intervals_of_means(
                 margin.samples[:, None],
-                [margin.change(len(p))],
+                [margin.change(np.ones(len(p)))],
                 any_units(units, len(p)),
                 confidence_level,
             )

@@ -181,10 +181,11 @@ class _Estimates:
     def parts(self, name: str) -> BinMeans:
         """Return the gaps of a calibration error, and the influences on them, which is as much."""
         error = self.errors[name]
-        return BinMeans(*error.parts(len(error.weight)))
+        return BinMeans(*error.parts(np.ones(len(error.weight))))
 
 
 def _estimates_of(metrics: Metrics, n_runs: int, names: list[str]) -> _Estimates:
+    alike = np.ones(n_runs)
     influence: dict[str, FloatArray] = {}
     change: dict[str, FloatArray] = {}
     errors: dict[str, CalibrationError] = {}
@@ -192,10 +193,10 @@ def _estimates_of(metrics: Metrics, n_runs: int, names: list[str]) -> _Estimates
         if isinstance(statistic, CalibrationError):
             errors[name] = statistic
             continue
-        influence[name] = np.nan_to_num(statistic.influence(n_runs), copy=False)
+        influence[name] = np.nan_to_num(statistic.influence(alike), copy=False)
         if isinstance(statistic, MeanOfRuns):
-            change[name] = statistic.change(n_runs)
-    values = _of_rows([metrics], names)(np.ones(n_runs))[0]
+            change[name] = statistic.change(alike)
+    values = _of_rows([metrics], names)(alike)[0]
     return _Estimates(values, influence, change, errors)
 
 

@@ -422,7 +422,7 @@ def intervals_of(
     values = np.stack([difference.pseudo_values() for difference in differences.values()], axis=1)
     ends = intervals_of_means(
         values,
-        [difference.change(len(values)) for difference in differences.values()],
+        [difference.change(np.ones(len(values))) for difference in differences.values()],
         units,
         level,
         n_resamples=settings.n_resamples,

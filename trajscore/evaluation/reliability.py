@@ -147,7 +147,7 @@ def worst_runs(data: Evaluation, key: tuple[str, str], most: int) -> list[WrongR
     meta = meta.where(meta.notna(), "").astype(str)
     worst = []
     for row in rows.tolist():
-        cells = trace.cells[trace.offsets[row] : trace.offsets[row + 1]]
+        cells = trace[row]
         flag = int(np.argmax(np.abs(labels[row] - cells)))
         if flag == 0 and np.ptp(cells) > 0:  # the first says little: flag where it moved most
             flag = int(np.argmax(np.abs(np.diff(cells)))) + 1

@@ -328,12 +328,12 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
     freedom = n_equal(sizes) - 1
     value = float(statistic(weight))
     if isinstance(statistic, CalibrationError):
-        mean, influence = statistic.parts(n_runs, weight)
+        mean, influence = statistic.parts(weight)
         totals = np.zeros((n_units, len(mean)))
         np.add.at(totals, units, influence / n_runs)
         bins = (BinMeans(mean, totals * scale[:, None]),)
         return Estimate(value, np.zeros(n_units), freedom, n_used, bins)
-    errors = np.bincount(units, statistic.influence(n_runs, weight) / n_runs, n_units) * scale
+    errors = np.bincount(units, statistic.influence(weight) / n_runs, n_units) * scale
     errors[np.abs(errors) < _ROUNDING * abs(value)] = 0.0
     result = Estimate(value, errors, freedom, n_used, varies=bool(errors.any()))
     if measure.is_amount:
@@ -353,4 +353,4 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
         return replace(result, parts=(Rates(1 - rates, rates, sizes / sizes.sum()),), varies=True)
     if statistic.other is None:
         return result
-    return replace(result, changes=((statistic.change(n_runs, weight), units),), varies=True)
+    return replace(result, changes=((statistic.change(weight), units),), varies=True)

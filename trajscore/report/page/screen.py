@@ -274,7 +274,7 @@ def _saves(view: View) -> ByName:
 def run_line(view: View, key: tuple[str, str], row: int, flag: int) -> Plot:
     """Draw a run's forecasts by step, and name the one where its flag stands."""
     trace = view.data.traces[key]
-    cells = np.clip(trace.cells[trace.offsets[row] : trace.offsets[row + 1]], 0, 1)
+    cells = np.clip(trace[row], 0, 1)
     n = len(cells)
     forecast = f"said {cells[flag - 1]:.0%}"
     plot = Plot(Axis(1.0, max(n, 2), 1), Axis(n_ticks=1), f"Step {flag} of {n} {forecast}", 90, 170)

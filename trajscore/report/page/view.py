@@ -130,7 +130,7 @@ def transcripts(view: View, key: tuple[str, str], worst: list[WrongRun]) -> dict
             continue
         places = view.places(run, wrong.steps)
         step_of = {place: k + 1 for k, place in enumerate(places)}
-        cells = trace.cells[trace.offsets[wrong.row] :]
+        cells = trace[wrong.row]
         turns: list[ByName] = []
         for k, step in enumerate(run.steps[:_MOST_TURNS]):
             number = step_of.get(k)
