@@ -1,8 +1,10 @@
 """What outcomes and their words mean: as somebody says, never as we guess."""
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -13,25 +15,11 @@ from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.type_aliases import AnyArray, ByName
 from trajscore.core.values import is_number, number_of, parse_number, split_pairs
 
-# fmt: off
-_USUAL = {  # what an error proposes; only the user decides
-    SUCCESS: ("pass", "passed", "success", "succeeded", "yes", "y", "true", "correct", "resolved",
-              "solved", "ok", "win", "won", "completed", "done"),
-    FAILURE: ("fail", "failed", "failure", "no", "n", "false", "incorrect", "wrong", "unresolved",
-              "unsolved", "loss", "lost", "error"),
-    CENSORED: ("timeout", "unknown", "none", "na", "n/a", "cancelled", "canceled", "skipped",
-               "pending", "aborted", "running"),
-}
-_FAILURES = {  # words in names of which a high value is bad
-    "bad", "bias", "cost", "crash", "crashed", "entropy", "error", "errors", "exception",
-    "fail", "failed", "fails", "failure", "failures", "flagged", "hallucinated", "hallucination",
-    "hallucinations", "harm", "harmful", "incorrect", "leak", "leakage", "loss", "lost", "penalty",
-    "perplexity", "pii", "refusal", "refused", "risk", "risks", "timeout", "toxic", "toxicity",
-    "uncertainty", "unresolved", "unsafe", "unsolved", "violation", "violations", "wrong",
-}
-_TURNED_BY = {"confidence", "free", "no", "non", "not", "without", "zero"}  # words that turn these
+WORDS = tomllib.loads(files("trajscore.core").joinpath("words.toml").read_text("utf-8"))
+"""Words that logs and tables use, by what they are for."""
+_BAD = set(WORDS["names"]["bad"])  # of which a high value is bad
+_TURNED_BY = set(WORDS["names"]["turned_by"])  # unless one of these turns it
 _CLEAR = {"true": 1, "yes": 1, "false": 0, "no": 0}  # words that need no map
-# fmt: on
 _TURNED = "not "
 _MOST_NAMED = 12
 
@@ -53,7 +41,7 @@ def sounds_bad(name: str) -> bool:
     """
     words = words_of(name)
     is_code = name.lower().endswith(("exit_code", "exit_status", "return_code"))  # 0 is success
-    return is_code or (bool(words & _FAILURES) and not words & _TURNED_BY)
+    return is_code or (bool(words & _BAD) and not words & _TURNED_BY)
 
 
 def outcome_hint(name: str) -> str:
@@ -206,5 +194,5 @@ def propose(words: Iterable[str], name: str = "") -> Meanings:
     """
     usual: ByName = {}
     if not sounds_bad(name):
-        usual = {word: value for value, words in _USUAL.items() for word in words}
+        usual = {word: int(value) for value, of in WORDS["outcomes"].items() for word in of}
     return Meanings((word, usual.get(word.strip().lower(), "?")) for word in words)

@@ -1,4 +1,4 @@
-"""A report as text: in a terminal, of 72 to 100 columns, or as Markdown, for a comment or a file."""
+"""A report as text: in a terminal, of 72 to 100 columns, or as Markdown, for a comment."""
 
 import re
 import shutil
