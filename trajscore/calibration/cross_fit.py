@@ -20,7 +20,7 @@ from trajscore.calibration.forecaster import (
     check_refitted,
     fit_arguments,
 )
-from trajscore.calibration.look_ahead import LookAhead, sample_look_ahead, warn_of_look_ahead
+from trajscore.calibration.look_ahead import sample_look_ahead, warn_of_look_ahead
 from trajscore.calibration.training import CalibrationSample, TrainingSteps
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import (
@@ -272,7 +272,7 @@ def _fitted_trace(
     metadata: dict[str, AnyArray],
     held_out: Any,
     is_checked: bool,
-) -> tuple[TrajectoryArray, LookAhead | None]:
+) -> tuple[TrajectoryArray, str]:
     """Fit on some runs and return the traces of others, and whether a sample looks ahead."""
     fitted = clone(forecaster).fit(X, y, **fit_arguments(forecaster, metadata))
     out = check_trajectories(fitted.transform(held_out), allow_missing=True)
@@ -285,9 +285,8 @@ def _fitted_trace(
         )
     if not is_log:
         out = held_out.with_cells(out.cells.ravel(), channels=out.channels)
-    if not is_checked:
-        return out, None
-    return out, sample_look_ahead(fitted.transform, held_out, out)
+    look_ahead = sample_look_ahead(fitted.transform, held_out, out) if is_checked else ""
+    return out, look_ahead
 
 
 class LearnedForecaster(Forecaster, BaseEstimator):

@@ -39,6 +39,7 @@ from trajscore.evaluation.options import (
     VALUE,
     Note,
     Options,
+    RowKey,
 )
 from trajscore.evaluation.runs import EvaluatedRuns, Exclusion, leave_out_incomplete, select_runs
 from trajscore.metrics.run_metrics import CostMetric
@@ -353,7 +354,7 @@ def evaluate_batches(
 
 
 def _of_all(
-    sampled: pd.DataFrame, values: Mapping[tuple[str, str], pd.Series], shrink: float
+    sampled: pd.DataFrame, values: Mapping[RowKey, pd.Series], shrink: float
 ) -> pd.DataFrame:
     """Put the values of all runs in place of the sample's, and shrink the intervals around them.
 

@@ -29,6 +29,7 @@ from trajscore.evaluation.options import (
     MonitoringOptions,
     Note,
     Options,
+    RowKey,
 )
 from trajscore.evaluation.recommendation import (
     Interval,
@@ -156,7 +157,7 @@ class Evaluation:
         return self.rows.runs
 
     @property
-    def traces(self) -> dict[tuple[str, str], TrajectoryArray]:
+    def traces(self) -> dict[RowKey, TrajectoryArray]:
         """The traces that were scored, by predictor and form."""
         return {row.key: row.traces for row in self.rows}
 

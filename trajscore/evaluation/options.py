@@ -25,6 +25,8 @@ AS_GIVEN = "as_given"
 RECALIBRATED = "recalibrated"
 CONSTANT = "constant"
 FORMS = {AS_GIVEN: "as given", RECALIBRATED: "recalibrated"}
+RowKey = tuple[str, str]
+"""Predictor and form: where a row stands in the tables."""
 
 _ECUAS = (
     "Mean cost of accepting or rejecting runs by one number a run, over all prices of a rejection; "

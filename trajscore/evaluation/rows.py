@@ -46,6 +46,7 @@ from trajscore.evaluation.options import (
     STEP_ERRORS,
     Note,
     Options,
+    RowKey,
 )
 from trajscore.evaluation.runs import EvaluatedRuns
 from trajscore.inference.mean_intervals import interval_of
@@ -68,7 +69,7 @@ class Row:
     signals: tuple[str, ...] = ()  # what it combines, if it does
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> RowKey:
         """Its place in the tables."""
         return self.predictor, self.form
 

@@ -18,7 +18,7 @@ from trajscore.core.statistics import MeanOfRuns, Statistic
 from trajscore.core.ties import only_value
 from trajscore.core.values import known_names, unknown_name
 from trajscore.core.weights import as_step_weights
-from trajscore.evaluation.options import FORMS, STEP_ERRORS, Note, Options
+from trajscore.evaluation.options import FORMS, STEP_ERRORS, Note, Options, RowKey
 from trajscore.evaluation.rows import make_rows, row_metrics
 from trajscore.evaluation.runs import leave_out_missing, refuse_without_outcomes
 from trajscore.gates._run_set import RunSet
@@ -57,7 +57,7 @@ class Measure:
     most: float | None = None  # that a run can take
 
 
-Metrics = dict[tuple[str, str], Measure]  # by form and name
+Metrics = dict[RowKey, Measure]  # by form and name
 
 
 class Measures:

@@ -11,7 +11,7 @@ from trajscore.core.checks import check_traces
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.run_sums import AGGREGATORS, collapse
 from trajscore.core.ties import bins_of
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import ByName, FloatArray, IntArray
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.inference.intervals import wilson_interval
@@ -183,7 +183,7 @@ class CostCurveDisplay(AnswerDisplayMixin):
         )
 
     @classmethod
-    def _predict(cls, estimator: Any, X: Any, y: ArrayLike) -> dict[str, Any]:
+    def _predict(cls, estimator: Any, X: Any, y: ArrayLike) -> ByName:
         return super()._predict(estimator, X, y) | {"n_classes": len(estimator.classes_)}
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> Any:

@@ -18,7 +18,7 @@ from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import ByName, FloatArray
 from trajscore.core.within_runs import step_numbers
 from trajscore.evaluation.evaluation import Evaluation
-from trajscore.evaluation.options import FORMS
+from trajscore.evaluation.options import FORMS, RowKey
 from trajscore.evaluation.reliability import worst_runs
 from trajscore.io import Run
 from trajscore.io.files import to_csv
@@ -121,7 +121,7 @@ def runs(view: View) -> Drawer:
     ]  # fmt: skip
     which = f"{len(rows)} of {len(view.data.runs):,}, those that {view.called(key[0])} got most"
     about = f"{which} wrong first; a row opens in place"
-    parts: dict[str, Any] = {
+    parts: ByName = {
         "rows": rows, "first": _FIRST_RUNS, "has_log": bool(texts),
         "outcomes": list(dict.fromkeys(row["outcome"] for row in rows)),
         "unit": view.data.options.unit,
@@ -249,7 +249,7 @@ def _bars(view: View, name: str) -> ByName:
 # -------------------------------------------------------------------- when in the run
 
 
-def _profile(view: View, key: tuple[str, str]) -> Profile:
+def _profile(view: View, key: RowKey) -> Profile:
     """Return the mean margin of the leading score at each step, over the runs that reach it."""
     trace = view.data.traces[key]
     labels = view.data.runs.labels
