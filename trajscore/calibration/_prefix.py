@@ -23,10 +23,10 @@ from trajscore.core.convert import as_table
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.ids import id_order
 from trajscore.core.parallel import one_blas_thread
-from trajscore.core.run_sums import row_chunks
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, check_jobs
+from trajscore.core.weights import row_chunks
 from trajscore.core.within_runs import cells_by_step, end_mask, run_numbers
 
 # Steps whose features are held at a time in forecasting.

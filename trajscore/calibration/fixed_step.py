@@ -13,10 +13,10 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import opposite
 from trajscore.core.policy import MIN_RUNS_PER_OUTCOME
 from trajscore.core.ranking import auroc_within
-from trajscore.core.run_sums import score_cells
 from trajscore.core.score_families import get_family
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.weights import score_cells
 from trajscore.inference.intervals import any_units
 from trajscore.inference.mean_intervals import interval_of, intervals_of_means
 

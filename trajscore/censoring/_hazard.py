@@ -21,12 +21,11 @@ from trajscore.core.folds import assign_folds, out_of_fold
 from trajscore.core.ids import check_same_runs
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.parallel import one_blas_thread
-from trajscore.core.run_sums import RunSums, run_sums
 from trajscore.core.score_families import get_family
 from trajscore.core.stops import refuse_own_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_array, as_flag, as_numbers, as_within, number_of, refuse_first
-from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
+from trajscore.core.weights import Horizon, RunSums, StepWeights, Weights, as_step_weights, run_sums
 from trajscore.core.within_runs import end_mask, last_cells, run_numbers, running_sum, step_numbers
 from trajscore.inference.intervals import any_units, warn_few_clusters
 from trajscore.inference.mean_intervals import interval_of

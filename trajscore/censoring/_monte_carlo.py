@@ -1,4 +1,7 @@
-"""Continuation-success probabilities from runs that were resumed where they had been stopped."""
+"""Continuation-success probabilities from runs that were resumed where they had been stopped.
+
+And what all models of q_Z and of stops learn from: features, shares of success, and no forecast.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,6 @@ from trajscore.core.folds import out_of_fold
 from trajscore.core.ids import are_default_ids, check_same_runs
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.parallel import one_blas_thread
-from trajscore.core.run_sums import RunSums, contrast_sums, run_sums
 from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
 from trajscore.core.values import (
     as_count,
@@ -34,7 +36,14 @@ from trajscore.core.values import (
     run_label,
     undefined_is_nan,
 )
-from trajscore.core.weights import Horizon, Weights, as_step_weights
+from trajscore.core.weights import (
+    Horizon,
+    RunSums,
+    Weights,
+    as_step_weights,
+    contrast_sums,
+    run_sums,
+)
 from trajscore.core.within_runs import running_sum, step_numbers
 from trajscore.inference import paired_bootstrap
 

@@ -18,12 +18,19 @@ from trajscore.censoring.audit import termination_audit
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import Sample, check_forecasts, check_sample, check_traces
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels
-from trajscore.core.run_sums import run_sums, weighted_mean
 from trajscore.core.score_families import USUAL_SCORES, several_families
 from trajscore.core.stops import recorded_stops, refuse_own_stops
 from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_count, as_horizon, as_lengths, is_iterable, undefined_is_nan
-from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights, schedules_of
+from trajscore.core.weights import (
+    Horizon,
+    StepWeights,
+    Weights,
+    as_step_weights,
+    run_sums,
+    schedules_of,
+    weighted_mean,
+)
 from trajscore.inference import bootstrap
 from trajscore.inference.intervals import percentile_interval
 from trajscore.metrics.sensitivity import BASE_RATE, panel_sums, ranks

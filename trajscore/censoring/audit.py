@@ -14,7 +14,6 @@ from trajscore.censoring._monte_carlo import forecasts_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_traces, check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
-from trajscore.core.run_sums import run_sums
 from trajscore.core.stops import (
     ADMINISTRATIVE,
     COMPLETE,
@@ -30,7 +29,7 @@ from trajscore.core.stops import (
 )
 from trajscore.core.type_aliases import AnyArray, BoolArray, IntArray
 from trajscore.core.values import check_choice, number_of
-from trajscore.core.weights import Horizon, Weights, as_step_weights
+from trajscore.core.weights import Horizon, Weights, as_step_weights, run_sums
 
 
 @dataclass(frozen=True, eq=False)

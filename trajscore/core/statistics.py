@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from trajscore.core.ranking import GRADIENTS, TieGroups
-from trajscore.core.run_sums import RunSums
 from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
 from trajscore.core.values import undefined_is_nan
+from trajscore.core.weights import RunSums
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import numpy as np
 
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.policy import MIN_RUNS_PER_BIN
-from trajscore.core.run_sums import PART_STARTS, run_sums, step_parts
 from trajscore.core.ties import bins_of
 from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.weights import PART_STARTS, run_sums, step_parts
 from trajscore.core.within_runs import run_numbers
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import RowKey

@@ -28,12 +28,11 @@ from trajscore.core.checks import check_values
 from trajscore.core.ids import pair_codes
 from trajscore.core.outcomes import FAILURE
 from trajscore.core.ranking import TieGroups, auroc, auroc_within
-from trajscore.core.run_sums import collapse, run_sums, weighted_steps
 from trajscore.core.statistics import MeanOfRuns, OfTies, Statistic
 from trajscore.core.ties import group_ties, only_value
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import outside_unit
-from trajscore.core.weights import StepWeights
+from trajscore.core.weights import StepWeights, collapse, run_sums, weighted_steps
 from trajscore.evaluation.options import (
     ALIVE,
     ALIVE_END,

@@ -24,7 +24,7 @@ from trajscore.gates._measures import (
     within_range,
 )
 from trajscore.gates._run_set import Matching, RunSet, check_run_set, match
-from trajscore.inference.sample_size import up_to_one_digit
+from trajscore.inference.comparison import up_to_one_digit
 
 _MOST_TRIALS = 8
 

@@ -11,12 +11,18 @@ from numpy.typing import ArrayLike
 from trajscore.core.checks import Sample, check_forecasts, check_traces
 from trajscore.core.ids import check_same_runs
 from trajscore.core.outcomes import CENSORED, as_labels
-from trajscore.core.run_sums import run_sums, score_cells
 from trajscore.core.score_families import get_family
 from trajscore.core.stops import refuse_own_stops
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_flag, number_of
-from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
+from trajscore.core.weights import (
+    Horizon,
+    StepWeights,
+    Weights,
+    as_step_weights,
+    run_sums,
+    score_cells,
+)
 
 
 def tps_score(

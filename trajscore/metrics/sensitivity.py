@@ -12,12 +12,11 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_forecasts
-from trajscore.core.run_sums import RunSums, run_sums
 from trajscore.core.score_families import USUAL_SCORES, family_name
 from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import several
-from trajscore.core.weights import Horizon, StepWeights, Weights, schedules_of
+from trajscore.core.weights import Horizon, RunSums, StepWeights, Weights, run_sums, schedules_of
 
 BASE_RATE = "base rate"
 

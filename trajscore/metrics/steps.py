@@ -13,22 +13,23 @@ from sklearn.isotonic import isotonic_regression
 
 from trajscore.core.checks import check_forecasts
 from trajscore.core.outcomes import CENSORED, as_labels
-from trajscore.core.run_sums import (
-    NOTHING_COUNTS,
-    PART_STARTS,
-    RunSums,
-    WeightedSteps,
-    run_sums,
-    score_cells,
-    weighted_score,
-    weighted_steps,
-)
 from trajscore.core.score_families import get_family
 from trajscore.core.statistics import CalibrationError
 from trajscore.core.ties import STRATEGIES, group_ties, quantile_bins, uniform_bins
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count, check_choice, undefined_is_nan
-from trajscore.core.weights import Horizon, Weights
+from trajscore.core.weights import (
+    NOTHING_COUNTS,
+    PART_STARTS,
+    Horizon,
+    RunSums,
+    WeightedSteps,
+    Weights,
+    run_sums,
+    score_cells,
+    weighted_score,
+    weighted_steps,
+)
 from trajscore.core.within_runs import cells_by_step, step_numbers
 from trajscore.metrics._tps import check_scored
 

@@ -9,11 +9,10 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.checks import check_traces
 from trajscore.core.outcomes import CENSORED, check_outcomes
-from trajscore.core.run_sums import AGGREGATORS, collapse
 from trajscore.core.ties import bins_of
 from trajscore.core.type_aliases import ByName, FloatArray, IntArray
 from trajscore.core.values import check_choice
-from trajscore.core.weights import Horizon, Weights, as_step_weights
+from trajscore.core.weights import AGGREGATORS, Horizon, Weights, as_step_weights, collapse
 from trajscore.inference.intervals import wilson_interval
 from trajscore.metrics import Answers, aurc, risk_coverage_curve
 from trajscore.plotting._display import (

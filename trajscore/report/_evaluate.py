@@ -19,11 +19,10 @@ from trajscore.core.checks import check_predictors, group_labels
 from trajscore.core.errors import ArgumentError
 from trajscore.core.ids import check_index
 from trajscore.core.parallel import Work
-from trajscore.core.run_sums import AGGREGATORS
 from trajscore.core.score_families import get_family, several_families
 from trajscore.core.stops import recorded_stops, refuse_own_stops
 from trajscore.core.values import as_fraction, check_choice
-from trajscore.core.weights import Weights, as_step_weights
+from trajscore.core.weights import AGGREGATORS, Weights, as_step_weights
 from trajscore.evaluation.acting import monitoring_options, monitoring_table
 from trajscore.evaluation.batches import batch_selection, evaluate_batches
 from trajscore.evaluation.combined import Combined, combine, purchase, signal_table

@@ -10,12 +10,18 @@ import pandas as pd
 from trajscore.calibration.cross_fit import CrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.ranking import GRADIENTS, harmonic
-from trajscore.core.run_sums import AGGREGATORS, PART_STARTS, step_parts
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import binned_error
 from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
 from trajscore.core.values import as_count, check_choice, undefined_is_nan
-from trajscore.core.weights import Horizon, Weights, as_step_weights
+from trajscore.core.weights import (
+    AGGREGATORS,
+    PART_STARTS,
+    Horizon,
+    Weights,
+    as_step_weights,
+    step_parts,
+)
 from trajscore.inference.intervals import bounds as interval_bounds
 from trajscore.inference.intervals import t_quantile
 from trajscore.metrics.run_metrics import DIAGNOSTICS, RankMetric

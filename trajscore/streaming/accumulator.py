@@ -15,11 +15,19 @@ from numpy.typing import ArrayLike
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_labels, check_sample
-from trajscore.core.run_sums import collapse, score_cells, weighted_mean
 from trajscore.core.score_families import CLIP, ScoreFamily, get_family, several_families
 from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
 from trajscore.core.values import as_numbers
-from trajscore.core.weights import Horizon, RunWeights, StepWeights, Weights, as_step_weights
+from trajscore.core.weights import (
+    Horizon,
+    RunWeights,
+    StepWeights,
+    Weights,
+    as_step_weights,
+    collapse,
+    score_cells,
+    weighted_mean,
+)
 from trajscore.inference.intervals import left_out_factor, n_equal, t_quantile
 from trajscore.streaming.batches import hashed
 
