@@ -65,6 +65,7 @@ class AliveRate(LearnedForecaster):
     """
 
     _output_channels = ("probability",)
+    _reads = {"probabilities": False, "single_channel": False, "allow_missing": True}  # noqa: RUF012
 
     def __init__(
         self,
@@ -146,9 +147,6 @@ class AliveRate(LearnedForecaster):
         if not is_number(self.prior) or not 0 < self.prior < np.inf:
             raise ValueError(f"prior must be a positive number of runs, got {self.prior!r}")
         as_step_weights(self.weights, self.horizon)
-
-    def _reads(self) -> dict[str, bool]:
-        return {"probabilities": False, "single_channel": False, "allow_missing": True}
 
     def _begin(self, n: int) -> int:
         return 0

@@ -100,6 +100,7 @@ class CombinedForecaster(LearnedForecaster):
     """
 
     _output_channels = ("probability",)
+    _reads = {"probabilities": False, "single_channel": False, "allow_missing": True}  # noqa: RUF012
     _range = OrdinaryRange()  # of the training scores
 
     def __init__(
@@ -130,9 +131,6 @@ class CombinedForecaster(LearnedForecaster):
             as_count(self.subsample, "subsample")
         as_step_weights(self.weights, self.horizon)
         check_folds(self.cv)
-
-    def _reads(self) -> dict[str, bool]:
-        return {"probabilities": False, "single_channel": False, "allow_missing": True}
 
     def fit(
         self,

@@ -127,6 +127,7 @@ class PrefixForecaster(LearnedForecaster):
     <TrajectoryArray: 400 runs of 4 steps, channels probability>
     """
 
+    _reads = {"probabilities": False, "single_channel": False}  # noqa: RUF012
     _range = OrdinaryRange()  # of the training scores
 
     def __init__(
@@ -286,14 +287,11 @@ class PrefixForecaster(LearnedForecaster):
     def _features(self) -> PrefixFeatures:
         return PrefixFeatures(self.features, self.last, self.pooled, self._range)
 
-    def _reads(self) -> dict[str, bool]:
-        return {"probabilities": False, "single_channel": False}
-
     def _takes_missing(self) -> bool:
         return self.estimator is not None  # which refuses them itself, if it does not take them
 
     def _check_runs(self, X: Any, *, reset: bool) -> TrajectoryArray:
-        traces = check_estimator_input(self, X, reset=reset, allow_missing=True, **self._reads())
+        traces = check_estimator_input(self, X, reset=reset, allow_missing=True, **self._reads)
         if np.isnan(traces.value_range()[0]) and not self._takes_missing():
             check_values(traces, probabilities=False, remedy=_FOR_MISSING)
         return traces

@@ -218,7 +218,7 @@ def cross_fit_sample(
     censored = next(iter(censored_of(forecaster).values()), "failure")
     labels = as_labels(codes, censored=censored, q_z=sample.q_z if censored == "q_z" else None)
     if isinstance(forecaster, CrossFitCalibrator):
-        check_values(traces, probabilities=forecaster._reads()["probabilities"])
+        check_values(traces, probabilities=forecaster._reads["probabilities"])
         return forecaster._fit_checked(
             traces, labels, sample.weight, sample.groups, for_new_runs=False
         )
@@ -394,7 +394,6 @@ class CrossFitCalibrator(LearnedForecaster):
         super()._check_parameters()
         as_step_weights(self.weights, self.horizon)
         check_folds(self.cv)
-        self._reads()  # which refuses an unknown link
 
     def fit(
         self,

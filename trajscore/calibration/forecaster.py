@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,6 +34,8 @@ class Forecaster(TraceTransformer, ABC):
     """
 
     n_channels_in_: int
+    # what scores must be, whatever X is: arguments of `check_trajectories`
+    _reads: ClassVar[dict[str, bool]] = {"probabilities": False, "single_channel": True}
 
     def _begin(self, n: int) -> Any:
         """State of `n` runs before their first step; None where nothing is remembered."""
@@ -45,16 +47,12 @@ class Forecaster(TraceTransformer, ABC):
     ) -> tuple[Any, FloatArray]:
         """State and forecasts after scores of shape (n_runs, n_channels); changes no state."""
 
-    def _reads(self) -> dict[str, bool]:
-        """What scores must be: arguments of `check_trajectories`, whatever X is."""
-        return {"probabilities": False, "single_channel": True}
-
     def _takes_missing(self) -> bool:
         """Whether scores may be missing."""
-        return self._reads().get("allow_missing", False)
+        return self._reads.get("allow_missing", False)
 
     def _check_runs(self, X: Any, *, reset: bool) -> TrajectoryArray:
-        return check_estimator_input(self, X, reset=reset, **self._reads())
+        return check_estimator_input(self, X, reset=reset, **self._reads)
 
     def transform(self, X: Any) -> Any:
         """Forecast success after every step.
@@ -162,7 +160,7 @@ class Forecaster(TraceTransformer, ABC):
             refused = np.isinf(values)
         if refused.any():
             raise ValueError("a score is missing or infinite; send finite numbers")
-        if self._reads()["probabilities"]:
+        if self._reads["probabilities"]:
             outside = outside_unit(values)
             values = to_unit(values)
             if outside.any():
@@ -390,6 +388,8 @@ class TraceAggregator(ClassifierMixin, Forecaster, BaseEstimator):
            [0.8, 0.2]])
     """
 
+    _reads = {"probabilities": True, "single_channel": True}  # noqa: RUF012
+
     def __init__(
         self, phi: str = "last", weights: Weights = "early", horizon: Horizon = None
     ) -> None:
@@ -425,9 +425,6 @@ class TraceAggregator(ClassifierMixin, Forecaster, BaseEstimator):
             check_outcomes(y, traces)
         self.classes_ = np.array([0, 1])
         return self
-
-    def _reads(self) -> dict[str, bool]:
-        return {"probabilities": True, "single_channel": True}
 
     def _advance(
         self, state: Any, scores: FloatArray, done: BoolArray | None
