@@ -78,7 +78,7 @@ class PracticeShift:
 
     def shifts(self) -> pd.DataFrame:
         """Return the shifts, predictor and weights by score: Table 11 of the paper."""
-        return self.table["shift"].unstack("score")[list(self._names("score"))]
+        return self.table["shift"].unstack("score")[list(self.table.index.unique("score"))]
 
     def signs(self) -> pd.DataFrame:
         """Return the sign of the shifts, predictor by weights: Table 13 of the paper.
@@ -90,7 +90,7 @@ class PracticeShift:
         text = pd.Series("+/-", index=by_family.min().index)
         text[by_family.min() > 0] = "+"
         text[by_family.max() < 0] = "-"
-        wide = text.unstack("weights")[list(self._names("weights"))]
+        wide = text.unstack("weights")[list(self.table.index.unique("weights"))]
         wide.insert(0, "mean forecast", self.mean_forecast.reindex(wide.index))
         return wide
 
@@ -105,9 +105,6 @@ class PracticeShift:
         ratio = out["margin_extended"] / out["margin_complete"].replace(0, np.nan)
         out.insert(2, "shrinkage", (1 - ratio).where(~out["sign_flip"]))
         return out
-
-    def _names(self, level: str) -> pd.Index:
-        return self.table.index.get_level_values(level).unique()
 
 
 def practice_shift(

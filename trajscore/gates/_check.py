@@ -337,9 +337,8 @@ def in_words(result: GateResult, new: RunSet) -> str:
     if result.verdict == Verdict.UNUSABLE:
         return f"{name} cannot be checked: {result.why}"
     is_cost = is_lower_better(gate.metric, new)
-    if gate.versus == BASELINE:
-        return f"{name} {_versus_baseline(result, new, is_cost)}"
-    return f"{name} {_versus_number(result, new, is_cost)}"
+    versus = _versus_baseline if gate.versus == BASELINE else _versus_number
+    return f"{name} {versus(result, new, is_cost)}"
 
 
 def _versus_number(result: GateResult, new: RunSet, is_cost: bool) -> str:
