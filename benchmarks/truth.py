@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from scipy.stats import kendalltau
+from together import filled
 
 from shared import options, show
-from together import filled
 from trajscore import TrajectoryArray, calibration
 from trajscore.core.weights import step_weights
 from trajscore.datasets import load_real_runs

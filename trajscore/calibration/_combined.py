@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logit
 
-from trajscore.calibration._alive_rate import AliveRate
 from trajscore.calibration.combination import (
     Combination,
     HeldOut,
@@ -20,6 +19,7 @@ from trajscore.calibration.combination import (
     between,
 )
 from trajscore.calibration.cross_fit import LearnedForecaster
+from trajscore.calibration.fixed_step import AliveRate
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups
 from trajscore.core.convert import as_table

@@ -26,7 +26,7 @@ from trajscore.cli.inputs import (
 from trajscore.cli.main import make_parser
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
-from trajscore.core.meanings import bare_name, turned_note
+from trajscore.core.outcomes import bare_name, turned_note
 from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family
 from trajscore.core.type_aliases import ByName
 from trajscore.core.values import number_of

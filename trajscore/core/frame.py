@@ -11,15 +11,16 @@ from pandas.api.types import infer_dtype, is_list_like
 
 from trajscore.core.errors import ArgumentError, MissingStepError, optional
 from trajscore.core.ids import as_ids
-from trajscore.core.meanings import (
+from trajscore.core.outcomes import (
+    CENSORED,
     bare_name,
     check_map,
+    check_outcomes,
     check_polarity,
     map_outcomes,
     turn,
     words_of,
 )
-from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.stops import (
     EXCLUDED,
     UNKNOWN,

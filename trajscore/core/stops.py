@@ -16,8 +16,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trajscore.core.errors import RowError
-from trajscore.core.meanings import WORDS
-from trajscore.core.outcomes import CENSORED, SUCCESS
+from trajscore.core.outcomes import CENSORED, SUCCESS, WORDS
 from trajscore.core.policy import MIN_CONTINUED_STEPS, MIN_STOPPED_RUNS
 from trajscore.core.type_aliases import AnyArray, BoolArray, IntArray
 from trajscore.core.values import as_pairs, first_true, number_of

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from trajscore.core import ranking
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
-from trajscore.core.meanings import words_of
+from trajscore.core.outcomes import words_of
 from trajscore.core.policy import (
     MAX_AUROC_OF_RISK,
     MAX_SHARE_OF_RUN,
