@@ -33,7 +33,7 @@ from trajscore.core.weights import (
 )
 from trajscore.inference import bootstrap
 from trajscore.inference.intervals import percentile_interval
-from trajscore.metrics.sensitivity import BASE_RATE, panel_sums, ranks
+from trajscore.metrics.tps import BASE_RATE, panel_sums, ranks
 
 _STEPS = "number of steps"
 

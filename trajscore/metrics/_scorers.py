@@ -22,7 +22,7 @@ from trajscore.core.type_aliases import AnyArray, ByName
 from trajscore.core.values import as_amount, as_flag, as_numbers, number_of
 from trajscore.core.weights import OWN, Horizon, Weights, as_step_weights
 from trajscore.metrics._ecuas import ecuas_score
-from trajscore.metrics._tps import censored_tps_score, tps_score
+from trajscore.metrics.tps import censored_tps_score, tps_score
 
 
 class TPSScorer:

@@ -31,7 +31,7 @@ from trajscore.core.weights import (
     weighted_steps,
 )
 from trajscore.core.within_runs import cells_by_step, step_numbers
-from trajscore.metrics._tps import check_scored
+from trajscore.metrics.tps import check_scored
 
 TERMS = ("miscalibration", "discrimination", "uncertainty")
 
