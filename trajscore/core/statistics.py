@@ -30,7 +30,7 @@ class MeanOfRuns:
 
     samples: FloatArray
     rows: IntArray | None = None  # the runs whose numbers they are; None for all
-    other: FloatArray | None = None  # the numbers, had each run ended the other way, if known
+    other: Any = None  # the numbers, had each run ended the other way, where that is asked for
     divisor: FloatArray | None = None  # such as the weight of a run's steps; None for one each
 
     def __call__(self, run_weight: FloatArray) -> FloatArray:
@@ -57,18 +57,14 @@ class MeanOfRuns:
 
     def change(self, weight: FloatArray) -> FloatArray:
         """Return what each run would add to the mean, had it ended the other way."""
-        if self.other is None:
-            return np.zeros(len(weight))
         used = _of_rows(weight, self.rows)
         change = used * (self.other - self.samples) / (used * self._sizes).sum()
         return _on_all_runs(change, self.rows, len(weight))
 
     def __sub__(self, reference: MeanOfRuns) -> MeanOfRuns:
         """Return what it is above another one of the same runs, with the same divisor."""
-        other = None
-        if self.other is not None and reference.other is not None:
-            other = self.other - reference.other
-        return replace(self, samples=self.samples - reference.samples, other=other)
+        samples = self.samples - reference.samples
+        return replace(self, samples=samples, other=self.other - reference.other)
 
     def pseudo_values(self) -> FloatArray:
         """Return numbers whose plain mean is this one, and which vary as it does."""
@@ -127,11 +123,6 @@ class CalibrationError:
             np.subtract(self.gaps, deviations, out=deviations)
             deviations *= (n_runs / total) * used[:, None]
         return mean, _on_all_runs(deviations, self.rows, n_runs)
-
-    def influence(self, weight: FloatArray) -> FloatArray:
-        """Return the influence of each run."""
-        mean, influence = self.parts(weight)
-        return influence @ np.sign(mean)
 
 
 Statistic = MeanOfRuns | OfTies | CalibrationError

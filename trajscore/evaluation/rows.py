@@ -232,8 +232,7 @@ def row_metrics(row: Row, options: Options) -> Metrics:
     # the recalibration stays what it is: to first order the best one gains nothing by moving
     leading = scores[0]
     best = recalibrated_sums(steps, options.scores[0]).total
-    other = None if leading.other is None else best - leading.other
-    gained = MeanOfRuns(best - leading.samples, None, other, leading.divisor)
+    gained = MeanOfRuns(best - leading.samples, None, best - leading.other, leading.divisor)
     return metrics | {options.miscalibration: gained}
 
 

@@ -351,6 +351,4 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
         sums = np.bincount(units[rows], weight[rows] * statistic.samples, n_units)
         rates = sums / np.where(sizes > 0, sizes, 1.0)
         return replace(result, parts=(Rates(1 - rates, rates, sizes / sizes.sum()),), varies=True)
-    if statistic.other is None:
-        return result
     return replace(result, changes=((statistic.change(weight), units),), varies=True)

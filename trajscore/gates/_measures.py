@@ -81,8 +81,6 @@ class Measures:
             if not len(rows):
                 raise CannotMeasureError("no run has a number")
             return Measure(MeanOfRuns(numbers[rows], rows), is_amount=True)
-        if not key.predictor:
-            raise unknown_metric(key.metric, runs)
         metrics, notes = self._of_predictor(key.predictor, options_of(key.metric))
         if (key.form, key.metric) in metrics:
             return metrics[key.form, key.metric]
