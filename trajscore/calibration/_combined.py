@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import logit
 
 from trajscore.calibration.combination import (
@@ -28,7 +27,7 @@ from trajscore.core.folds import assign_folds, check_folds, out_of_fold
 from trajscore.core.ids import id_order
 from trajscore.core.parallel import one_blas_thread
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray
 from trajscore.core.values import are_probabilities, as_count, is_number
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from sklearn.isotonic import isotonic_regression
 
@@ -14,7 +13,7 @@ from trajscore.calibration._platt import LINKS, PlattCrossFitCalibrator, check_p
 from trajscore.calibration.cross_fit import CrossFitCalibrator, Map
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.score_families import CLIP
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import ArrayLike, FloatArray
 from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights
 

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import logit
 
 from trajscore.calibration.cross_fit import CrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample, fit_weighted
 from trajscore.core.score_families import CLIP
-from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
+from trajscore.core.type_aliases import ArrayLike, FloatArray, FloatPair, IntArray
 from trajscore.core.values import check_choice, is_number
 from trajscore.core.weights import Horizon, Weights
 

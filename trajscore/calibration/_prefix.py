@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import ArrayLike
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -24,7 +23,7 @@ from trajscore.core.estimator import check_estimator_input
 from trajscore.core.ids import id_order
 from trajscore.core.parallel import one_blas_thread
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, check_jobs
 from trajscore.core.weights import row_chunks
 from trajscore.core.within_runs import cells_by_step, end_mask, run_numbers

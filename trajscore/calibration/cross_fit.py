@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import ClassifierTags
 
@@ -37,7 +36,7 @@ from trajscore.core.ids import id_order, pair_codes
 from trajscore.core.outcomes import CENSORED, CENSORED_AS, Labels, as_labels, check_outcomes
 from trajscore.core.parallel import one_blas_thread
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, check_jobs
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.io import Run, meta, outcomes

@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from trajscore.calibration.cross_fit import LearnedForecaster, folds_of
 from trajscore.core.array import TrajectoryArray
@@ -19,7 +18,7 @@ from trajscore.core.policy import MIN_RUNS_PER_OUTCOME
 from trajscore.core.ranking import auroc_within
 from trajscore.core.score_families import CLIP, get_family
 from trajscore.core.statistics import MeanOfRuns
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray, IntArray
 from trajscore.core.values import is_number
 from trajscore.core.weights import Horizon, Weights, as_step_weights, score_cells
 from trajscore.core.within_runs import end_mask, step_numbers

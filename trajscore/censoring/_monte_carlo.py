@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from scipy.stats import beta
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
@@ -26,7 +25,7 @@ from trajscore.core.folds import out_of_fold
 from trajscore.core.ids import are_default_ids, check_same_runs
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.parallel import one_blas_thread
-from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from trajscore.core.values import (
     as_count,
     as_fraction,

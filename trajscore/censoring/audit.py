@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from scipy.stats import chi2, norm
 
 from trajscore.censoring._hazard import as_mask, refuse_observed, steps_at_risk
@@ -31,7 +30,7 @@ from trajscore.core.stops import (
     settle_stops,
 )
 from trajscore.core.ties import ROUNDING
-from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_fraction, check_choice, number_of
 from trajscore.core.weights import Horizon, Weights, as_step_weights, run_sums
 from trajscore.core.within_runs import run_numbers, step_numbers

@@ -6,14 +6,13 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from trajscore.core.array import TrajectoryArray, as_container
 from trajscore.core.errors import ArgumentError
 from trajscore.core.ids import check_index, check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, IntArray
 from trajscore.core.values import (
     are_probabilities,
     as_array,

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from trajscore.core.ids import as_ids
-from trajscore.core.type_aliases import AnyArray, BoolArray, ByName, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, ByName, FloatArray, IntArray
 from trajscore.core.values import (
     as_float,
     as_horizon,

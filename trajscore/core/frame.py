@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from pandas.api.types import infer_dtype, is_list_like
 
 from trajscore.core.errors import ArgumentError, MissingStepError, optional
@@ -31,7 +31,7 @@ from trajscore.core.stops import (
     stop_columns,
     stop_names,
 )
-from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from trajscore.core.values import (
     LARGEST_HORIZON,
     first_true,

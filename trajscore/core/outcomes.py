@@ -10,11 +10,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from trajscore.core.errors import ArgumentError, RowError
 from trajscore.core.ids import check_index
-from trajscore.core.type_aliases import AnyArray, BoolArray, ByName, FloatArray, IntArray, RunsLike
+from trajscore.core.type_aliases import (
+    AnyArray,
+    ArrayLike,
+    BoolArray,
+    ByName,
+    FloatArray,
+    IntArray,
+    RunsLike,
+)
 from trajscore.core.values import (
     as_array,
     check_choice,

@@ -13,12 +13,12 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from trajscore.core.errors import RowError
 from trajscore.core.outcomes import CENSORED, SUCCESS, WORDS
 from trajscore.core.policy import MIN_CONTINUED_STEPS, MIN_STOPPED_RUNS
-from trajscore.core.type_aliases import AnyArray, BoolArray, IntArray
+from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, IntArray
 from trajscore.core.values import as_pairs, first_true, number_of
 from trajscore.core.within_runs import last_cells
 

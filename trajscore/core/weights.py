@@ -16,14 +16,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import group_ties
-from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, IntArray
 from trajscore.core.values import (
     LARGEST_HORIZON,
     as_horizon,

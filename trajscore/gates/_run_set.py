@@ -9,14 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups, check_predictors
 from trajscore.core.ids import are_default_ids, check_index
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.stops import recorded_stops
-from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, IntArray
 from trajscore.core.values import as_path, check_rows, number_of, one_per_run
 from trajscore.evaluation.options import REFERENCES
 from trajscore.evaluation.runs import (

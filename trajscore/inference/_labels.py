@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
 from trajscore.core.array import TrajectoryArray
@@ -18,7 +17,7 @@ from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.policy import MIN_LABELS, MIN_RUNS_FOR_DIFFERENCE
 from trajscore.core.score_families import family_name, get_family
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_fraction, check_rows, number_of, one_per_run, to_unit
 from trajscore.core.weights import (
     Horizon,

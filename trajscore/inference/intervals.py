@@ -10,14 +10,20 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from scipy.special import betaincinv, expit, gammaincinv, logit, ndtr, ndtri
 from scipy.stats import norm, t
 
 from trajscore.core.checks import check_groups
 from trajscore.core.policy import MIN_EFFECTIVE_CLUSTERS
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
-from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, FloatPair, IntArray
+from trajscore.core.type_aliases import (
+    AnyArray,
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    FloatPair,
+    IntArray,
+)
 from trajscore.core.values import as_fraction, is_count, undefined_is_nan
 
 _BLOCK = 4096

@@ -10,13 +10,12 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.parallel import Progress, Work
 from trajscore.core.policy import MIN_UNITS_FOR_RARE_LOSSES
-from trajscore.core.type_aliases import BoolArray, FloatArray, FloatPair, IntArray
+from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray, FloatPair, IntArray
 from trajscore.core.values import as_numbers, check_choice, is_count
 from trajscore.inference.intervals import (
     Spread,

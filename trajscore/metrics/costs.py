@@ -11,13 +11,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.integrate import quad_vec
 from scipy.optimize import linprog
 from scipy.special import logsumexp, xlogy
 
 from trajscore.core.ties import ROUNDING
-from trajscore.core.type_aliases import AnyArray, FloatArray, FloatPair, IntArray
+from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, FloatPair, IntArray
 from trajscore.core.values import as_numbers, as_within, refuse_first, undefined_is_nan
 from trajscore.metrics._answer_checks import check_distributions, row_slices
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from trajscore.core.checks import check_traces
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.ties import bins_of
-from trajscore.core.type_aliases import ByName, FloatArray, IntArray
+from trajscore.core.type_aliases import ArrayLike, ByName, FloatArray, IntArray
 from trajscore.core.values import check_choice
 from trajscore.core.weights import AGGREGATORS, Horizon, Weights, as_step_weights, collapse
 from trajscore.inference.intervals import wilson_interval

@@ -8,12 +8,11 @@ from importlib import import_module
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from trajscore.core.checks import ended_where_known
 from trajscore.core.errors import optional
 from trajscore.core.outcomes import check_outcomes
-from trajscore.core.type_aliases import ByName
+from trajscore.core.type_aliases import ArrayLike, ByName
 
 Kind = TypeVar("Kind")
 

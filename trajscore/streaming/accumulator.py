@@ -11,12 +11,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_labels, check_sample
 from trajscore.core.score_families import CLIP, ScoreFamily, get_family, several_families
-from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, IntArray
 from trajscore.core.values import as_numbers
 from trajscore.core.weights import (
     Horizon,

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import entr, softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import TraceTransformer, check_estimator_input, like_input
-from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray
 from trajscore.core.values import (
     UNIT_ROUNDING,
     as_amount,
