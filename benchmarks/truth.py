@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from scipy.stats import kendalltau
-from together import filled
 
 from shared import options, show
 from trajscore import TrajectoryArray, calibration
@@ -30,6 +29,11 @@ BASE = "base rate"
 SCORES = ("log", "brier")
 METRICS = ("distance", "TPS", "own weights", "AUROC", "T-ECE")
 SETS = {"both": None, "gemma3_270m": "gemma3_270m", "smollm2_135m": "smollm2_135m"}
+
+
+def filled(X: TrajectoryArray) -> TrajectoryArray:
+    """Return a signal whose missing values hold the last one, or the median before the first."""
+    return X.with_cells(np.nan_to_num(X.ffill().cells, nan=np.nanmedian(X.cells)))
 
 
 def forecasts(X: TrajectoryArray, y: np.ndarray, tasks: np.ndarray) -> dict[str, TrajectoryArray]:
