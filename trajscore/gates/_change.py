@@ -18,8 +18,7 @@ from trajscore.core.errors import CannotMeasureError
 from trajscore.core.policy import POWER
 from trajscore.core.statistics import CalibrationError, MeanOfRuns
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.gates._measures import Measure
-from trajscore.gates._run_set import Matching
+from trajscore.gates._run_set import Matching, Measure
 from trajscore.inference.intervals import (
     BinMeans,
     Units,

@@ -28,15 +28,18 @@ from trajscore.gates._compare import (
     pairing,
 )
 from trajscore.gates._gate import BASELINE, Gate, Rules, Verdict, read_gates
-from trajscore.gates._measures import (
+from trajscore.gates._run_set import (
+    Matching,
     Measures,
+    RunSet,
+    check_run_set,
     is_lower_better,
     is_rate,
+    match,
     refuse_without_variation,
     with_most,
     within_range,
 )
-from trajscore.gates._run_set import Matching, RunSet, check_run_set, match
 
 EXIT_CODES = {Verdict.UNUSABLE: 2, Verdict.FAIL: 1, Verdict.UNDECIDED: 3, Verdict.PASS: 0}
 
