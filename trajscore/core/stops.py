@@ -53,7 +53,7 @@ STOP_FIELDS = (
 """Fields and columns that say why a run ended, the most specific first."""
 ERROR_FIELDS = ("exception_type", "exception_info", "exception", "error_type", "error")
 """Those that name an error, of which only text is a reason."""
-_NO_REASON = {"", "none", "null", "nan", "na", "n/a", "false", "no", "0"}
+_NO_REASON = set(WORDS["no_reason"])
 _KINDS_OF_ERRORS = ("exception_type", "type", "name", "code", "message")
 _ERROR_WITH_TEXT = re.compile(r"(?:\w+\.)*(\w*(?:Error|Exception|Timeout))\s*[:(]")
 _SENTENCES = {  # as AutoGen's begin, and the words for them
