@@ -20,7 +20,7 @@ IN_SDIST += ["LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "SECU
 
 def problems(folder, tag=None):
     """Return what is wrong with the files of a folder, each in a sentence."""
-    text = (PROJECT / "trajscore" / "core" / "version.py").read_text()
+    text = (PROJECT / "trajscore" / "__init__.py").read_text()
     (version,) = re.findall(r'__version__ = "(.+)"', text)
     name = f"scikit_trajscore-{version}"
     wheel, sdist = folder / f"{name}-py3-none-any.whl", folder / f"{name}.tar.gz"

@@ -68,9 +68,8 @@ def refuse_look_ahead(entry: Entry, runs: Found) -> None:
                 X = step.transform(X)
             return X
 
-        ahead = sample_look_ahead(transform, runs.X, transform(runs.X))
-        if ahead is not None:
-            raise RefusedError(str(ahead))
+        if ahead := sample_look_ahead(transform, runs.X, transform(runs.X)):
+            raise RefusedError(ahead)
 
 
 def forecasts(entry: Entry, runs: Found, repeat: int) -> Any:

@@ -40,8 +40,7 @@ from trajscore.censoring import (
     doubly_robust_tps_score,
     ipcw_tps_score,
 )
-from trajscore.core.run_sums import run_sums
-from trajscore.core.weights import as_step_weights
+from trajscore.core.weights import as_step_weights, run_sums
 from trajscore.core.within_runs import first_step_above
 from trajscore.datasets import make_trajectories
 from trajscore.metrics import tps_score

@@ -26,7 +26,7 @@ from scipy.special import expit, logit
 
 from shared import Table, options, over, public_tables, show
 from trajscore import TrajectoryArray
-from trajscore.core.run_sums import collapse
+from trajscore.core.weights import collapse
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import FleetMonitor
 

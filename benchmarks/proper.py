@@ -27,8 +27,7 @@ import public_sets
 from reproduction.items import Data
 from shared import JUDGES, at_hand, ended_chess, options, show
 from trajscore import PlattCrossFitCalibrator, TrajectoryArray, io
-from trajscore.core.run_sums import RunSums, run_sums
-from trajscore.core.weights import as_step_weights, step_weights
+from trajscore.core.weights import RunSums, as_step_weights, run_sums, step_weights
 from trajscore.core.within_runs import step_numbers
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))

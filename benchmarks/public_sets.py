@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from trajscore import TrajectoryArray
 from trajscore.datasets import fetch_evaluator, load_real_runs
-from trajscore.datasets._fetch import retrieve
+from trajscore.datasets._real import retrieve
 from trajscore.io import Run, Step, ToolCall, outcomes, read_runs
 
 RAW = "https://raw.githubusercontent.com/"

@@ -46,9 +46,8 @@ from trajscore import (
 )
 from trajscore.calibration import cross_fit_traces
 from trajscore.core.ranking import auroc_within
-from trajscore.core.run_sums import run_sums
 from trajscore.core.statistics import MeanOfRuns
-from trajscore.core.weights import as_step_weights
+from trajscore.core.weights import as_step_weights, run_sums
 from trajscore.inference import bootstrap
 from trajscore.tracer import ChannelRisk
 

@@ -16,7 +16,6 @@ import pandas as pd
 from scipy.stats import kendalltau
 
 from shared import options, show
-from together import filled
 from trajscore import TrajectoryArray, calibration
 from trajscore.core.weights import step_weights
 from trajscore.datasets import load_real_runs
@@ -30,6 +29,11 @@ BASE = "base rate"
 SCORES = ("log", "brier")
 METRICS = ("distance", "TPS", "own weights", "AUROC", "T-ECE")
 SETS = {"both": None, "gemma3_270m": "gemma3_270m", "smollm2_135m": "smollm2_135m"}
+
+
+def filled(X: TrajectoryArray) -> TrajectoryArray:
+    """Return a signal whose missing values hold the last one, or the median before the first."""
+    return X.with_cells(np.nan_to_num(X.ffill().cells, nan=np.nanmedian(X.cells)))
 
 
 def forecasts(X: TrajectoryArray, y: np.ndarray, tasks: np.ndarray) -> dict[str, TrajectoryArray]:

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from trajscore.core.version import __version__ as __version__
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from trajscore import (

@@ -6,10 +6,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import logit
 
-from trajscore.calibration._alive_rate import AliveRate
 from trajscore.calibration.combination import (
     Combination,
     HeldOut,
@@ -20,6 +18,7 @@ from trajscore.calibration.combination import (
     between,
 )
 from trajscore.calibration.cross_fit import LearnedForecaster
+from trajscore.calibration.fixed_step import AliveRate
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups
 from trajscore.core.convert import as_table
@@ -28,7 +27,7 @@ from trajscore.core.folds import assign_folds, check_folds, out_of_fold
 from trajscore.core.ids import id_order
 from trajscore.core.parallel import one_blas_thread
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray
 from trajscore.core.values import are_probabilities, as_count, is_number
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 
@@ -100,6 +99,7 @@ class CombinedForecaster(LearnedForecaster):
     """
 
     _output_channels = ("probability",)
+    _reads = {"probabilities": False, "single_channel": False, "allow_missing": True}  # noqa: RUF012
     _range = OrdinaryRange()  # of the training scores
 
     def __init__(
@@ -130,9 +130,6 @@ class CombinedForecaster(LearnedForecaster):
             as_count(self.subsample, "subsample")
         as_step_weights(self.weights, self.horizon)
         check_folds(self.cv)
-
-    def _reads(self) -> dict[str, bool]:
-        return {"probabilities": False, "single_channel": False, "allow_missing": True}
 
     def fit(
         self,

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from sklearn.isotonic import isotonic_regression
 
-from trajscore.calibration._platt import PlattCrossFitCalibrator, check_penalty, fit_logistic
+from trajscore.calibration._platt import LINKS, PlattCrossFitCalibrator, check_penalty, fit_logistic
 from trajscore.calibration.cross_fit import CrossFitCalibrator, Map
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.score_families import CLIP
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import ArrayLike, FloatArray
+from trajscore.core.values import check_choice
 from trajscore.core.weights import Horizon, Weights
 
 
@@ -56,6 +56,7 @@ class BetaCrossFitCalibrator(CrossFitCalibrator):
     """
 
     keyword = "beta"
+    _reads = {"probabilities": True, "single_channel": True}  # noqa: RUF012
 
     def __init__(
         self,
@@ -74,9 +75,6 @@ class BetaCrossFitCalibrator(CrossFitCalibrator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_penalty(self.C)
-
-    def _reads(self) -> dict[str, bool]:
-        return {"probabilities": True, "single_channel": True}
 
     def _fit_map(self, sample: CalibrationSample) -> BetaMap:
         ends = _ends(sample.values)
@@ -277,8 +275,13 @@ class EnsembleCrossFitCalibrator(CrossFitCalibrator):
         self.horizon = horizon
         self.censored = censored
 
-    def _reads(self) -> dict[str, bool]:
-        return PlattCrossFitCalibrator(link=self.link)._reads()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice(self.link, "link", LINKS)
+
+    @property
+    def _reads(self) -> dict[str, bool]:  # type: ignore[override]
+        return PlattCrossFitCalibrator(link=self.link)._reads
 
     def _fit_map(self, sample: CalibrationSample) -> EnsembleMap:
         platt = PlattCrossFitCalibrator(link=self.link, increasing=True)._fit_map(sample)

@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import logit
 
 from trajscore.calibration.cross_fit import CrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample, fit_weighted
 from trajscore.core.score_families import CLIP
-from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
+from trajscore.core.type_aliases import ArrayLike, FloatArray, FloatPair, IntArray
 from trajscore.core.values import check_choice, is_number
 from trajscore.core.weights import Horizon, Weights
 
-_LINKS = ("logit", "identity")
+LINKS = ("logit", "identity")
 # A standard deviation below this is none: in log-odds (Appendix D), and as a share of the largest
 # absolute value of a signal, which may come in any unit.
 _SMALLEST_LOGIT_SCALE = 1e-6
@@ -128,14 +127,15 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_choice(self.link, "link", LINKS)
         check_penalty(self.C)
         if self.increasing not in (True, False, "auto", None):
             raise ValueError(
                 f"increasing must be True, False, 'auto' or None, got {self.increasing!r}"
             )
 
-    def _reads(self) -> dict[str, bool]:
-        check_choice(self.link, "link", _LINKS)
+    @property
+    def _reads(self) -> dict[str, bool]:  # type: ignore[override]
         return {"probabilities": self.link == "logit", "single_channel": True}
 
     def _fit_map(self, sample: CalibrationSample) -> PlattMap:

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import ArrayLike
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -23,10 +22,10 @@ from trajscore.core.convert import as_table
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.ids import id_order
 from trajscore.core.parallel import one_blas_thread
-from trajscore.core.run_sums import row_chunks
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, check_jobs
+from trajscore.core.weights import row_chunks
 from trajscore.core.within_runs import cells_by_step, end_mask, run_numbers
 
 # Steps whose features are held at a time in forecasting.
@@ -127,6 +126,7 @@ class PrefixForecaster(LearnedForecaster):
     <TrajectoryArray: 400 runs of 4 steps, channels probability>
     """
 
+    _reads = {"probabilities": False, "single_channel": False}  # noqa: RUF012
     _range = OrdinaryRange()  # of the training scores
 
     def __init__(
@@ -286,14 +286,11 @@ class PrefixForecaster(LearnedForecaster):
     def _features(self) -> PrefixFeatures:
         return PrefixFeatures(self.features, self.last, self.pooled, self._range)
 
-    def _reads(self) -> dict[str, bool]:
-        return {"probabilities": False, "single_channel": False}
-
     def _takes_missing(self) -> bool:
         return self.estimator is not None  # which refuses them itself, if it does not take them
 
     def _check_runs(self, X: Any, *, reset: bool) -> TrajectoryArray:
-        traces = check_estimator_input(self, X, reset=reset, allow_missing=True, **self._reads())
+        traces = check_estimator_input(self, X, reset=reset, allow_missing=True, **self._reads)
         if np.isnan(traces.value_range()[0]) and not self._takes_missing():
             check_values(traces, probabilities=False, remedy=_FOR_MISSING)
         return traces

@@ -1,7 +1,5 @@
 """What ``calibrator=`` means wherever predictors are recalibrated."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -46,7 +44,7 @@ def calibrator_maker(calibrator: Any, weights: StepWeights) -> CalibratorMaker |
         if is_probability:
             return fresh
         fresh.set_params(**kind._for_signals)
-        if fresh._reads()["probabilities"]:
+        if fresh._reads["probabilities"]:
             raise ValueError(
                 f"{kind.__name__} takes forecasts in [0, 1] alone; for another signal use "
                 f"calibrator='auto'"

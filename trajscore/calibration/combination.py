@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.special import expit, log_expit, logit
 
-from trajscore.calibration._alive_rate import AliveRate
 from trajscore.calibration._maps import EnsembleCrossFitCalibrator
 from trajscore.calibration.cross_fit import Map, with_folds
+from trajscore.calibration.fixed_step import AliveRate
 from trajscore.calibration.training import CalibrationSample, fit_weighted
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table

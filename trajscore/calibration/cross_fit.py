@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import ClassifierTags
 
@@ -20,11 +19,13 @@ from trajscore.calibration.forecaster import (
     check_refitted,
     fit_arguments,
 )
-from trajscore.calibration.look_ahead import LookAhead, sample_look_ahead, warn_of_look_ahead
+from trajscore.calibration.look_ahead import sample_look_ahead, warn_of_look_ahead
 from trajscore.calibration.training import CalibrationSample, TrainingSteps
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import (
+    Sample,
     check_groups,
+    check_sample,
     check_sample_weight,
     check_trajectories,
     check_values,
@@ -34,9 +35,8 @@ from trajscore.core.folds import assign_folds, check_folds, out_of_fold
 from trajscore.core.ids import id_order, pair_codes
 from trajscore.core.outcomes import CENSORED, CENSORED_AS, Labels, as_labels, check_outcomes
 from trajscore.core.parallel import one_blas_thread
-from trajscore.core.sample import Sample, check_sample
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, check_jobs
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 from trajscore.io import Run, meta, outcomes
@@ -217,7 +217,7 @@ def cross_fit_sample(
     censored = next(iter(censored_of(forecaster).values()), "failure")
     labels = as_labels(codes, censored=censored, q_z=sample.q_z if censored == "q_z" else None)
     if isinstance(forecaster, CrossFitCalibrator):
-        check_values(traces, probabilities=forecaster._reads()["probabilities"])
+        check_values(traces, probabilities=forecaster._reads["probabilities"])
         return forecaster._fit_checked(
             traces, labels, sample.weight, sample.groups, for_new_runs=False
         )
@@ -271,7 +271,7 @@ def _fitted_trace(
     metadata: dict[str, AnyArray],
     held_out: Any,
     is_checked: bool,
-) -> tuple[TrajectoryArray, LookAhead | None]:
+) -> tuple[TrajectoryArray, str]:
     """Fit on some runs and return the traces of others, and whether a sample looks ahead."""
     fitted = clone(forecaster).fit(X, y, **fit_arguments(forecaster, metadata))
     out = check_trajectories(fitted.transform(held_out), allow_missing=True)
@@ -284,9 +284,8 @@ def _fitted_trace(
         )
     if not is_log:
         out = held_out.with_cells(out.cells.ravel(), channels=out.channels)
-    if not is_checked:
-        return out, None
-    return out, sample_look_ahead(fitted.transform, held_out, out)
+    look_ahead = sample_look_ahead(fitted.transform, held_out, out) if is_checked else ""
+    return out, look_ahead
 
 
 class LearnedForecaster(Forecaster, BaseEstimator):
@@ -394,7 +393,6 @@ class CrossFitCalibrator(LearnedForecaster):
         super()._check_parameters()
         as_step_weights(self.weights, self.horizon)
         check_folds(self.cv)
-        self._reads()  # which refuses an unknown link
 
     def fit(
         self,

@@ -4,11 +4,9 @@ A prefix must get the values that its whole run gets, though nothing is known of
 neither id nor horizon, nor meta, nor that the run has ended, nor the other runs beside it.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,33 +34,8 @@ Transform = Callable[[Any], Any]
 Runs = TrajectoryArray | list[Any]
 
 
-@dataclass(frozen=True)
-class LookAhead:
-    """Where a prefix gets another value than its whole run."""
-
-    run: Any = None  # its id
-    step: int = 0  # of the value
-    seen: int = 0  # number of steps of the prefix
-    whole: float = np.nan  # the value in the whole run
-    prefix: float = np.nan
-    error: str = ""  # what the transform of prefixes raised instead
-
-    def __str__(self) -> str:
-        if self.error:
-            problem = f"Its transform of the first steps of runs raises {self.error}"
-        else:
-            problem = (
-                f"At step {self.step} of run {run_label(self.run)} it gives {self.whole:.6g} to "
-                f"the whole run, but {self.prefix:.6g} to its first "
-                f"{number_of(self.seen, 'step')} alone"
-            )
-        return f"{problem}. {_ADVICE}"
-
-
-def find_look_ahead(
-    transform: Transform, X: Runs, whole: TrajectoryArray, seen: IntArray
-) -> LookAhead | None:
-    """Compare the values of whole runs with those of their first `seen` steps; None: all agree.
+def find_look_ahead(transform: Transform, X: Runs, whole: TrajectoryArray, seen: IntArray) -> str:
+    """Say where the first `seen` steps of runs get other values than whole runs; "": nowhere.
 
     X are runs as `transform` takes them: a container, or a list of runs of a log. A run of a
     container that keeps all its steps keeps its end, which may be known at its last step.
@@ -78,22 +51,21 @@ def find_look_ahead(
             if values.shape != expected.shape:
                 raise ValueError("the number of values a step changed")
         except Exception as error:  # other people's code may raise anything
-            return LookAhead(error=f"{type(error).__name__}: {error}")
+            kind = type(error).__name__
+            return f"Its transform of the first steps of runs raises {kind}: {error}. {_ADVICE}"
     agree = np.isclose(values, expected, rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True)
     if agree.all():
-        return None
+        return ""
     cell, column = np.argwhere(~agree)[0]
     row = int(run_numbers(short)[cell])
-    return LookAhead(
-        run=whole.ids[row],
-        step=int(step_numbers(short)[cell]),
-        seen=int(seen[row]),
-        whole=float(expected[cell, column]),
-        prefix=float(values[cell, column]),
+    return (
+        f"At step {step_numbers(short)[cell]} of run {run_label(whole.ids[row])} it gives "
+        f"{expected[cell, column]:.6g} to the whole run, but {values[cell, column]:.6g} to its "
+        f"first {number_of(int(seen[row]), 'step')} alone. {_ADVICE}"
     )
 
 
-def sample_look_ahead(transform: Transform, X: Runs, whole: TrajectoryArray) -> LookAhead | None:
+def sample_look_ahead(transform: Transform, X: Runs, whole: TrajectoryArray) -> str:
     """Look at a few of the runs, each cut at some step; the order of rows does not matter."""
     lengths = whole.lengths
     fewest = 1
@@ -106,16 +78,16 @@ def sample_look_ahead(transform: Transform, X: Runs, whole: TrajectoryArray) -> 
     if fewest == 1 and not len(long):
         long = order
     if not len(long):
-        return None
+        return ""
     rows = long[np.unique(np.linspace(0, len(long) - 1, _SAMPLE).astype(np.int64))]
     seen = np.random.default_rng(0).integers(fewest, np.maximum(lengths[rows], fewest + 1))
     sample = X[rows] if isinstance(X, TrajectoryArray) else [X[row] for row in rows.tolist()]
     return find_look_ahead(transform, sample, whole[rows], seen)
 
 
-def warn_of_look_ahead(forecaster: Any, look_ahead: LookAhead | None) -> None:
+def warn_of_look_ahead(forecaster: Any, look_ahead: str) -> None:
     """Warn of look-ahead, if there is any, on behalf of the caller of `cross_fit_traces`."""
-    if look_ahead is not None:
+    if look_ahead:
         warnings.warn(
             f"{type(forecaster).__name__} would forecast other values while runs are under way, so "
             f"scores of these traces do not hold live. {look_ahead}",

@@ -7,19 +7,23 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from trajscore.censoring._monte_carlo import MonteCarloContinuation
-from trajscore.censoring._shares import ConstantOutcomeError
-from trajscore.core.checks import check_trajectories
+from trajscore.censoring._monte_carlo import ConstantOutcomeError, MonteCarloContinuation
+from trajscore.core.checks import Sample, check_forecasts, check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels
-from trajscore.core.run_sums import RunSums, contrast_sums, run_sums
-from trajscore.core.sample import Sample, check_forecasts
 from trajscore.core.stops import refuse_own_stops
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import ArrayLike, FloatArray
 from trajscore.core.values import refuse_first
-from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
+from trajscore.core.weights import (
+    Horizon,
+    RunSums,
+    StepWeights,
+    Weights,
+    as_step_weights,
+    contrast_sums,
+    run_sums,
+)
 from trajscore.inference import bootstrap
 from trajscore.inference.intervals import percentile_interval
 

@@ -8,17 +8,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from trajscore.core.checks import check_groups, check_traces
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.policy import MIN_UNITS_FOR_CRITERION
-from trajscore.core.run_sums import contrast_sums
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
-from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
+from trajscore.core.type_aliases import ArrayLike, FloatArray, FloatPair, IntArray
 from trajscore.core.values import as_count, as_numbers, check_rows, outside_unit, refuse_first
-from trajscore.core.weights import Horizon, Weights, as_step_weights
+from trajscore.core.weights import Horizon, Weights, as_step_weights, contrast_sums
 
 _MOST_NUMBERS = 1 << 22  # simulated outcomes held at a time
 _MOST_BRANCHES = 100

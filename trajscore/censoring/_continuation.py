@@ -6,14 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.censoring._conditional_mean import conditional_mean_test
-from trajscore.censoring._monte_carlo import Branches, MonteCarloContinuation
-from trajscore.censoring._shares import (
+from trajscore.censoring._monte_carlo import (
+    Branches,
     Features,
+    MonteCarloContinuation,
     cell_features,
     cross_fit_shares,
     fit_shares,
@@ -26,7 +26,7 @@ from trajscore.core.checks import check_groups, check_sample_weight
 from trajscore.core.estimator import check_estimator_input, require_y
 from trajscore.core.folds import assign_folds
 from trajscore.core.outcomes import CENSORED, check_outcomes
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import ArrayLike, FloatArray, IntArray
 from trajscore.core.values import as_horizon, check_choice
 from trajscore.core.weights import Horizon, Weights
 from trajscore.core.within_runs import last_cells, run_numbers, step_numbers

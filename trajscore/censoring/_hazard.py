@@ -6,30 +6,27 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from trajscore.censoring._shares import Features, cell_features, predict_success
+from trajscore.censoring._monte_carlo import Features, cell_features, predict_success
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_groups
+from trajscore.core.checks import Sample, check_forecasts, check_groups
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.folds import assign_folds, out_of_fold
 from trajscore.core.ids import check_same_runs
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.parallel import one_blas_thread
-from trajscore.core.run_sums import RunSums, run_sums
-from trajscore.core.sample import Sample, check_forecasts
 from trajscore.core.score_families import get_family
 from trajscore.core.stops import refuse_own_stops
-from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray
 from trajscore.core.values import as_array, as_flag, as_numbers, as_within, number_of, refuse_first
-from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
+from trajscore.core.weights import Horizon, RunSums, StepWeights, Weights, as_step_weights, run_sums
 from trajscore.core.within_runs import end_mask, last_cells, run_numbers, running_sum, step_numbers
-from trajscore.inference.influence import any_units, warn_few_clusters
+from trajscore.inference.intervals import any_units, warn_few_clusters
 from trajscore.inference.mean_intervals import interval_of
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from trajscore.calibration import cross_fit_traces
 from trajscore.calibration.calibrators import calibrator_maker
@@ -16,18 +15,24 @@ from trajscore.calibration.cross_fit import CrossFitCalibrator
 from trajscore.censoring._hazard import as_mask
 from trajscore.censoring.audit import termination_audit
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_traces
+from trajscore.core.checks import Sample, check_forecasts, check_sample, check_traces
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels
-from trajscore.core.run_sums import run_sums, weighted_mean
-from trajscore.core.sample import Sample, check_forecasts, check_sample
 from trajscore.core.score_families import USUAL_SCORES, several_families
 from trajscore.core.stops import recorded_stops, refuse_own_stops
-from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray
 from trajscore.core.values import as_count, as_horizon, as_lengths, is_iterable, undefined_is_nan
-from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights, schedules_of
+from trajscore.core.weights import (
+    Horizon,
+    StepWeights,
+    Weights,
+    as_step_weights,
+    run_sums,
+    schedules_of,
+    weighted_mean,
+)
 from trajscore.inference import bootstrap
 from trajscore.inference.intervals import percentile_interval
-from trajscore.metrics.sensitivity import BASE_RATE, panel_sums, ranks
+from trajscore.metrics.tps import BASE_RATE, panel_sums, ranks
 
 _STEPS = "number of steps"
 
@@ -72,7 +77,7 @@ class PracticeShift:
 
     def shifts(self) -> pd.DataFrame:
         """Return the shifts, predictor and weights by score: Table 11 of the paper."""
-        return self.table["shift"].unstack("score")[list(self._names("score"))]
+        return self.table["shift"].unstack("score")[list(self.table.index.unique("score"))]
 
     def signs(self) -> pd.DataFrame:
         """Return the sign of the shifts, predictor by weights: Table 13 of the paper.
@@ -84,7 +89,7 @@ class PracticeShift:
         text = pd.Series("+/-", index=by_family.min().index)
         text[by_family.min() > 0] = "+"
         text[by_family.max() < 0] = "-"
-        wide = text.unstack("weights")[list(self._names("weights"))]
+        wide = text.unstack("weights")[list(self.table.index.unique("weights"))]
         wide.insert(0, "mean forecast", self.mean_forecast.reindex(wide.index))
         return wide
 
@@ -99,9 +104,6 @@ class PracticeShift:
         ratio = out["margin_extended"] / out["margin_complete"].replace(0, np.nan)
         out.insert(2, "shrinkage", (1 - ratio).where(~out["sign_flip"]))
         return out
-
-    def _names(self, level: str) -> pd.Index:
-        return self.table.index.get_level_values(level).unique()
 
 
 def practice_shift(

@@ -1,20 +1,21 @@
-"""Why the runs ended, and which of them a censored score may use."""
+"""Why runs ended, which of them a censored score may use, and a test of administrative stops."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from scipy.stats import chi2, norm
 
-from trajscore.censoring._shares import forecasts_of
+from trajscore.censoring._hazard import as_mask, refuse_observed, steps_at_risk
+from trajscore.censoring._monte_carlo import Features, cell_features, forecasts_of
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_traces, check_trajectories
+from trajscore.core.checks import check_groups, check_sample, check_traces, check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
-from trajscore.core.run_sums import run_sums
 from trajscore.core.stops import (
     ADMINISTRATIVE,
     COMPLETE,
@@ -28,9 +29,12 @@ from trajscore.core.stops import (
     refuse_own_stops,
     settle_stops,
 )
-from trajscore.core.type_aliases import AnyArray, BoolArray, IntArray
-from trajscore.core.values import check_choice, number_of
-from trajscore.core.weights import Horizon, Weights, as_step_weights
+from trajscore.core.ties import ROUNDING
+from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
+from trajscore.core.values import as_fraction, check_choice, number_of
+from trajscore.core.weights import Horizon, Weights, as_step_weights, run_sums
+from trajscore.core.within_runs import run_numbers, step_numbers
+from trajscore.inference.intervals import any_units
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,3 +240,246 @@ def _reason_table(
         mean_steps=("steps", "mean"),
     )
     return table.sort_values("n_runs", ascending=False, kind="stable")
+
+
+@dataclass(frozen=True, eq=False)
+class StopTest:
+    """Whether the recorded history says who was stopped; see `administrative_stop_test`."""
+
+    statistic: float
+    df: int
+    pvalue: float
+    table: pd.DataFrame
+    n_stops: int
+    n_comparable_stops: int  # stopped at a step that some other run of the stratum outlived
+    alpha: float
+
+    def __str__(self) -> str:
+        hidden = "dependence on what was not recorded cannot be seen"
+        if np.isnan(self.pvalue):
+            return (
+                f"nothing to test: none of the {self.n_stops} stops left a like run going at the "
+                f"same step with another history, as is so with one fixed budget; that stops are "
+                f"administrative rests on how the runs were made; {hidden}"
+            )
+        if self.pvalue < self.alpha:
+            z = self.table["z"]
+            name = str(z.abs().idxmax())
+            side = "large" if z[name] > 0 else "small"
+            return (
+                f"stops are not administrative: given the step, history tells who was stopped (p = "
+                f"{self.pvalue:.2g}, most of all {side} values of {name!r}); use ipcw_tps_score or "
+                f"doubly_robust_tps_score; {hidden}"
+            )
+        return (
+            f"no sign against administrative stops (p = {self.pvalue:.2g}, "
+            f"{self.n_comparable_stops} stops that others outlived); {hidden}"
+        )
+
+
+def administrative_stop_test(
+    X: Any,
+    y: ArrayLike,
+    *,
+    stopped: ArrayLike | None = None,
+    features: Features = None,
+    strata: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    alpha: float = 0.05,
+) -> StopTest:
+    """Test whether stops depend on anything but the number of steps taken.
+
+    A budget fixed in advance stops every run that is still going at the same step. So at each
+    step the stopped runs must look like a random draw from those still going: the history up to
+    that step (channels, forecast) must not distinguish them.
+
+    Parameters
+    ----------
+    X : TrajectoryArray or array-like of shape (n_runs, T_max[, n_channels])
+        What is known of the runs, step by step.
+    y : array-like of shape (n_runs,)
+        Outcomes; -1 for runs that were not observed.
+    stopped : array-like of bool of shape (n_runs,), optional
+        The stops to test, such as ``audit.mechanism == "administrative"``. Default: all
+        unobserved runs. Other unobserved runs leave the risk set where they end.
+    features : callable, optional
+        Maps the container to one row a step. Default: for each channel its latest value, its mean
+        so far and its first value.
+    strata : array-like of shape (n_runs,), optional
+        Runs are compared only within these (data set, task, budget).
+    groups : array-like of shape (n_runs,), optional
+        Clusters of runs that are not independent, such as the trials of a task. Give them where
+        budgets or signals differ from task to task: the test takes 20 runs each of 20 tasks for
+        400 independent runs otherwise, and rejects too often.
+    alpha : float, default=0.05
+        Level at which the text of the result takes a side.
+
+    Returns
+    -------
+    StopTest
+        statistic, df and pvalue (NaN where the data cannot tell), table (z and p-value of each
+        feature; z is positive where runs with large values were stopped more), n_stops,
+        n_comparable_stops (those that some run of the stratum outlived), and as ``str(test)`` the
+        result in a sentence.
+
+    Raises
+    ------
+    ValueError
+        If no run was stopped, or all runs are of one group.
+
+    Warns
+    -----
+    UserWarning
+        If there are so few groups that the test can hardly reject.
+
+    Notes
+    -----
+    The statistic is the score test of a proportional-hazards model of stops, stratified by step,
+    with the hypergeometric variance of tied stops. With `groups` the variance is that between
+    groups, and the statistic cannot exceed their number, so that few groups cannot reject.
+
+    *It can see* stops that depend on the recorded history: a monitor that stops runs that look
+    bad, budgets of tokens or time that long or rambling runs exhaust sooner. These break
+    Assumption 1 of the paper. If they depend on nothing else, Assumption 2 holds still, and
+    `ipcw_tps_score` and `doubly_robust_tps_score` repair the score.
+
+    *It cannot see* stops that depend on the outcome through what was not recorded, the breach of
+    Assumption 2 proper: the outcome is missing just for these runs. Only resumed runs show it:
+    `conditional_mean_test` compares their outcomes with q_Z. It also cannot see anything where one
+    fixed budget stops every run that reaches it, as there is nobody left to compare with: then the
+    p-value is NaN, the assumption rests on how the benchmark was run, and the text says so.
+
+    References
+    ----------
+    Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification,
+    Assumptions 1 and 2; Cox (1972), Regression Models and Life-Tables.
+
+    Examples
+    --------
+    A monitor stops one in three of the runs whose signal falls below 0.3:
+
+    >>> import numpy as np
+    >>> from trajscore.datasets import make_trajectories
+    >>> runs = make_trajectories(400, lengths=6, random_state=0)
+    >>> low = runs.data.padded()[:, :5] < 0.3
+    >>> hit = low & (np.random.default_rng(0).random(low.shape) < 1 / 3)
+    >>> stopped = hit.any(axis=1)
+    >>> X = runs.data.truncate(np.where(stopped, hit.argmax(axis=1) + 1, 6))
+    >>> bool(administrative_stop_test(X, np.where(stopped, -1, runs.target)).pvalue < 0.001)
+    True
+
+    A budget that all runs share leaves nothing to test:
+
+    >>> runs = make_trajectories(400, budget=6, random_state=0)
+    >>> administrative_stop_test(runs.data, runs.target).pvalue
+    nan
+    """
+    alpha = as_fraction(alpha, "alpha")
+    sample = check_sample(X, y, groups=groups)
+    runs = sample.X
+    stop = unobserved = sample.y == CENSORED
+    if stopped is not None:
+        stop = as_mask(stopped, len(runs))
+    refuse_observed(stop, unobserved)
+    if not stop.any():
+        raise ValueError("no run was stopped; there is nothing to test")
+    columns, names = _features(runs, features)
+    stratum = np.zeros(len(runs), dtype=np.int64)
+    if strata is not None:
+        stratum = check_groups(strata, len(runs), "strata")
+    clusters = sample.groups
+    score, variance, n_comparable = _score_and_variance(runs, stop, columns, stratum, clusters)
+    statistic = np.nan
+    df = 0
+    if n_comparable:
+        scale = np.sqrt(np.where(np.diag(variance) > 0, np.diag(variance), 1.0))
+        statistic, df = _quadratic_form(score / scale, variance / np.outer(scale, scale))
+    if clusters is not None and df:
+        # if the scores of all groups are equal, the statistic is their number; else it is less
+        n_groups = int(clusters.max()) + 1
+        needed = math.ceil(2 * float(chi2.isf(alpha, df)))
+        if n_groups < needed:
+            warnings.warn(
+                f"there are only {n_groups} groups, so that this test can hardly reject: a large "
+                f"p-value says nothing here. Give at least {needed} groups, or fewer features",
+                stacklevel=2,
+            )
+    return StopTest(
+        statistic=statistic,
+        df=df,
+        pvalue=float(chi2.sf(statistic, df)),
+        table=_score_table(score, variance, names),
+        n_stops=int(stop.sum()),
+        n_comparable_stops=n_comparable,
+        alpha=alpha,
+    )
+
+
+def _features(X: TrajectoryArray, features: Features) -> tuple[FloatArray, list[str]]:
+    table = cell_features(X, features)
+    if features is not None:
+        return table, [f"feature {k}" for k in range(table.shape[1])]
+    channels = X.channels or ("value",)
+    parts = ("latest", "mean so far", "first")
+    # the step number is constant among the runs that are compared
+    return table[:, 1:], [f"{channel}, {part}" for channel in channels for part in parts]
+
+
+def _score_and_variance(
+    X: TrajectoryArray,
+    stopped: BoolArray,
+    columns: FloatArray,
+    stratum: IntArray,
+    clusters: IntArray | None,
+) -> tuple[FloatArray, FloatArray, int]:
+    """Return the sum over stops of features less their mean over the risk set, and its variance.
+
+    A risk set is the runs of a stratum that could be stopped at a step. The variance is that
+    between clusters, or without these hypergeometric. The last number counts comparable stops.
+    """
+    at_risk, event = steps_at_risk(X, stopped)
+    cells = np.flatnonzero(at_risk)
+    run = run_numbers(X)[cells]
+    stop = event[cells].astype(float)
+    spread = columns[cells].std(axis=0)
+    x = columns[cells] / np.where(spread > 0, spread, 1.0)
+    risk_set = pd.DataFrame(np.column_stack([x, stop])).groupby(
+        [stratum[run], step_numbers(X)[cells]]
+    )
+    mean = risk_set.transform("mean").to_numpy()
+    centered = x - mean[:, :-1]
+    hazard = mean[:, -1]
+    score = stop @ centered
+    is_comparable = (hazard > 0) & (hazard < 1)  # somebody was stopped, and somebody was not
+    n_comparable = int(stop[is_comparable].sum())
+    if clusters is not None:
+        units = any_units(clusters[run], len(cells))
+        if units.n_units < 2:
+            raise ValueError(
+                "all runs that could be stopped are of one group; give two or more groups"
+            )
+        # what a cluster is held against has some of its own runs in it
+        others = 1 - units.sizes / len(cells)
+        sums = units.sums((stop - hazard)[:, None] * centered) / others[:, None]
+        return score, sums.T @ sums, n_comparable
+    n = risk_set[0].transform("size").to_numpy()
+    share = np.zeros(len(n))
+    np.divide(hazard * (1 - hazard) * n, n - 1, out=share, where=is_comparable)
+    return score, (centered * share[:, None]).T @ centered, n_comparable
+
+
+def _score_table(score: FloatArray, variance: FloatArray, names: list[str]) -> pd.DataFrame:
+    spread = np.sqrt(np.diag(variance))
+    z = np.full_like(score, np.nan)
+    np.divide(score, spread, out=z, where=spread > ROUNDING)
+    return pd.DataFrame({"z": z, "pvalue": 2 * norm.sf(np.abs(z))}, index=names)
+
+
+def _quadratic_form(x: FloatArray, covariance: FloatArray) -> tuple[float, int]:
+    """Return x' C^- x and the rank of C, where directions of no variance do not count."""
+    values, vectors = np.linalg.eigh(covariance)
+    used = values > 1e-8 * max(values[-1], 1e-300)
+    if not used.any():
+        return np.nan, 0
+    along = vectors[:, used].T @ x
+    return float((along**2 / values[used]).sum()), int(used.sum())

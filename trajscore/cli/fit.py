@@ -13,10 +13,10 @@ from trajscore.calibration import PrefixForecaster
 from trajscore.cli.inputs import add_command, adder, check_folder, number, read_inputs
 from trajscore.cli.report import add_recalibration, judge, words_of
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.checks import check_predictors
 from trajscore.core.convert import as_table
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED
-from trajscore.core.sample import check_predictors
 from trajscore.core.values import number_of
 from trajscore.core.within_runs import whole_runs
 from trajscore.gates import RunSet

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
 
+from trajscore import __version__
 from trajscore.core.errors import ArgumentError, visible
-from trajscore.core.version import __version__
 
 _COMMANDS = {
     "report": "judge the confidence in a table or a log of runs",

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, TextIO
 import numpy as np
 
 from trajscore.cli.inputs import add_command, add_max_size, number
-from trajscore.core.plain import parse_integer, plain, unique_keys
+from trajscore.core.storage import parse_integer, plain, unique_keys
 from trajscore.core.type_aliases import ByName
 from trajscore.core.values import unknown_name
 from trajscore.monitoring import EProcessMonitor

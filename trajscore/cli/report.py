@@ -26,12 +26,11 @@ from trajscore.cli.inputs import (
 from trajscore.cli.main import make_parser
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
-from trajscore.core.meanings import bare_name, turned_note
-from trajscore.core.run_sums import AGGREGATORS
+from trajscore.core.outcomes import bare_name, turned_note
 from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family
 from trajscore.core.type_aliases import ByName
 from trajscore.core.values import number_of
-from trajscore.core.weights import OWN, WEIGHT_SCHEDULES
+from trajscore.core.weights import AGGREGATORS, OWN, WEIGHT_SCHEDULES
 from trajscore.evaluation.doubts import without_leaky_columns
 from trajscore.evaluation.runs import MISSING
 from trajscore.io import Run

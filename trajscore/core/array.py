@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from trajscore.core import convert, storage
 from trajscore.core.convert import as_table, joined_parts
@@ -17,7 +16,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import runs_of_table
 from trajscore.core.ragged import Ragged
 from trajscore.core.stops import Rule, notes_on_stops
-from trajscore.core.type_aliases import FloatArray, Missing
+from trajscore.core.type_aliases import ArrayLike, FloatArray, Missing
 from trajscore.core.values import as_count, number_of, refuse_first, run_label
 from trajscore.core.within_runs import offsets_of, step_numbers
 

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from trajscore.core.ids import as_ids
-from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, ByName, FloatArray, IntArray
 from trajscore.core.values import (
     as_float,
     as_horizon,
@@ -27,10 +26,8 @@ from trajscore.core.values import (
 )
 from trajscore.core.within_runs import offsets_of
 
-ContainerParts = dict[str, Any]
 
-
-def parts_of_any(X: Any) -> ContainerParts:
+def parts_of_any(X: Any) -> ByName:
     """Read any plain form: a list of runs, a Series of them, a padded array or DataFrame."""
     refuse_log(X)
     if isinstance(X, tuple) and len(X) == 2 and hasattr(X[0], "offsets"):
@@ -92,7 +89,7 @@ def row_ids(X: Any) -> Any:
     return None
 
 
-def parts_of_list(runs: Sequence[ArrayLike]) -> ContainerParts:
+def parts_of_list(runs: Sequence[ArrayLike]) -> ByName:
     """Read one sequence of numbers a run."""
     if not is_iterable(runs):
         raise ValueError(f"runs must be a sequence of runs, got {runs!r}")
@@ -116,7 +113,7 @@ def _as_run(run: ArrayLike, row: int) -> FloatArray:
     return array
 
 
-def parts_of_padded(values: ArrayLike, lengths: ArrayLike | None = None) -> ContainerParts:
+def parts_of_padded(values: ArrayLike, lengths: ArrayLike | None = None) -> ByName:
     """Read a rectangular array in which what is behind a run's last value is padding."""
     try:
         padded = as_float(values, ndims=(2, 3))
@@ -212,7 +209,7 @@ def as_row_index(key: Any, n_runs: int) -> Any:
     return index
 
 
-def joined_parts(several: Sequence[Any]) -> ContainerParts:
+def joined_parts(several: Sequence[Any]) -> ByName:
     """Put the runs of containers after one another: their channels must be the same."""
     channels = {X.channels for X in several}
     if len(channels) > 1:
@@ -236,7 +233,7 @@ def joined_parts(several: Sequence[Any]) -> ContainerParts:
     }
 
 
-def stacked_parts(several: Sequence[Any], channels: Sequence[str] | None) -> ContainerParts:
+def stacked_parts(several: Sequence[Any], channels: Sequence[str] | None) -> ByName:
     """Put the channels of the same runs side by side; what is not here is that of the first."""
     cells = np.concatenate([as_table(X.cells) for X in several], axis=1)
     names = [name for X in several for name in (X.channels or ("value",))]

@@ -5,7 +5,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.model_selection import (
     PredefinedSplit,
     StratifiedGroupKFold,
@@ -14,7 +13,7 @@ from sklearn.model_selection import (
 )
 
 from trajscore.core.ids import id_order
-from trajscore.core.type_aliases import AnyArray, BoolArray, IntArray
+from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, IntArray
 from trajscore.core.values import as_array, first_true, is_iterable
 
 Fitted = TypeVar("Fitted")

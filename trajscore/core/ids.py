@@ -4,10 +4,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from pandas.api.types import infer_dtype
 
-from trajscore.core.type_aliases import AnyArray, IntArray, RunsLike
+from trajscore.core.type_aliases import AnyArray, ArrayLike, IntArray, RunsLike
 from trajscore.core.values import first_true, run_label
 
 

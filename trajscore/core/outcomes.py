@@ -1,15 +1,27 @@
-"""How a run ended: success, failure, not observed, or a grade between."""
+"""How a run ended, and what words mean of it: as somebody says, never as we guess."""
 
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
-from trajscore.core.errors import RowError
+from trajscore.core.errors import ArgumentError, RowError
 from trajscore.core.ids import check_index
-from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray, RunsLike
+from trajscore.core.type_aliases import (
+    AnyArray,
+    ArrayLike,
+    BoolArray,
+    ByName,
+    FloatArray,
+    IntArray,
+    RunsLike,
+)
 from trajscore.core.values import (
     as_array,
     check_choice,
@@ -18,7 +30,9 @@ from trajscore.core.values import (
     number_of,
     one_per_run,
     outside_unit,
+    parse_number,
     run_label,
+    split_pairs,
     to_unit,
 )
 
@@ -215,3 +229,202 @@ def opposite(labels: FloatArray) -> FloatArray:
     array([1., 0., 0.])
     """
     return (labels < 0.5).astype(float)
+
+
+WORDS = tomllib.loads(files("trajscore.core").joinpath("words.toml").read_text("utf-8"))
+"""Words that logs and tables use, by what they are for."""
+_BAD = set(WORDS["names"]["bad"])  # of which a high value is bad
+_TURNED_BY = set(WORDS["names"]["turned_by"])  # unless one of these turns it
+_VERDICTS = {word: float(value) for value, words in WORDS["verdicts"].items() for word in words}
+_CLEAR = {"true": 1, "yes": 1, "false": 0, "no": 0}  # words that need no map
+_TURNED = "not "
+_MOST_NAMED = 12
+
+
+def words_of(name: str) -> set[str]:
+    """Return the words of a name in lower case.
+
+    >>> sorted(words_of("judgeScore"))
+    ['judge', 'score']
+    """
+    return set(re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()))
+
+
+def sounds_bad(name: str) -> bool:
+    """Tell a name of which high values sound like failure.
+
+    >>> [name for name in ("exit_code", "error_free", "failed", "safety") if sounds_bad(name)]
+    ['exit_code', 'failed']
+    """
+    words = words_of(name)
+    is_code = name.lower().endswith(("exit_code", "exit_status", "return_code"))  # 0 is success
+    return is_code or (bool(words & _BAD) and not words & _TURNED_BY)
+
+
+def outcome_hint(name: str) -> str:
+    """Return how to name an outcome: "not hallucination" where high values sound like failure."""
+    if sounds_bad(name):
+        return f"{_TURNED}{name}"
+    return name
+
+
+def bare_name(name: str, columns: Container[str] = ()) -> str:
+    """Return the column that an outcome names: of "not failed" it is "failed"."""
+    if name in columns:
+        return name
+    return name.removeprefix(_TURNED).strip() or name
+
+
+def check_polarity(name: str | None, meanings: Mapping[str, float]) -> None:
+    """Refuse an outcome where it is not clear whether high values are successes."""
+    if not name:
+        return
+    mapped = {SUCCESS, FAILURE} & set(meanings.values())
+    bare = bare_name(name)
+    if bare != name and mapped:
+        raise ArgumentError(
+            f"{{argument}}: {name!r} turns the outcomes, and a map says what they mean; leave the "
+            f"map out, or pass {{argument:outcome={bare}}}",
+            "outcome",
+        )
+    if sounds_bad(name) and bare == name and len(mapped) < 2:
+        raise ArgumentError(
+            f"{{argument}}: a high {name!r} sounds like failure. If it is, pass "
+            f"{{argument:outcome={outcome_hint(name)}}}; if it is success, say so with "
+            f"{{argument:outcome_map=1=1,0=0}}",
+            "outcome",
+        )
+
+
+def turn(outcomes: AnyArray) -> AnyArray:
+    """Return outcomes of which high values were failures; those not observed stay so.
+
+    >>> turn(np.array([1, 0, -1]))
+    array([ 0,  1, -1])
+    """
+    return np.where(outcomes == CENSORED, outcomes, 1 - outcomes)
+
+
+def turned_note(name: str) -> str:
+    """Say how an outcome was taken of which high values are failures."""
+    return f"outcome: not {name!r}, so 1 counts as failure"
+
+
+class Meanings(dict[str, Any]):
+    """What words mean: in Python a dict, in a command ``pass=1,fail=0``."""
+
+    def __str__(self) -> str:
+        return ",".join(f"{word}={meaning}" for word, meaning in self.items())
+
+
+def check_map(outcome_map: Mapping[Any, float] | str | None) -> dict[str, float]:
+    """Return what words mean as outcomes, by the word in lower case."""
+    if outcome_map is not None and not isinstance(outcome_map, (str, Mapping)):
+        raise ArgumentError(
+            f"{{argument}} must be a dict of words, got {outcome_map!r}", "outcome_map"
+        )
+    pairs: Iterable[tuple[Any, Any]] = (
+        split_pairs(outcome_map) if isinstance(outcome_map, str) else (outcome_map or {}).items()
+    )
+    meanings: dict[str, float] = {}
+    for word, value in pairs:
+        number: Any = parse_number(value) if isinstance(value, str) else value
+        is_outcome = is_number(number) and (0 <= number <= 1 or number == CENSORED)
+        if (word == "" and isinstance(outcome_map, str)) or not is_outcome:
+            problem = f"{_word(word)!r} means {value!r}" if word else f"{value!r} is not a pair"
+            raise ArgumentError(
+                f"{{argument}}: {problem}; give words and what they mean, such as "
+                f"pass=1,fail=0: 1 for success, 0 for failure, -1 for not observed, or a grade",
+                "outcome_map",
+            )
+        meanings[_word(word)] = float(number)
+    return meanings
+
+
+def as_mapped(value: Any, meanings: Mapping[str, float]) -> Any:
+    """Return what an outcome means by a map of words, else as text; itself where it is unclear."""
+    if meanings and (word := _word(value)) in meanings:
+        return meanings[word]
+    if not isinstance(value, str):
+        return value
+    number = _CLEAR.get(_word(value), parse_number(value))
+    if number is None:
+        return value
+    return number
+
+
+def note_on_words(values: Iterable[Any], meanings: Mapping[str, float]) -> str:
+    """Say which words of outcomes were read that nobody mapped; "" where there are none."""
+    words = {_word(value) for value in values if isinstance(value, str)} & _CLEAR.keys()
+    read = ", ".join(f"{word!r} as {_CLEAR[word]}" for word in sorted(words - meanings.keys()))
+    return f"outcome: read {read}" if read else ""
+
+
+def as_verdicts(values: Iterable[Any], name: str) -> FloatArray:
+    """Return verdicts on steps as numbers: words such as right are 1, such as wrong 0; else NaN.
+
+    >>> as_verdicts(["right", "Wrong", True, -1, "0.5", None], "human")
+    array([ 1. ,  0. ,  1. , -1. ,  0.5,  nan])
+    """
+    verdicts = [as_mapped(value, _VERDICTS) for value in values]
+    if unknown := [verdict for verdict in verdicts if isinstance(verdict, str)]:
+        raise ValueError(
+            f"{name!r} of a step is {unknown[0]!r}; write right, neutral or wrong, or numbers that "
+            f"are below 0 where a step is wrong"
+        )
+    return np.array([verdict if is_number(verdict) else np.nan for verdict in verdicts], float)
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        value = int(value)
+    return str(value).strip().lower()
+
+
+def map_outcomes(column: pd.Series, meanings: Mapping[str, float], is_turned: bool) -> pd.Series:
+    """Return a column of outcomes with its words as numbers; refuse words that are not mapped."""
+    if column.dtype.kind in "biuf" and not meanings:
+        return column
+    codes, kinds = pd.factorize(column)  # missing values are -1
+    outcomes = [as_mapped(kind, meanings) for kind in kinds]
+    words = {k: kind for k, kind in enumerate(outcomes) if isinstance(kind, str)}
+    if words:
+        counts = Counter({word: int((codes == k).sum()) for k, word in words.items()})
+        present = {_word(kind) for kind in kinds}
+        mapped = {word: value for word, value in meanings.items() if word in present}
+        refuse_words(counts, len(column), mapped, bare=column.name if is_turned else "")
+    values = pd.Series([*outcomes, None], dtype=object)
+    return values.iloc[codes].set_axis(column.index)
+
+
+def refuse_words(
+    words: Counter[str], n_runs: int, mapped: Mapping[str, float], where: str = "", bare: str = ""
+) -> None:
+    """Refuse outcomes that are words; show a map that would do, with the words `mapped` so far.
+
+    The map of an outcome that was to be turned goes with its `bare` name.
+    """
+    shown = [word for word, _ in words.most_common(_MOST_NAMED)]
+    arguments = "{argument}"
+    if bare:
+        arguments = f"{{argument:outcome={bare}}} {arguments}"
+    if len(words) > _MOST_NAMED:
+        arguments += f" and {number_of(len(words) - _MOST_NAMED, 'other word')}"
+    raise ArgumentError(
+        f"{where}the outcome is a word in {words.total()} of {number_of(n_runs, 'run')}; say "
+        f"what each word means (1 success, 0 failure, -1 not observed) with {arguments}",
+        "outcome_map",
+        Meanings({word: f"{value:g}" for word, value in mapped.items()} | propose(shown, bare)),
+    )
+
+
+def propose(words: Iterable[str], name: str = "") -> Meanings:
+    """Return what words usually mean, with a question mark where that is not clear.
+
+    >>> propose(["yes", "pass", "meh"]), propose(["yes"], "has_error")
+    ({'yes': 1, 'pass': 1, 'meh': '?'}, {'yes': '?'})
+    """
+    usual: ByName = {}
+    if not sounds_bad(name):
+        usual = {word: int(value) for value, of in WORDS["outcomes"].items() for word in of}
+    return Meanings((word, usual.get(word.strip().lower(), "?")) for word in words)

@@ -6,7 +6,6 @@ from typing import Any, NoReturn, Self, get_args
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from trajscore.core.convert import (
     as_channels,
@@ -18,7 +17,15 @@ from trajscore.core.convert import (
     width,
 )
 from trajscore.core.ids import as_ids, check_same_runs
-from trajscore.core.type_aliases import AnyArray, BoolArray, ByName, FloatArray, IntArray, Missing
+from trajscore.core.type_aliases import (
+    AnyArray,
+    ArrayLike,
+    BoolArray,
+    ByName,
+    FloatArray,
+    IntArray,
+    Missing,
+)
 from trajscore.core.values import (
     as_float,
     as_horizon,

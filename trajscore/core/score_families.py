@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import beta as beta_function
 from scipy.special import betainc, comb
 
-from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_numbers, as_within, either, is_iterable, is_number, several
 
 CLIP = 1e-6
@@ -61,12 +61,6 @@ class ScoreFamily:
     def observed(self, p: FloatArray, failed: FloatArray) -> FloatArray:
         """Return S(p, y) of as many outcomes as forecasts: 1.0 where the run failed, else 0.0."""
         return np.where(failed == 0, self.success(p), self.failure(p))
-
-    def clipped(self, p: FloatArray) -> BoolArray:
-        """Return whether the clip changes each of an array of forecasts."""
-        if self.clip is None:
-            return np.zeros(np.shape(p), dtype=bool)
-        return (p < self.clip) | (p > 1 - self.clip)
 
 
 @dataclass(frozen=True)

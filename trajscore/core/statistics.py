@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from trajscore.core.ranking import GRADIENTS, TieGroups
-from trajscore.core.run_sums import RunSums
 from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
 from trajscore.core.values import undefined_is_nan
+from trajscore.core.weights import RunSums
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class MeanOfRuns:
 
     samples: FloatArray
     rows: IntArray | None = None  # the runs whose numbers they are; None for all
-    other: FloatArray | None = None  # the numbers, had each run ended the other way, if known
+    other: Any = None  # the numbers, had each run ended the other way, where that is asked for
     divisor: FloatArray | None = None  # such as the weight of a run's steps; None for one each
 
     def __call__(self, run_weight: FloatArray) -> FloatArray:
@@ -47,28 +47,24 @@ class MeanOfRuns:
     def _sizes(self) -> FloatArray:
         return np.ones(len(self.samples)) if self.divisor is None else self.divisor
 
-    def influence(self, n_runs: int, weight: FloatArray | None = None) -> FloatArray:
-        """Return the influence of each of n_runs runs."""
-        used = _weight_used(n_runs, weight, self.rows)
+    def influence(self, weight: FloatArray) -> FloatArray:
+        """Return the influence of each run, of which these weights count."""
+        used = _of_rows(weight, self.rows)
         total = (used * self._sizes).sum()
         mean = (used * self.samples).sum() / total
         deviations = used * (self.samples - mean * self._sizes) / total
-        return _on_all_runs(n_runs * deviations, self.rows, n_runs)
+        return _on_all_runs(len(weight) * deviations, self.rows, len(weight))
 
-    def change(self, n_runs: int, weight: FloatArray | None = None) -> FloatArray:
+    def change(self, weight: FloatArray) -> FloatArray:
         """Return what each run would add to the mean, had it ended the other way."""
-        if self.other is None:
-            return np.zeros(n_runs)
-        used = _weight_used(n_runs, weight, self.rows)
+        used = _of_rows(weight, self.rows)
         change = used * (self.other - self.samples) / (used * self._sizes).sum()
-        return _on_all_runs(change, self.rows, n_runs)
+        return _on_all_runs(change, self.rows, len(weight))
 
     def __sub__(self, reference: MeanOfRuns) -> MeanOfRuns:
         """Return what it is above another one of the same runs, with the same divisor."""
-        other = None
-        if self.other is not None and reference.other is not None:
-            other = self.other - reference.other
-        return replace(self, samples=self.samples - reference.samples, other=other)
+        samples = self.samples - reference.samples
+        return replace(self, samples=samples, other=self.other - reference.other)
 
     def pseudo_values(self) -> FloatArray:
         """Return numbers whose plain mean is this one, and which vary as it does."""
@@ -90,9 +86,10 @@ class OfTies:
         """Return the value for each weighting, NaN where it does not exist."""
         return self.function(*self.ties.sums(_of_rows(run_weight, self.rows)))
 
-    def influence(self, n_runs: int, weight: FloatArray | None = None) -> FloatArray:
-        """Return the influence of each of n_runs runs; NaN where the value does not exist."""
-        used = _weight_used(n_runs, weight, self.rows)
+    def influence(self, weight: FloatArray) -> FloatArray:
+        """Return the influence of each run; NaN where the value does not exist."""
+        used = _of_rows(weight, self.rows)
+        n_runs = len(weight)
         derivatives = GRADIENTS[self.function](*self.ties.sums(used))
         return _on_all_runs(n_runs * used * self.ties.to_runs(*derivatives), self.rows, n_runs)
 
@@ -115,9 +112,10 @@ class CalibrationError:
         with undefined_is_nan():
             return np.abs(used @ self.gaps).sum(axis=-1) / (used @ self.weight)
 
-    def parts(self, n_runs: int, weight: FloatArray | None = None) -> FloatPair:
+    def parts(self, weight: FloatArray) -> FloatPair:
         """Return the mean gap of each bin, and influences on them of shape (n_runs, n_bins)."""
-        used = _weight_used(n_runs, weight, self.rows)
+        used = _of_rows(weight, self.rows)
+        n_runs = len(weight)
         total = used @ self.weight
         with undefined_is_nan():  # NaN where nothing has a weight
             mean = used @ self.gaps / total
@@ -125,11 +123,6 @@ class CalibrationError:
             np.subtract(self.gaps, deviations, out=deviations)
             deviations *= (n_runs / total) * used[:, None]
         return mean, _on_all_runs(deviations, self.rows, n_runs)
-
-    def influence(self, n_runs: int, weight: FloatArray | None = None) -> FloatArray:
-        """Return the influence of each of n_runs runs."""
-        mean, influence = self.parts(n_runs, weight)
-        return influence @ np.sign(mean)
 
 
 Statistic = MeanOfRuns | OfTies | CalibrationError
@@ -175,10 +168,6 @@ def _joint(group: Sequence[Any]) -> Callable[[FloatArray], FloatArray]:
 
 def _of_rows(run_weight: FloatArray, rows: IntArray | None) -> FloatArray:
     return run_weight if rows is None else run_weight[..., rows]
-
-
-def _weight_used(n_runs: int, weight: FloatArray | None, rows: IntArray | None) -> FloatArray:
-    return _of_rows(np.ones(n_runs) if weight is None else weight, rows)
 
 
 def _on_all_runs(values: FloatArray, rows: IntArray | None, n_runs: int) -> FloatArray:

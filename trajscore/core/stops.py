@@ -13,12 +13,12 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from trajscore.core.errors import RowError
-from trajscore.core.outcomes import CENSORED, SUCCESS
+from trajscore.core.outcomes import CENSORED, SUCCESS, WORDS
 from trajscore.core.policy import MIN_CONTINUED_STEPS, MIN_STOPPED_RUNS
-from trajscore.core.type_aliases import AnyArray, BoolArray, IntArray
+from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, IntArray
 from trajscore.core.values import as_pairs, first_true, number_of
 from trajscore.core.within_runs import last_cells
 
@@ -41,48 +41,11 @@ MECHANISMS = get_args(Mechanism)
 ReadRule = Mapping[str, str] | Callable[[str], str]
 Rule = ReadRule | str
 
-FORECAST_STOPS = (
-    "early_stop", "early_stopped", "early_stopping", "flagged", "guard", "guardrail",
-    "low_confidence", "monitor", "monitor_stop", "stopped_by_forecast", "stopped_by_monitor",
-)  # fmt: skip
+FORECAST_STOPS = WORDS["forecast_stops"]
 """Reasons of runs that a forecast stopped: it cannot be judged on these, see `refuse_own_stops`."""
-
-# fmt: off
-STOP_REASONS: dict[str, tuple[str, ...]] = {
-    COMPLETE: (
-        "agent_stop", "complete", "completed", "done", "end_turn", "finish", "finished",
-        "game_over", "solved", "stop", "submit", "submitted", "success", "user_stop",
-    ),
-    ADMINISTRATIVE: (
-        "budget", "cost", "cost_limit", "exit_cost", "exit_total_execution_time",
-        "graph_recursion_error", "limits_exceeded", "llm_calls_limit_exceeded_error",
-        "max_budget_usd", "max_iterations", "max_messages", "max_output_tokens", "max_rounds",
-        "max_steps", "max_steps_error", "max_tokens", "max_turns", "message", "message_limit",
-        "step_budget", "step_limit", "time", "time_limit", "token", "token_limit", "turn",
-        "turn_limit", "working",
-    ),
-    INFORMATIVE: (
-        "agent_error", "agent_safety_refusal_error", "context", "context_length",
-        "context_length_exceeded_error", "context_window_exceeded",
-        "context_window_exceeded_error", "crash", "custom", "env_terminated", "error", "exception",
-        "exit_command_timeout", "exit_context", "exit_error", "exit_format", "format_error",
-        "invalid_action", "non_zero_agent_exit_code_error", "operator",
-        "output_length_exceeded_error", "output_token_exceeded_error", "parse_error",
-        "parse_failure", "parser_error", "parser_failure", "refusal", "too_many_errors",
-        "tool_error", "tool_failure", *FORECAST_STOPS,
-    ),
-    EXCLUDED: (
-        "add_tests_dir_error", "agent_authentication_error", "agent_setup_timeout_error",
-        "api_connection_error", "api_internal_server_error", "api_overloaded_error",
-        "api_rate_limit_error", "download_verifier_dir_error", "environment_start_timeout_error",
-        "healthcheck_error", "infrastructure_error", "model_not_found_error",
-        "network_connection_error", "reward_file_empty_error", "reward_file_not_found_error",
-        "sandbox_build_failed_error", "unexpected_error", "user_error",
-        "verifier_output_parse_error", "verifier_timeout_error",
-    ),
+_MECHANISM_OF_REASON = dict.fromkeys(FORECAST_STOPS, INFORMATIVE) | {
+    reason: mechanism for mechanism, reasons in WORDS["stops"].items() for reason in reasons
 }
-# fmt: on
-"""What the usual stop reasons mean; every other reason is unknown."""
 
 STOP_FIELDS = (
     "stop_reason", "termination_reason", "termination", "exit_status", "end_reason", "exit_reason",
@@ -90,7 +53,7 @@ STOP_FIELDS = (
 """Fields and columns that say why a run ended, the most specific first."""
 ERROR_FIELDS = ("exception_type", "exception_info", "exception", "error_type", "error")
 """Those that name an error, of which only text is a reason."""
-_NO_REASON = {"", "none", "null", "nan", "na", "n/a", "false", "no", "0"}
+_NO_REASON = set(WORDS["no_reason"])
 _KINDS_OF_ERRORS = ("exception_type", "type", "name", "code", "message")
 _ERROR_WITH_TEXT = re.compile(r"(?:\w+\.)*(\w*(?:Error|Exception|Timeout))\s*[:(]")
 _SENTENCES = {  # as those of AutoGen, LlamaIndex and LangGraph begin, and the words for them
@@ -102,13 +65,10 @@ _SENTENCES = {  # as those of AutoGen, LlamaIndex and LangGraph begin, and the w
 _MAX_NAMED = 3  # reasons of one kind, in a sentence
 
 _BETWEEN_WORDS = re.compile(r"[\s\-]+|(?<=[a-z0-9])(?=[A-Z])")
-_MECHANISM_OF_REASON = {
-    reason: mechanism for mechanism, reasons in STOP_REASONS.items() for reason in reasons
-}
 
 
 def mechanism_of(reason: Any, rule: Rule | None = None) -> Mechanism:
-    """Return what a stop reason means: the rule's answer, else that of the table `STOP_REASONS`.
+    """Return what a stop reason means: the rule's answer, else that of `words.toml`.
 
     >>> mechanism_of("Max Steps"), mechanism_of("timeout", {"timeout": "administrative"})
     ('administrative', 'administrative')
@@ -173,7 +133,7 @@ def settle_stops(
     """Apply the rule to runs, and tell by which mechanism each ended (Raghu et al. 2026, App. G).
 
     What a reason means is the first of these answers: what the reader of the log noted (`kinds`),
-    the `rule`, the table `STOP_REASONS`. Without an outcome, a run that came to its own end is
+    the `rule`, the words of words.toml. Without an outcome, a run that came to its own end is
     unknown, as is any other reason, or none at all.
 
     >>> reasons = ["done", "max_steps", "parse_error", "rate limit", "user_error"]

@@ -2,10 +2,12 @@
 
 What is loaded equals what was saved, to the last digit and with the same dtypes; a column of
 meta of which that cannot be said is refused when it is saved. Which types a saved estimator may
-hold stands here, too.
+hold stands here, too, and values as JSON has them: it knows no NaN, no infinity and none of NumPy's
+scalars, nor does it say which of two values of one key counts.
 """
 
 import json
+import math
 import os
 import secrets
 import shutil
@@ -180,7 +182,7 @@ _OTHERS = (  # scikit-learn's are records of settings, in searches
     "sklearn.model_selection._split.KFold",
     "sklearn.model_selection._split.StratifiedGroupKFold",
     "sklearn.model_selection._split.StratifiedKFold",
-    "trajscore.censoring._shares._with_squares",
+    "trajscore.censoring._monte_carlo._with_squares",
     "trajscore.integrations._guard.Guard",
     "trajscore.metrics._scorers.CensoredTPSScorer",
     "trajscore.metrics._scorers.TPSScorer",
@@ -224,3 +226,34 @@ def trusted_types() -> list[str]:
 
 def _is(thing: Any, kind: type) -> bool:
     return isinstance(thing, type) and issubclass(thing, kind)
+
+
+_MAX_DIGITS = 300  # a float of more digits is infinite
+
+
+def plain(value: Any) -> Any:
+    """Return dictionaries, lists and scalars as JSON has them: null for what is not finite."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def parse_integer(digits: str) -> int | float:
+    """Return a whole number, ``parse_int`` of readers of JSON; infinity beyond a float."""
+    return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON, ``object_pairs_hook`` of its readers, if no key stands twice."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice!r} stands twice in one object; keep one of them")
+    return fields

@@ -3,6 +3,7 @@
 from typing import Any, Literal, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike as ArrayLike
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, IntArray
 
 UNIT_ROUNDING = 1e-6
 """By how much a probability may miss [0, 1], and its logarithm 0: a few roundings of float32.

@@ -19,7 +19,7 @@ from trajscore.core.values import (
     is_iterable,
 )
 from trajscore.core.within_runs import last_cells, running_sum, step_numbers
-from trajscore.datasets._fetch import as_data
+from trajscore.datasets._real import as_data
 
 
 def make_trajectories(

@@ -31,8 +31,8 @@ from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.weights import StepWeights
 from trajscore.evaluation.rows import Row
-from trajscore.inference.influence import Spread, Units
-from trajscore.inference.sample_size import ONE_DIGIT
+from trajscore.inference.comparison import ONE_DIGIT
+from trajscore.inference.intervals import Spread, Units
 
 # Expected number with which a Poisson number is at least MIN_RUNS_PER_OUTCOME with a chance of 0.8.
 _EXPECTED_PER_OUTCOME = float(gammaincinv(MIN_RUNS_PER_OUTCOME, 0.8))

@@ -20,9 +20,8 @@ import pandas as pd
 
 from trajscore.calibration.calibrators import CALIBRATORS, calibrator_maker
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_values
+from trajscore.core.checks import Sample, check_values
 from trajscore.core.errors import RowError
-from trajscore.core.sample import Sample
 from trajscore.core.stops import UNKNOWN, recorded_stops
 from trajscore.core.type_aliases import AnyArray, FloatArray
 from trajscore.core.values import one_per_run, outside_unit, run_label, unknown_name
@@ -40,6 +39,7 @@ from trajscore.evaluation.options import (
     VALUE,
     Note,
     Options,
+    RowKey,
 )
 from trajscore.evaluation.runs import EvaluatedRuns, Exclusion, leave_out_incomplete, select_runs
 from trajscore.metrics.run_metrics import CostMetric
@@ -354,7 +354,7 @@ def evaluate_batches(
 
 
 def _of_all(
-    sampled: pd.DataFrame, values: Mapping[tuple[str, str], pd.Series], shrink: float
+    sampled: pd.DataFrame, values: Mapping[RowKey, pd.Series], shrink: float
 ) -> pd.DataFrame:
     """Put the values of all runs in place of the sample's, and shrink the intervals around them.
 

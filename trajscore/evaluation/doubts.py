@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from trajscore.core import ranking
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
-from trajscore.core.meanings import words_of
+from trajscore.core.outcomes import WORDS, words_of
 from trajscore.core.policy import (
     MAX_AUROC_OF_RISK,
     MAX_SHARE_OF_RUN,
@@ -32,15 +32,9 @@ from trajscore.tracer import StepConfidence
 
 _WITH_GAPS = 1.2
 
-_OUTCOME_WORDS = {
-    *USUAL["outcome"], "succeeded", "failed", "failure", "resolved", "passed", "correct", "label",
-    "target",
-} - {"y"}  # fmt: skip
+_OUTCOME_WORDS = {*USUAL["outcome"], *WORDS["names"]["outcome"]} - {"y"}
 # with one of these, as in p_success, a name is that of a forecast
-_FORECAST_WORDS = {
-    *USUAL["confidence"], "proba", "chance", "prediction", "predicted", "expected", "estimate",
-    "estimated", "judge", "verifier", "model",
-}  # fmt: skip
+_FORECAST_WORDS = {*USUAL["confidence"], *WORDS["names"]["forecast"]}
 # made of log-probabilities, which the turn itself holds; "verbal" may be a field of its log
 _OF_TOKENS = frozenset(StepConfidence().get_feature_names_out()) - {"verbal"}
 

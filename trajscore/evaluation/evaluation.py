@@ -29,6 +29,7 @@ from trajscore.evaluation.options import (
     MonitoringOptions,
     Note,
     Options,
+    RowKey,
 )
 from trajscore.evaluation.recommendation import (
     Interval,
@@ -157,7 +158,7 @@ class Evaluation:
         return self.rows.runs
 
     @property
-    def traces(self) -> dict[tuple[str, str], TrajectoryArray]:
+    def traces(self) -> dict[RowKey, TrajectoryArray]:
         """The traces that were scored, by predictor and form."""
         return {row.key: row.traces for row in self.rows}
 
@@ -275,9 +276,10 @@ class Evaluation:
         table = pd.DataFrame({"margin": _margins(judged, self.cards)}, index=_index(judged))
         if self.observed_cards is not None:
             table["observed_only"] = _margins(judged, self.observed_cards)
-        clipping = [family for family in options.scores if family.clip is not None]
-        if clipping:
-            table["clipped"] = [clipping[0].clipped(row.traces.cells).mean() for row in judged]
+        clips = [family.clip for family in options.scores if family.clip is not None]
+        if clips:
+            cells = (row.traces.cells for row in judged)
+            table["clipped"] = [((p < clips[0]) | (p > 1 - clips[0])).mean() for p in cells]
         leading = options.scores[0]
         for name, clip in CLIPS.items() if leading.clip is not None else ():
             score = replace(leading, clip=clip)  # type: ignore[call-arg]

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.policy import MIN_RUNS_FOR_DIFFERENCE
-from trajscore.core.run_sums import MANY
 from trajscore.core.statistics import CalibrationError, MeanOfRuns, all_at_once
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import AnyArray, FloatArray
+from trajscore.core.weights import MANY
 from trajscore.evaluation.options import (
     ALIVE,
     ALIVE_END,
@@ -32,15 +32,15 @@ from trajscore.evaluation.options import (
     Options,
 )
 from trajscore.evaluation.rows import Metrics, Row, Rows, row_metrics
-from trajscore.inference.influence import BinMeans, absolute_interval
-from trajscore.inference.intervals import unseen_reach
+from trajscore.inference.intervals import BinMeans, absolute_interval, unseen_reach
 from trajscore.inference.mean_intervals import (
+    bootstrap_many_means,
+    bootstrap_units,
     by_bootstrap,
     by_influence,
     is_rare,
     n_of_rarer_outcome,
 )
-from trajscore.inference.resampling import bootstrap_many_means, bootstrap_units
 
 # With more runs, bootstrap means are those of `bootstrap_many_means`.
 _MANY_RUNS = 1 << 16
@@ -181,10 +181,11 @@ class _Estimates:
     def parts(self, name: str) -> BinMeans:
         """Return the gaps of a calibration error, and the influences on them, which is as much."""
         error = self.errors[name]
-        return BinMeans(*error.parts(len(error.weight)))
+        return BinMeans(*error.parts(np.ones(len(error.weight))))
 
 
 def _estimates_of(metrics: Metrics, n_runs: int, names: list[str]) -> _Estimates:
+    alike = np.ones(n_runs)
     influence: dict[str, FloatArray] = {}
     change: dict[str, FloatArray] = {}
     errors: dict[str, CalibrationError] = {}
@@ -192,10 +193,10 @@ def _estimates_of(metrics: Metrics, n_runs: int, names: list[str]) -> _Estimates
         if isinstance(statistic, CalibrationError):
             errors[name] = statistic
             continue
-        influence[name] = np.nan_to_num(statistic.influence(n_runs), copy=False)
+        influence[name] = np.nan_to_num(statistic.influence(alike), copy=False)
         if isinstance(statistic, MeanOfRuns):
-            change[name] = statistic.change(n_runs)
-    values = _of_rows([metrics], names)(np.ones(n_runs))[0]
+            change[name] = statistic.change(alike)
+    values = _of_rows([metrics], names)(alike)[0]
     return _Estimates(values, influence, change, errors)
 
 

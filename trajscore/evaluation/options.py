@@ -9,9 +9,8 @@ from typing import Any
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.parallel import Progress, Work
-from trajscore.core.run_sums import PART_STARTS
 from trajscore.core.score_families import USUAL_SCORES, ScoreFamily
-from trajscore.core.weights import Horizon, StepWeights
+from trajscore.core.weights import PART_STARTS, Horizon, StepWeights
 from trajscore.metrics.costs import cost_of_reliance
 from trajscore.metrics.run_metrics import DIAGNOSTICS, CostMetric, RankMetric, RunMetric
 
@@ -25,6 +24,8 @@ AS_GIVEN = "as_given"
 RECALIBRATED = "recalibrated"
 CONSTANT = "constant"
 FORMS = {AS_GIVEN: "as given", RECALIBRATED: "recalibrated"}
+RowKey = tuple[str, str]
+"""Predictor and form: where a row stands in the tables."""
 
 _ECUAS = (
     "Mean cost of accepting or rejecting runs by one number a run, over all prices of a rejection; "

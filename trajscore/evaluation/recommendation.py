@@ -32,7 +32,7 @@ from trajscore.evaluation.options import (
     columns_of,
 )
 from trajscore.evaluation.rows import Row, Rows
-from trajscore.inference.influence import Units
+from trajscore.inference.intervals import Units
 from trajscore.inference.mean_intervals import intervals_of_means, n_of_rarer_outcome
 
 GAINED = "gain"
@@ -422,7 +422,7 @@ def intervals_of(
     values = np.stack([difference.pseudo_values() for difference in differences.values()], axis=1)
     ends = intervals_of_means(
         values,
-        [difference.change(len(values)) for difference in differences.values()],
+        [difference.change(np.ones(len(values))) for difference in differences.values()],
         units,
         level,
         n_resamples=settings.n_resamples,

@@ -7,11 +7,12 @@ import numpy as np
 
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.policy import MIN_RUNS_PER_BIN
-from trajscore.core.run_sums import PART_STARTS, run_sums, step_parts
 from trajscore.core.ties import bins_of
 from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.weights import PART_STARTS, run_sums, step_parts
 from trajscore.core.within_runs import run_numbers
 from trajscore.evaluation.evaluation import Evaluation
+from trajscore.evaluation.options import RowKey
 from trajscore.inference.intervals import wilson_interval
 
 _MOST_BINS = 10
@@ -42,7 +43,7 @@ class Stated(NamedTuple):
     rate: float
 
 
-def typical(data: Evaluation, key: tuple[str, str]) -> Stated:
+def typical(data: Evaluation, key: RowKey) -> Stated:
     """Return what a row says at the middle half of all steps, and how many runs succeed there.
 
     Where the middle is right and the rest is not, the lower or upper quarter: the one that is more
@@ -66,7 +67,7 @@ def typical(data: Evaluation, key: tuple[str, str]) -> Stated:
     return parts[int(np.argmax(gaps)) if middle_is_right else 0][1]
 
 
-def reliability(data: Evaluation, key: tuple[str, str], part: str | None = None) -> Bins:
+def reliability(data: Evaluation, key: RowKey, part: str | None = None) -> Bins:
     """Return the bins of a row: of all steps or a part of them.
 
     The steps of a run, or of a cluster, stand or fall together: the interval is Wilson's, with as
@@ -131,7 +132,7 @@ class WrongRun:
     task: str
 
 
-def worst_runs(data: Evaluation, key: tuple[str, str], most: int) -> list[WrongRun]:
+def worst_runs(data: Evaluation, key: RowKey, most: int) -> list[WrongRun]:
     """Return the runs with the largest loss; those without an outcome come last."""
     trace = data.traces[key]
     labels = data.runs.labels
@@ -147,7 +148,7 @@ def worst_runs(data: Evaluation, key: tuple[str, str], most: int) -> list[WrongR
     meta = meta.where(meta.notna(), "").astype(str)
     worst = []
     for row in rows.tolist():
-        cells = trace.cells[trace.offsets[row] : trace.offsets[row + 1]]
+        cells = trace[row]
         flag = int(np.argmax(np.abs(labels[row] - cells)))
         if flag == 0 and np.ptp(cells) > 0:  # the first says little: flag where it moved most
             flag = int(np.argmax(np.abs(np.diff(cells)))) + 1

@@ -28,12 +28,11 @@ from trajscore.core.checks import check_values
 from trajscore.core.ids import pair_codes
 from trajscore.core.outcomes import FAILURE
 from trajscore.core.ranking import TieGroups, auroc, auroc_within
-from trajscore.core.run_sums import collapse, run_sums, weighted_steps
 from trajscore.core.statistics import MeanOfRuns, OfTies, Statistic
 from trajscore.core.ties import group_ties, only_value
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.values import outside_unit
-from trajscore.core.weights import StepWeights
+from trajscore.core.weights import StepWeights, collapse, run_sums, weighted_steps
 from trajscore.evaluation.options import (
     ALIVE,
     ALIVE_END,
@@ -46,12 +45,12 @@ from trajscore.evaluation.options import (
     STEP_ERRORS,
     Note,
     Options,
+    RowKey,
 )
 from trajscore.evaluation.runs import EvaluatedRuns
 from trajscore.inference.mean_intervals import interval_of
-from trajscore.metrics.decomposition import recalibrated_sums
 from trajscore.metrics.run_metrics import CollapsedRuns, statistics_of
-from trajscore.metrics.steps import step_calibration_statistics
+from trajscore.metrics.steps import recalibrated_sums, step_calibration_statistics
 
 Metrics = Mapping[str, Statistic]
 
@@ -69,7 +68,7 @@ class Row:
     signals: tuple[str, ...] = ()  # what it combines, if it does
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> RowKey:
         """Its place in the tables."""
         return self.predictor, self.form
 
@@ -233,8 +232,7 @@ def row_metrics(row: Row, options: Options) -> Metrics:
     # the recalibration stays what it is: to first order the best one gains nothing by moving
     leading = scores[0]
     best = recalibrated_sums(steps, options.scores[0]).total
-    other = None if leading.other is None else best - leading.other
-    gained = MeanOfRuns(best - leading.samples, None, other, leading.divisor)
+    gained = MeanOfRuns(best - leading.samples, None, best - leading.other, leading.divisor)
     return metrics | {options.miscalibration: gained}
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.checks import Sample
 from trajscore.core.errors import CannotMeasureError
 from trajscore.core.estimator import parts_of
 from trajscore.core.outcomes import (
@@ -24,7 +25,6 @@ from trajscore.core.outcomes import (
     opposite,
     outcomes_vary,
 )
-from trajscore.core.sample import Sample
 from trajscore.core.stops import (
     COMPLETE,
     EXCLUDED,
@@ -37,7 +37,7 @@ from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArra
 from trajscore.core.values import check_choice, number_of
 from trajscore.core.within_runs import run_numbers, whole_runs
 from trajscore.evaluation.options import Note
-from trajscore.inference.influence import Units, any_units
+from trajscore.inference.intervals import Units, any_units
 
 RecordedStops = tuple[AnyArray | None, AnyArray | None]
 """Stop reasons of runs and what they were taken to mean, as `recorded_stops` returns them."""

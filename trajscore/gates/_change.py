@@ -5,8 +5,6 @@ A rate knows its range. A cost does not, and no bound holds for every law of it 
 `Amount` says, or than a most that is stated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -20,17 +18,17 @@ from trajscore.core.errors import CannotMeasureError
 from trajscore.core.policy import POWER
 from trajscore.core.statistics import CalibrationError, MeanOfRuns
 from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.gates._measures import Measure
-from trajscore.gates._run_set import Matching
-from trajscore.inference.influence import (
+from trajscore.gates._run_set import Matching, Measure
+from trajscore.inference.intervals import (
     BinMeans,
     Units,
     absolute_interval,
     any_units,
+    clopper_pearson_excess,
     left_out_factor,
     n_equal,
+    unseen_reach,
 )
-from trajscore.inference.intervals import clopper_pearson_excess, unseen_reach
 
 _DRAWS = 20_000
 _MOST_RUNS = 1_000_000
@@ -329,12 +327,12 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
     freedom = n_equal(sizes) - 1
     value = float(statistic(weight))
     if isinstance(statistic, CalibrationError):
-        mean, influence = statistic.parts(n_runs, weight)
+        mean, influence = statistic.parts(weight)
         totals = np.zeros((n_units, len(mean)))
         np.add.at(totals, units, influence / n_runs)
         bins = (BinMeans(mean, totals * scale[:, None]),)
         return Estimate(value, np.zeros(n_units), freedom, n_used, bins)
-    errors = np.bincount(units, statistic.influence(n_runs, weight) / n_runs, n_units) * scale
+    errors = np.bincount(units, statistic.influence(weight) / n_runs, n_units) * scale
     errors[np.abs(errors) < _ROUNDING * abs(value)] = 0.0
     result = Estimate(value, errors, freedom, n_used, varies=bool(errors.any()))
     if measure.is_amount:
@@ -352,6 +350,4 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
         sums = np.bincount(units[rows], weight[rows] * statistic.samples, n_units)
         rates = sums / np.where(sizes > 0, sizes, 1.0)
         return replace(result, parts=(Rates(1 - rates, rates, sizes / sizes.sum()),), varies=True)
-    if statistic.other is None:
-        return result
-    return replace(result, changes=((statistic.change(n_runs, weight), units),), varies=True)
+    return replace(result, changes=((statistic.change(weight), units),), varies=True)

@@ -1,7 +1,5 @@
 """Gates held against a set of runs: pass, fail or undecided, by bounds that hold at once."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
@@ -9,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from trajscore import __version__
 from trajscore.core.errors import CannotMeasureError, visible
-from trajscore.core.plain import plain
+from trajscore.core.storage import plain
 from trajscore.core.ties import ROUNDING
 from trajscore.core.values import number_of
-from trajscore.core.version import __version__
 from trajscore.gates._change import (
     Amount,
     Estimate,
@@ -30,15 +28,18 @@ from trajscore.gates._compare import (
     pairing,
 )
 from trajscore.gates._gate import BASELINE, Gate, Rules, Verdict, read_gates
-from trajscore.gates._measures import (
+from trajscore.gates._run_set import (
+    Matching,
     Measures,
+    RunSet,
+    check_run_set,
     is_lower_better,
     is_rate,
+    match,
     refuse_without_variation,
     with_most,
     within_range,
 )
-from trajscore.gates._run_set import Matching, RunSet, check_run_set, match
 
 EXIT_CODES = {Verdict.UNUSABLE: 2, Verdict.FAIL: 1, Verdict.UNDECIDED: 3, Verdict.PASS: 0}
 
@@ -339,9 +340,8 @@ def in_words(result: GateResult, new: RunSet) -> str:
     if result.verdict == Verdict.UNUSABLE:
         return f"{name} cannot be checked: {result.why}"
     is_cost = is_lower_better(gate.metric, new)
-    if gate.versus == BASELINE:
-        return f"{name} {_versus_baseline(result, new, is_cost)}"
-    return f"{name} {_versus_number(result, new, is_cost)}"
+    versus = _versus_baseline if gate.versus == BASELINE else _versus_number
+    return f"{name} {versus(result, new, is_cost)}"
 
 
 def _versus_number(result: GateResult, new: RunSet, is_cost: bool) -> str:

@@ -1,7 +1,5 @@
 """Two sets of runs side by side: what changed, and how many runs would settle what is open."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -14,19 +12,22 @@ from trajscore.core.ties import ROUNDING
 from trajscore.core.values import as_fraction, number_of, run_label
 from trajscore.evaluation.options import AS_GIVEN, RECALIBRATED
 from trajscore.gates._change import difference, estimates, runs_to_settle
-from trajscore.gates._measures import (
+from trajscore.gates._run_set import (
     LENGTH,
     MARGIN,
     SUCCESS,
     Key,
+    Matching,
     Measures,
+    RunSet,
+    check_run_set,
     is_lower_better,
+    match,
     most_trials,
     refuse_without_variation,
     within_range,
 )
-from trajscore.gates._run_set import Matching, RunSet, check_run_set, match
-from trajscore.inference.sample_size import up_to_one_digit
+from trajscore.inference.comparison import up_to_one_digit
 
 _MOST_TRIALS = 8
 

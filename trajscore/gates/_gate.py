@@ -1,7 +1,5 @@
 """Gates that a set of runs must hold; a TOML file may have several."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -19,7 +17,7 @@ from trajscore.core.values import (
     unknown_name,
 )
 from trajscore.evaluation.options import AS_GIVEN, RECALIBRATED
-from trajscore.gates._measures import OPTIONS, SUCCESS, is_fraction
+from trajscore.gates._run_set import OPTIONS, SUCCESS, is_fraction
 
 BASELINE = "baseline"
 COUNTS_AS = ("undecided", "pass", "fail")

@@ -1,34 +1,53 @@
-"""A set of runs as it is compared: what was scored, how it ended, on which task, at what cost."""
+"""A set of runs as it is compared: what was scored, how it ended, at what cost; and its metrics."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from scipy.special import comb
 
+from trajscore.calibration.calibrators import calibrator_maker
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_groups
+from trajscore.core.checks import check_groups, check_predictors
+from trajscore.core.errors import CannotMeasureError
 from trajscore.core.ids import are_default_ids, check_index
-from trajscore.core.outcomes import CENSORED
-from trajscore.core.sample import check_predictors
+from trajscore.core.outcomes import CENSORED, outcomes_vary
+from trajscore.core.score_families import USUAL_SCORES, get_family
+from trajscore.core.statistics import MeanOfRuns, Statistic
 from trajscore.core.stops import recorded_stops
-from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
-from trajscore.core.values import as_path, check_rows, number_of, one_per_run
-from trajscore.evaluation.options import REFERENCES
+from trajscore.core.ties import only_value
+from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, IntArray
+from trajscore.core.values import (
+    as_path,
+    check_rows,
+    known_names,
+    number_of,
+    one_per_run,
+    unknown_name,
+)
+from trajscore.core.weights import as_step_weights
+from trajscore.evaluation.options import FORMS, REFERENCES, STEP_ERRORS, Note, Options, RowKey
+from trajscore.evaluation.rows import make_rows, row_metrics
 from trajscore.evaluation.runs import (
     Exclusion,
     ExclusionKind,
+    leave_out_missing,
     refuse_without_outcomes,
     select_runs,
 )
 from trajscore.io.fields import USUAL_FIELDS, Fields
 from trajscore.loading.load import load
 from trajscore.loading.tables import Inputs, LoadRequest
+from trajscore.metrics.run_metrics import DIAGNOSTICS
+from trajscore.report.verdicts import note_text, without_variation
 
 _UNOBSERVED = Exclusion(ExclusionKind.UNOBSERVED)
 
@@ -271,3 +290,215 @@ def match(base: RunSet, new: RunSet) -> Matching:
     if not by or n_common < 2:  # nothing to pair by
         return Matching(base_units, new_units + n, 2 * n)
     return Matching(base_units, new_units, n, by, n_common, n_new, n_gone)
+
+
+OPTIONS = Options(tuple(map(get_family, USUAL_SCORES)), as_step_weights())
+SUCCESS = "success"
+LENGTH = "length"
+MARGIN = " margin"
+OF_FORECASTS = [name + end for name in OPTIONS.metrics for end in ("", MARGIN)]
+_PASS = re.compile(r"pass\^([1-9][0-9]?)")
+
+
+class Key(NamedTuple):
+    """Name of a number; `predictor` and `form` are empty where it is of the runs alone."""
+
+    metric: str
+    predictor: str = ""
+    form: str = ""
+
+    def __str__(self) -> str:
+        if not self.predictor:
+            return self.metric
+        return f"{self.metric} of {self.predictor}, {FORMS[self.form]}"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number of a set of runs."""
+
+    statistic: Statistic
+    is_rate: bool = False  # of a run or task it is 0, 1 or between
+    of_tasks: bool = False  # each task counts the same, however many runs it has
+    is_amount: bool = False  # what a run took, of which there may be no most
+    most: float | None = None  # that a run can take
+
+
+Metrics = dict[RowKey, Measure]  # by form and name
+
+
+class Measures:
+    """All numbers of a set of runs, each made when it is asked for."""
+
+    def __init__(self, runs: RunSet) -> None:
+        self.runs = runs
+        self._of_predictor = cache(partial(_metrics_of, runs))
+
+    def __getitem__(self, key: Key) -> Measure:
+        runs = self.runs
+        if key.metric == SUCCESS:
+            return Measure(MeanOfRuns(runs.labels), is_rate=True)
+        if key.metric == LENGTH:
+            return Measure(MeanOfRuns(runs.lengths), is_amount=True)
+        if power := _PASS.fullmatch(key.metric):
+            return Measure(_all_pass(runs, int(power[1])), is_rate=True, of_tasks=True)
+        if key.metric in runs.spent:
+            numbers = runs.spent[key.metric]
+            rows = np.flatnonzero(~np.isnan(numbers))
+            if not len(rows):
+                raise CannotMeasureError("no run has a number")
+            return Measure(MeanOfRuns(numbers[rows], rows), is_amount=True)
+        metrics, notes = self._of_predictor(key.predictor, options_of(key.metric))
+        if (key.form, key.metric) in metrics:
+            return metrics[key.form, key.metric]
+        names = [name for form, name in metrics if form == key.form]
+        if not names:  # forecasts as given have some metric always
+            raise CannotMeasureError(" ".join(map(note_text, notes)))
+        raise CannotMeasureError(f"there is no {key}: there are {', '.join(names)}")
+
+    def key(self, metric: str, predictor: str | None, form: str) -> Key:
+        """Return the name of the number that a gate is about."""
+        runs = self.runs
+        if is_rate(metric) or metric in (LENGTH, *runs.spent):
+            if predictor is not None:
+                raise CannotMeasureError(f"{metric} is of no predictor; leave out predictor")
+            return Key(metric)
+        if metric.removesuffix(MARGIN) not in options_of(metric).metrics:
+            raise unknown_metric(metric, runs)
+        if predictor is None and len(runs.predictors) != 1:
+            names = ", ".join(runs.predictors) or "none"
+            raise CannotMeasureError(
+                f"{metric} is of a predictor; say of which one: there are {names}"
+            )
+        return Key(metric, predictor or runs.predictors[0], form)
+
+
+def with_most(measure: Measure, most: float | None) -> Measure:
+    """Return the measure of an amount with the most that a run can take."""
+    if most is None:
+        return measure
+    statistic = measure.statistic
+    if not (measure.is_amount and isinstance(statistic, MeanOfRuns)):
+        raise CannotMeasureError(
+            "most is for what a run takes, such as cost or length; leave most out"
+        )
+    if (largest := float(statistic.samples.max())) > most:
+        raise CannotMeasureError(
+            f"a run took {largest:g}, and most is {most:g}; set most to a larger number"
+        )
+    return replace(measure, most=most)
+
+
+def options_of(metric: str) -> Options:
+    """Return what computes a metric of forecasts: a family that its name has, or the usual ones."""
+    name = metric.removesuffix(MARGIN)
+    kind, _, family = name.partition(" ")
+    if kind in ("TPS", "MCB") and name not in OPTIONS.metrics:
+        with suppress(ValueError):  # no family, so that no metric has the name
+            return replace(OPTIONS, scores=(get_family(family),))
+    return OPTIONS
+
+
+def refuse_without_variation(key: Key, *sets: RunSet) -> None:
+    """Refuse a predictor that varies in none of the sets, of which no number of runs says more."""
+    name = key.predictor
+    traces = [runs.traces[name].cells for runs in sets if name in runs.predictors]
+    values = [only_value(cells[~np.isnan(cells)]) for cells in traces]
+    if values and not np.isnan(values).any():
+        raise CannotMeasureError(f"predictor {name!r} {without_variation(values[0])}")
+
+
+def unknown_metric(metric: str, runs: RunSet) -> CannotMeasureError:
+    """Say that there is no such metric."""
+    names = [SUCCESS, LENGTH, *runs.spent]
+    if most_trials(runs) > 1:
+        names.insert(1, "pass^2")
+    if runs.predictors:
+        names += OF_FORECASTS
+    text = unknown_name("metric", metric, names)
+    if metric in ("cost", "tokens"):
+        text = f"no metric named {metric!r}; add a column {metric!r}; {known_names(metric, names)}"
+    return CannotMeasureError(text)
+
+
+def is_lower_better(metric: str, runs: RunSet) -> bool:
+    """Whether less of a metric is better: errors, costs, steps and what else a run takes."""
+    lower = (*options_of(metric).lower_is_better, LENGTH, *runs.spent)
+    return metric.removesuffix(MARGIN) in lower
+
+
+def is_rate(metric: str) -> bool:
+    """Whether a metric is the share of runs, or sets of runs, that succeed."""
+    return metric == SUCCESS or bool(_PASS.fullmatch(metric))
+
+
+def is_fraction(metric: str) -> bool:
+    """Whether a metric lies in [0, 1]."""
+    return is_rate(metric) or metric in (*STEP_ERRORS, *DIAGNOSTICS)
+
+
+def within_range(
+    metric: str, low: float, high: float, least: float = 0.0, most: float = 1.0
+) -> tuple[float, float]:
+    """Cut an interval at the least and the most that a metric in [0, 1], or its change, can be."""
+    if not is_fraction(metric):
+        return low, high
+    return max(low, least), min(high, most)
+
+
+def most_trials(runs: RunSet) -> int:
+    """Number of runs that at least half of the tasks have; 1 where no tasks are known."""
+    if runs.tasks is None:
+        return 1
+    counts = np.unique(runs.tasks, return_counts=True)[1]
+    return int(np.quantile(counts, 0.5, method="lower"))
+
+
+def _metrics_of(runs: RunSet, predictor: str, options: Options) -> tuple[Metrics, list[Note]]:
+    """All metrics of a predictor in each form, and above the base rate; notes on missing forms."""
+    if predictor not in runs.predictors:
+        raise CannotMeasureError(unknown_name("predictor", predictor, runs.predictors))
+    judged = runs.judged
+    refuse_without_outcomes(judged, needs_both=False)
+    if not outcomes_vary(judged.labels):
+        raise CannotMeasureError(
+            f"all {len(judged)} runs have the same outcome, so nothing can be said of the "
+            f"forecasts of {predictor!r}"
+        )
+    alone = replace(judged, traces={predictor: judged.traces[predictor]})
+    alone = leave_out_missing(alone, [], may_fill=False)
+    metrics: Metrics = {}
+    notes: list[Note] = []
+    rows = make_rows(alone, calibrator_maker("auto", options.weights), options, notes)
+    constant = row_metrics(rows.base, options)
+    # among all runs that count, of which some have no forecast that is judged
+    places = pd.Index(runs.source_rows).get_indexer(alone.source_rows)
+    for row in rows.predictors:
+        for name, statistic in row_metrics(row, options).items():
+            metrics[row.form, name] = Measure(replace(statistic, rows=places))
+            reference = constant[name]
+            if isinstance(statistic, MeanOfRuns) and isinstance(reference, MeanOfRuns):
+                margin = statistic - reference
+                metrics[row.form, name + MARGIN] = Measure(replace(margin, rows=places))
+    return metrics, notes
+
+
+def _all_pass(runs: RunSet, k: int) -> MeanOfRuns:
+    """Share of sets of k runs of a task that all succeed, for tasks with k runs."""
+    if runs.tasks is None:
+        raise CannotMeasureError(
+            f"pass^{k} needs the task of each run; name the column of tasks (--group), or give "
+            f"RunSet its tasks"
+        )
+    labels = runs.labels
+    if not np.isin(labels, (0, 1)).all():
+        raise CannotMeasureError(
+            f"pass^{k} is of successes and failures, and some outcomes are graded"
+        )
+    _, code, n = np.unique(runs.tasks, return_inverse=True, return_counts=True)
+    successes = np.bincount(code, labels)
+    rows = np.flatnonzero(n[code] >= k)
+    if not len(rows):
+        raise CannotMeasureError(f"pass^{k}: no task has {k} runs; the most is {n.max()}")
+    chance = comb(successes, k) / comb(n, k, repetition=False).clip(1)
+    return MeanOfRuns(chance[code[rows]], rows)

@@ -1,11 +1,10 @@
 """Intervals for scores and their differences."""
 
-from trajscore.inference._compare import compare_predictors
 from trajscore.inference._label_design import LabelDesign, labels_needed
 from trajscore.inference._labels import label_intervals
 from trajscore.inference._sequential import SequentialComparison
-from trajscore.inference.resampling import bootstrap, paired_bootstrap
-from trajscore.inference.sample_size import runs_needed
+from trajscore.inference.comparison import compare_predictors, runs_needed
+from trajscore.inference.mean_intervals import bootstrap, paired_bootstrap
 
 __all__ = [
     "LabelDesign",

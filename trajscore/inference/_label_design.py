@@ -6,22 +6,20 @@ import math
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.checks import check_sample
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.policy import MIN_LABELS
-from trajscore.core.run_sums import collapse
-from trajscore.core.sample import check_sample
 from trajscore.core.score_families import get_family
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import ArrayLike, FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, as_within, number_of
-from trajscore.core.weights import Horizon, Weights, as_step_weights
+from trajscore.core.weights import Horizon, Weights, as_step_weights, collapse
 from trajscore.inference._labels import (
     FewLabels,
     above_constant,

@@ -8,29 +8,34 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.checks import Sample, check_sample
 from trajscore.core.folds import assign_folds
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.policy import MIN_LABELS, MIN_RUNS_FOR_DIFFERENCE
-from trajscore.core.run_sums import collapse, run_sums
-from trajscore.core.sample import Sample, check_sample
 from trajscore.core.score_families import family_name, get_family
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_fraction, check_rows, number_of, one_per_run, to_unit
-from trajscore.core.weights import Horizon, StepWeights, Weights, as_step_weights
-from trajscore.inference.influence import (
+from trajscore.core.weights import (
+    Horizon,
+    StepWeights,
+    Weights,
+    as_step_weights,
+    collapse,
+    run_sums,
+)
+from trajscore.inference.intervals import (
     Spread,
     Units,
     any_units,
     n_equal,
     t_quantile,
     warn_few_clusters,
+    wilson_interval,
 )
-from trajscore.inference.intervals import wilson_interval
 
 # a judge that was never wrong in n labelled runs may be wrong in one of the next
 _PSEUDO_DISAGREEMENTS = 2.0

@@ -1,18 +1,257 @@
-"""Intervals from bootstrap replicates, of binomial rates, and for losses not seen yet."""
+"""Intervals: from influences, from bootstrap replicates, of rates, and for losses not seen yet."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
-from scipy.special import betaincinv, gammaincinv, ndtr, ndtri
+from scipy.special import betaincinv, expit, gammaincinv, logit, ndtr, ndtri
+from scipy.stats import norm, t
 
+from trajscore.core.checks import check_groups
+from trajscore.core.policy import MIN_EFFECTIVE_CLUSTERS
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
-from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
-from trajscore.core.values import as_fraction, undefined_is_nan
-from trajscore.inference.influence import Units
+from trajscore.core.type_aliases import (
+    AnyArray,
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    FloatPair,
+    IntArray,
+)
+from trajscore.core.values import as_fraction, is_count, undefined_is_nan
+
+_BLOCK = 4096
+_DRAWS = 4_000
+
+
+def left_out_factor(sizes: AnyArray) -> FloatArray:
+    """Return what turns a unit's total into the change when it is left out (CR3).
+
+    The squares of these changes add up to the squared error.
+    """
+    n = np.count_nonzero(sizes)
+    with undefined_is_nan():
+        return np.sqrt((n - 1) / n) / (1 - sizes / sizes.sum())
+
+
+class Spread:
+    """How statistics vary, by the influences of runs, of shape (n_runs, n_statistics)."""
+
+    def __init__(self, influence: FloatArray, units: Units) -> None:
+        self.n_runs = len(influence)
+        self._units = units
+        self.totals = units.sums(influence)
+
+    @cached_property
+    def _powers(self) -> FloatArray:
+        """Sums of the second, third and fourth powers of the totals, in blocks that stay cached."""
+        sums = np.zeros((3, self.totals.shape[1]))
+        for start in range(0, len(self.totals), _BLOCK):
+            totals = self.totals[start : start + _BLOCK]
+            squares = totals * totals
+            sums[0] += np.einsum("ij->j", squares)
+            sums[1] += np.einsum("ij,ij->j", squares, totals)
+            sums[2] += np.einsum("ij,ij->j", squares, squares)
+        return sums
+
+    def left_out(self) -> FloatArray:
+        """Change of each statistic when a unit is left out (CR3), to be squared."""
+        return left_out_factor(self._units.sizes)[:, None] * self.totals / self.n_runs
+
+    def half_width(self, quantile: float) -> FloatArray:
+        """Quantile times the standard error; 0 where nothing varies, infinite of one unit."""
+        if self._units.n_units < 2:
+            return np.full(self.totals.shape[1], np.inf)
+        if self._units.codes is None:  # what `left_out` gives, as its factor is one number
+            error = np.sqrt(self._powers[0] / (self.n_runs * (self.n_runs - 1)))
+        else:
+            error = np.linalg.norm(self.left_out(), axis=0)
+        return np.where(error > 0, quantile, 0.0) * error
+
+    def draw(self) -> FloatArray:
+        """Draw normal errors of all statistics, of the covariance that units have left out."""
+        # given the clusters, sums of them with normal weights have just this covariance; its
+        # symmetric root, and so every draw, moves with it, and does not jump as others do
+        if self._units.codes is None:
+            square = self.totals.T @ self.totals / (self.n_runs * (self.n_runs - 1))
+        else:
+            changes = self.left_out()
+            square = changes.T @ changes
+        values, vectors = np.linalg.eigh(square)
+        root = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T
+        return np.random.default_rng(0).standard_normal((_DRAWS, len(root))) @ root
+
+    def n_carrying(self) -> FloatArray:
+        """Count the units that carry the variance: n if all are alike, k if k of them are far.
+
+        Of a rare outcome it is the number of times that it occurs, of a normal sample n / 3.
+        """
+        total, _, fourth = self._powers
+        varies = total > ROUNDING**2 * self.n_runs
+        with undefined_is_nan():
+            return np.where(varies, total**2 / fourth, np.inf)
+
+    def acceleration(self) -> FloatArray:
+        """Return sum U^3 / (6 (sum U^2)^(3/2)) over units; 0 for a statistic that no unit moves."""
+        total, third, _ = self._powers
+        spread = total**1.5
+        return np.divide(third, 6 * spread, out=np.zeros_like(third), where=spread > 0)
+
+
+def warn_few_clusters(units: Units) -> None:
+    """Warn where there are fewer than 15 clusters, or they are equivalent to fewer equal ones."""
+    effective = units.n_effective
+    if units.codes is None or effective >= MIN_EFFECTIVE_CLUSTERS:
+        return
+    equal = "" if effective > units.n_units - 0.5 else f", equivalent to {effective:.1f} equal ones"
+    warnings.warn(
+        f"there are {units.n_units} clusters of runs{equal}; intervals from fewer than "
+        f"{MIN_EFFECTIVE_CLUSTERS} are wide and may cover less than they say, so collect "
+        f"runs of more tasks",
+        stacklevel=3,
+    )
+
+
+def bounds(value: FloatArray, half_width: FloatArray, on_logit: BoolArray | bool) -> FloatPair:
+    """Bounds on either side, on the logit scale where asked for and the value allows it."""
+    low = value - half_width
+    high = value + half_width
+    with undefined_is_nan():
+        slope = value * (1 - value)
+        inside = on_logit & (slope > 0)
+        low = np.where(inside, expit(logit(value) - half_width / slope), low)
+        high = np.where(inside, expit(logit(value) + half_width / slope), high)
+    return low, high
+
+
+class BinMeans(NamedTuple):
+    """Means of shape (n_bins,) and the influences of runs on them, of shape (n_runs, n_bins)."""
+
+    mean: FloatArray
+    influence: FloatArray
+
+
+def absolute_interval(
+    ours: BinMeans, theirs: BinMeans | None, units: Units, confidence_level: float
+) -> tuple[float, float]:
+    """Bounds of the sum of absolute means, or of how far it exceeds another on the same runs.
+
+    The estimate is too large by chance, the more so the closer the truth is to zero, where it is
+    not differentiable: neither influences nor a bootstrap cover it there. But with errors e of the
+    means d it lies, as a convex function, above the truth plus sign(d) e, and by the triangle
+    inequality below the truth plus the sum of abs(e). Quantiles of these, for normal errors of the
+    same covariance, make bounds that hold wherever the truth is: the lower one is wide.
+    """
+    influence = ours.influence
+    if theirs is not None:
+        influence = np.concatenate([influence, theirs.influence], axis=1)
+    spread = Spread(influence, units)
+    tail = (1 + confidence_level) / 2
+    quantile = units.t_quantile(confidence_level)
+    errors = quantile / norm.ppf(tail) * spread.draw()
+    below, above = _above_truth(ours, errors[:, : len(ours.mean)])
+    estimate = np.abs(ours.mean).sum()
+    if theirs is None:
+        low = float(estimate - np.quantile(above, tail))
+        return max(low, 0.0), min(float(estimate - np.quantile(below, 1 - tail)), 1.0)
+    below_theirs, above_theirs = _above_truth(theirs, errors[:, len(ours.mean) :])
+    estimate -= np.abs(theirs.mean).sum()
+    low = estimate - np.quantile(above - below_theirs, tail)
+    return float(low), float(estimate + np.quantile(above_theirs - below, tail))
+
+
+def _above_truth(parts: BinMeans, errors: FloatArray) -> FloatPair:
+    """How far the estimate lies above the truth: at least, and at most, for each draw of errors."""
+    # a mean of 0 may have come from either side: the sign that it has by rounding says nothing
+    sign = np.where(parts.mean < -SUM_ROUNDING, -1.0, 1.0)
+    return errors @ sign, np.abs(errors).sum(axis=1)
+
+
+# The level of an interval that would be unbounded: that of the largest and smallest replicate.
+_HIGHEST_LEVEL = 1 - 1e-12
+ONE_CLUSTER = (
+    "all runs are of one cluster, and an interval needs at least two; leave out groups to ask "
+    "about more runs of this one"
+)
+
+
+@dataclass(frozen=True)
+class Units:
+    """Which unit each run belongs to, and how many there are."""
+
+    codes: IntArray | None  # unit of each run; None where each run is its own unit
+    n_units: int
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Add up the rows of each unit, for an array of shape (n_runs, n_columns)."""
+        if self.codes is None:
+            return values
+        columns = [np.bincount(self.codes, column, self.n_units) for column in values.T]
+        return np.stack(columns, axis=1)
+
+    @cached_property
+    def sizes(self) -> FloatArray:
+        """Number of runs of each unit."""
+        if self.codes is None:
+            return np.ones(self.n_units)
+        return np.bincount(self.codes, minlength=self.n_units).astype(float)
+
+    @property
+    def n_effective(self) -> float:
+        """Number of equally large clusters that these are equivalent to."""
+        return n_equal(self.sizes)
+
+    def t_quantile(self, confidence_level: float) -> float:
+        """Quantile of the t distribution; its degrees of freedom are the effective units less 1."""
+        return t_quantile(self.n_effective - 1, confidence_level)
+
+    def expanded_level(self, confidence_level: float) -> float:
+        """Level of a bootstrap interval as wide as one of t, for few units (Hesterberg 2015)."""
+        correction = np.sqrt(self.n_units / (self.n_units - 1))
+        z = correction * self.t_quantile(confidence_level)
+        return min(float(2 * ndtr(z) - 1), _HIGHEST_LEVEL)
+
+    def to_runs(self, counts: FloatArray) -> FloatArray:
+        """Spread counts of units along the second axis to their runs."""
+        if self.codes is None:
+            return counts
+        return counts[:, self.codes]
+
+
+def resampling_units(n_runs: int, groups: ArrayLike | None) -> Units:
+    """Return the units of n_runs runs, at least two: clusters by sorted name, or the runs."""
+    codes = None if groups is None else check_groups(groups, n_runs)
+    if not is_count(n_runs, 2):
+        raise ValueError(f"an interval needs at least 2 runs, got {n_runs!r}")
+    units = any_units(codes, n_runs)
+    if units.n_units < 2:
+        raise ValueError(ONE_CLUSTER)
+    return units
+
+
+def any_units(groups: IntArray | None, n_runs: int) -> Units:
+    """Return the units of runs whose clusters were checked; one may be alone, codes have gaps."""
+    if groups is None:
+        return Units(None, n_runs)
+    names, codes = np.unique(groups, return_inverse=True)
+    return Units(codes, len(names))
+
+
+def n_equal(sizes: AnyArray) -> float:
+    """Effective number of units: n^2 over the sum of squares."""
+    return float(sizes.sum() ** 2 / (sizes**2).sum())
+
+
+def t_quantile(freedom: float, confidence_level: float) -> float:
+    """Quantile of a two-sided interval by t; infinite for one unit, which bounds nothing."""
+    level = as_fraction(confidence_level, "confidence_level")
+    return float(t.ppf((1 + level) / 2, freedom)) if freedom > 1e-9 else np.inf
 
 
 def percentile_interval(replicates: FloatArray, confidence_level: float) -> FloatPair:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.meanings import (
+from trajscore.core.outcomes import (
     bare_name,
     note_on_words,
     outcome_hint,

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from json.decoder import JSONDecodeError
 from typing import Any, NoReturn, TextIO
 
-from trajscore.core.plain import parse_integer, unique_keys
+from trajscore.core.storage import parse_integer, unique_keys
 
 Item = tuple[str | None, int | None, Any]
 """A field's name, a number in a list, and a value."""

@@ -13,13 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any, Self, get_args
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.meanings import (
+from trajscore.core.outcomes import (
+    CENSORED,
+    FAILURE,
+    SUCCESS,
     as_mapped,
     bare_name,
     check_map,
     check_polarity,
 )
-from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.stops import ReadRule, as_reason, choose_reason
 from trajscore.core.values import as_pairs, check_known, is_number, parse_number, run_label
 from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade

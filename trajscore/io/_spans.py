@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.times import moment, zone_problem
+from trajscore.core.frame import moment, zone_problem
 from trajscore.io._conversation import (
     Called,
     Conversation,

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.meanings import bare_name
+from trajscore.core.outcomes import bare_name
 from trajscore.core.stops import ERROR_FIELDS, STOP_FIELDS, names_among
 from trajscore.core.values import number_of, run_label
 from trajscore.io.vocabulary import Record, first

@@ -11,7 +11,7 @@ import pandas as pd
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import joined_ids
-from trajscore.core.meanings import bare_name
+from trajscore.core.outcomes import bare_name
 from trajscore.core.stops import Rule, reasons_in_rows, stop_columns
 from trajscore.core.values import as_path, run_label, unknown_name
 from trajscore.io.fields import Fields

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.meanings import words_of
-from trajscore.core.outcomes import CENSORED
+from trajscore.core.outcomes import CENSORED, words_of
 from trajscore.core.stops import (
     ADMINISTRATIVE,
     COMPLETE,

@@ -13,7 +13,7 @@ import pandas as pd
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import step_places
-from trajscore.core.meanings import bare_name, propose
+from trajscore.core.outcomes import bare_name, propose
 from trajscore.core.stops import names_among, stop_columns
 from trajscore.core.storage import check_size
 from trajscore.core.ties import OrdinaryRange

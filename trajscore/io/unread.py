@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.meanings import words_of
+from trajscore.core.outcomes import words_of
 from trajscore.io._messages import is_message
 from trajscore.io._run import Run, Step
 from trajscore.io._smolagents import REPEATED

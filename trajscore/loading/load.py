@@ -12,8 +12,7 @@ from sklearn.base import clone
 from trajscore import io
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
-from trajscore.core.meanings import as_verdicts
-from trajscore.core.outcomes import CENSORED, outcomes_vary
+from trajscore.core.outcomes import CENSORED, as_verdicts, outcomes_vary
 from trajscore.core.stops import EXCLUDED, names_among
 from trajscore.core.type_aliases import AnyArray
 from trajscore.core.values import check_known, number_of, parse_numbers
@@ -37,7 +36,7 @@ from trajscore.loading.tables import (
 )
 from trajscore.metrics.first_error import first_error_labels
 from trajscore.tracer import ChannelRisk, StepConfidence, TracerScorer, TracerSignals
-from trajscore.tracer.stated_confidence import StatedConfidence
+from trajscore.tracer.step_confidence import StatedConfidence
 from trajscore.tracer.turns import Turns, take_turns
 
 RISKS = {

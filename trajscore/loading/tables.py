@@ -11,7 +11,7 @@ import pandas as pd
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError, visible
 from trajscore.core.frame import joined_ids, runs_of_table
-from trajscore.core.meanings import (
+from trajscore.core.outcomes import (
     as_verdicts,
     bare_name,
     check_map,

@@ -12,9 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_groups
+from trajscore.core.checks import check_groups, check_sample
 from trajscore.core.estimator import TraceTransformer, like_input
-from trajscore.core.sample import check_sample
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_fraction

@@ -17,14 +17,14 @@ from sklearn.preprocessing import StandardScaler
 from trajscore.calibration.cross_fit import cross_fit_sample
 from trajscore.calibration.training import success_chances
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.checks import check_sample
 from trajscore.core.convert import as_table
 from trajscore.core.estimator import TraceTransformer, check_estimator_input, like_input
 from trajscore.core.ids import id_order
 from trajscore.core.policy import MIN_LABELLED_ERRORS
-from trajscore.core.run_sums import row_chunks
-from trajscore.core.sample import check_sample
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import FloatArray
+from trajscore.core.weights import row_chunks
 from trajscore.core.within_runs import last_cells, running_max, running_sum, step_numbers
 from trajscore.metrics.first_error import check_first_error, run_totals
 

@@ -11,8 +11,6 @@ from trajscore.metrics._scorers import (
     tps_scorer,
 )
 from trajscore.metrics._selective import aurc, risk_coverage_curve
-from trajscore.metrics._tps import censored_tps_score, regret, tps_samples, tps_score
-from trajscore.metrics.decomposition import tps_decomposition
 from trajscore.metrics.first_error import (
     first_error_samples,
     first_error_score,
@@ -20,8 +18,14 @@ from trajscore.metrics.first_error import (
     reading_cost,
 )
 from trajscore.metrics.run_metrics import trajectory_diagnostics
-from trajscore.metrics.sensitivity import tps_sensitivity
-from trajscore.metrics.steps import step_calibration_error, step_profile
+from trajscore.metrics.steps import step_calibration_error, step_profile, tps_decomposition
+from trajscore.metrics.tps import (
+    censored_tps_score,
+    regret,
+    tps_samples,
+    tps_score,
+    tps_sensitivity,
+)
 
 __all__ = [
     "Answers",

@@ -1,17 +1,14 @@
 """Checks of answers, decisions and class probabilities, and of the parameters of what they cost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.utils import gen_batches
 
 from trajscore.core.checks import check_sample_weight
-from trajscore.core.type_aliases import AnyArray, FloatArray, FloatPair, IntArray
+from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, FloatPair, IntArray
 from trajscore.core.values import (
     UNIT_ROUNDING,
     as_array,

@@ -7,23 +7,21 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.metrics import make_scorer
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from trajscore.core.checks import check_sample_weight, check_trajectories
+from trajscore.core.checks import check_sample_weight, check_trajectories, ended_where_known
 from trajscore.core.estimator import censored_of
 from trajscore.core.ids import check_index
 from trajscore.core.outcomes import CENSORED, SUCCESS, as_labels, check_outcomes
 from trajscore.core.policy import MIN_RUNS_PER_FOLD
-from trajscore.core.sample import ended_where_known
 from trajscore.core.score_families import get_family
-from trajscore.core.type_aliases import AnyArray, ByName
+from trajscore.core.type_aliases import AnyArray, ArrayLike, ByName
 from trajscore.core.values import as_amount, as_flag, as_numbers, number_of
 from trajscore.core.weights import OWN, Horizon, Weights, as_step_weights
 from trajscore.metrics._ecuas import ecuas_score
-from trajscore.metrics._tps import censored_tps_score, tps_score
+from trajscore.metrics.tps import censored_tps_score, tps_score
 
 
 class TPSScorer:

@@ -6,13 +6,12 @@ All functions are aware of ties and do not depend on row order.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import log_expit, xlogy
 
 from trajscore.core import ranking
 from trajscore.core.ranking import TieGroups
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING, uniform_bins
-from trajscore.core.type_aliases import AnyArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, IntArray
 from trajscore.core.values import as_count, as_within, check_choice
 from trajscore.metrics._answer_checks import check_answers, row_slices
 from trajscore.metrics.costs import mean_cost

@@ -6,20 +6,17 @@ returns the logarithm of its uncertainty u (its expected cost) and what it costs
 smallest that is taken for plain probabilities under the logarithm of ECUAS_0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.integrate import quad_vec
 from scipy.optimize import linprog
 from scipy.special import logsumexp, xlogy
 
 from trajscore.core.ties import ROUNDING
-from trajscore.core.type_aliases import AnyArray, FloatArray, FloatPair, IntArray
+from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, FloatPair, IntArray
 from trajscore.core.values import as_numbers, as_within, refuse_first, undefined_is_nan
 from trajscore.metrics._answer_checks import check_distributions, row_slices
 
@@ -37,31 +34,26 @@ class Scale(NamedTuple):
 class ZeroOneCost(Scale):
     """Choosing a class costs 1 where it is wrong: u = 1 - max p."""
 
-    def decide(self, P: AnyArray, y: IntArray) -> FloatPair:
-        """Return log u and cost of the Bayes decision for each row of probabilities."""
-        likeliest = P.max(axis=1).astype(float)
-        wrong = P.argmax(axis=1) != y
-        return np.log(np.maximum(1 - likeliest, 0)), wrong.astype(float)
-
-    def decide_log(self, log_p: AnyArray, y: IntArray) -> FloatPair:
-        """Return log u and cost of the Bayes decision for each row of log-probabilities."""
-        chosen = log_p.argmax(axis=1)
-        return log_of_others(log_p, chosen), (chosen != y).astype(float)
+    def decide(self, P: AnyArray, y: IntArray, log: bool) -> FloatPair:
+        """Return log u and cost of each row's Bayes decision; `log`: of log-probabilities."""
+        chosen = P.argmax(axis=1)
+        wrong = (chosen != y).astype(float)
+        if log:
+            return log_of_others(P, chosen), wrong
+        return np.log(np.maximum(1 - P.max(axis=1).astype(float), 0)), wrong
 
 
 class LogCost(Scale):
     """Stating the distribution itself costs -log p_y: u is its entropy."""
 
-    def decide(self, P: AnyArray, y: IntArray) -> FloatPair:
-        """Return log u and cost of the Bayes decision for each row of probabilities."""
+    def decide(self, P: AnyArray, y: IntArray, log: bool) -> FloatPair:
+        """Return log u and cost of each row's Bayes decision; `log`: of log-probabilities."""
+        rows = np.arange(len(P))
+        if log:
+            return _log_entropy(P.astype(float)), -P[rows, y].astype(float)
         floored = np.maximum(P, self.floor, dtype=float)
         entropy = np.maximum(-xlogy(P, floored).sum(axis=1), 0)
-        return np.log(entropy), -np.log(floored[np.arange(len(P)), y])
-
-    def decide_log(self, log_p: AnyArray, y: IntArray) -> FloatPair:
-        """Return log u and cost of the Bayes decision for each row of log-probabilities."""
-        paid = -log_p[np.arange(len(log_p)), y].astype(float)
-        return _log_entropy(log_p.astype(float)), paid
+        return np.log(entropy), -np.log(floored[rows, y])
 
 
 class MatrixCost:
@@ -83,17 +75,13 @@ class MatrixCost:
         # u_max also where one cost is much larger than the others
         return self.eps * self.u_max / (1 - 1 / len(self.cost))
 
-    def decide(self, P: AnyArray, y: IntArray) -> FloatPair:
-        """Return log u and cost of the Bayes decision for each row of probabilities."""
-        return self._cheapest(np.log(P @ self.cost), y)
-
-    def decide_log(self, log_p: AnyArray, y: IntArray) -> FloatPair:
-        """Return log u and cost of the Bayes decision for each row of log-probabilities."""
-        # a column at a time, so that small expected costs are not rounded to 0
-        columns = [logsumexp(log_p + column, axis=1) for column in np.log(self.cost).T]
-        return self._cheapest(np.stack(columns, axis=1), y)
-
-    def _cheapest(self, log_expected: FloatArray, y: IntArray) -> FloatPair:
+    def decide(self, P: AnyArray, y: IntArray, log: bool) -> FloatPair:
+        """Return log u and cost of each row's Bayes decision; `log`: of log-probabilities."""
+        if log:  # a column at a time, so that small expected costs are not rounded to 0
+            columns = [logsumexp(P + column, axis=1) for column in np.log(self.cost).T]
+            log_expected = np.stack(columns, axis=1)
+        else:
+            log_expected = np.log(P @ self.cost)
         least = log_expected.min(axis=1)
         # the first of equally cheap decisions: rounding must not choose among them
         chosen = (log_expected <= least[:, None] + ROUNDING).argmax(axis=1)
@@ -172,16 +160,13 @@ def largest_uncertainty(cost: ArrayLike) -> float:
 
 def decisions(P: AnyArray, y: IntArray, cost: Cost, log_proba: bool) -> FloatPair:
     """Log-uncertainty and cost of every sample's Bayes decision; checks rows as it reads them."""
-    decide = cost.decide_log if log_proba else cost.decide
     log_u = np.empty(len(P))
     paid = np.empty(len(P))
     for rows in row_slices(P):
         check_distributions(P, rows, log=log_proba)
         with np.errstate(divide="ignore"):  # an uncertainty of 0
-            part = P[rows]
-            if not log_proba:
-                part = np.maximum(part, 0)
-            log_u[rows], paid[rows] = decide(part, y[rows])
+            part = P[rows] if log_proba else np.maximum(P[rows], 0)
+            log_u[rows], paid[rows] = cost.decide(part, y[rows], log_proba)
     return log_u, paid
 
 

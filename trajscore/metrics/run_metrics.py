@@ -15,18 +15,23 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from trajscore.core import ranking
+from trajscore.core.checks import check_sample
 from trajscore.core.outcomes import opposite
-from trajscore.core.run_sums import AGGREGATORS, collapse, score_cells
-from trajscore.core.sample import check_sample
 from trajscore.core.score_families import BrierScore
 from trajscore.core.statistics import CalibrationError, MeanOfRuns, OfTies, Statistic, all_at_once
 from trajscore.core.ties import STRATEGIES, bins_of
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import ArrayLike, FloatArray
 from trajscore.core.values import as_count, check_choice
-from trajscore.core.weights import Horizon, Weights, as_step_weights
+from trajscore.core.weights import (
+    AGGREGATORS,
+    Horizon,
+    Weights,
+    as_step_weights,
+    collapse,
+    score_cells,
+)
 
 
 @dataclass(frozen=True)

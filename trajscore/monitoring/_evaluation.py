@@ -17,8 +17,8 @@ from sklearn.utils import check_random_state
 
 from trajscore.calibration.forecaster import fit_arguments
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.checks import Sample, check_sample
 from trajscore.core.outcomes import CENSORED
-from trajscore.core.sample import Sample, check_sample
 from trajscore.core.type_aliases import AnyArray, FloatArray
 from trajscore.core.values import as_count, as_fraction, check_jobs, is_number
 from trajscore.core.within_runs import (

@@ -19,9 +19,9 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.policy import MIN_REFERENCE_RUNS
-from trajscore.core.run_sums import AGGREGATORS
 from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, check_choice, number_of
+from trajscore.core.weights import AGGREGATORS
 from trajscore.monitoring._fleet_runs import (
     GRID,
     FleetChange,

@@ -22,8 +22,8 @@ from trajscore.core.estimator import parts_of
 from trajscore.core.ids import are_default_ids
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.policy import MIN_RUNS_TO_NAME_CAUSE
-from trajscore.core.run_sums import collapse
 from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
+from trajscore.core.weights import collapse
 from trajscore.core.within_runs import whole_runs
 
 _MOST_EARLIER = 100_000  # runs by which those that are sent again are known

@@ -18,12 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 from trajscore.calibration import PrefixForecaster
 from trajscore.calibration.forecaster import check_forecaster, is_passthrough
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_sample_weight, check_trajectories
+from trajscore.core.checks import check_sample_weight, check_trajectories, ended_where_known
 from trajscore.core.errors import ArgumentError
 from trajscore.core.estimator import check_estimator_input, require_y
 from trajscore.core.ids import check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
-from trajscore.core.sample import ended_where_known
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, FloatPair, IntArray
 from trajscore.core.values import as_numbers, is_number, number_of

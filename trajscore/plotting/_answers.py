@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from trajscore.core.checks import check_traces
 from trajscore.core.outcomes import CENSORED, check_outcomes
-from trajscore.core.run_sums import AGGREGATORS, collapse
 from trajscore.core.ties import bins_of
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import ArrayLike, ByName, FloatArray, IntArray
 from trajscore.core.values import check_choice
-from trajscore.core.weights import Horizon, Weights, as_step_weights
+from trajscore.core.weights import AGGREGATORS, Horizon, Weights, as_step_weights, collapse
 from trajscore.inference.intervals import wilson_interval
 from trajscore.metrics import Answers, aurc, risk_coverage_curve
 from trajscore.plotting._display import (
@@ -183,7 +181,7 @@ class CostCurveDisplay(AnswerDisplayMixin):
         )
 
     @classmethod
-    def _predict(cls, estimator: Any, X: Any, y: ArrayLike) -> dict[str, Any]:
+    def _predict(cls, estimator: Any, X: Any, y: ArrayLike) -> ByName:
         return super()._predict(estimator, X, y) | {"n_classes": len(estimator.classes_)}
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> Any:

@@ -1,7 +1,5 @@
 """What all displays share: axes, legend, colours, and where their numbers come from."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping
@@ -10,12 +8,11 @@ from importlib import import_module
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from trajscore.core.checks import ended_where_known
 from trajscore.core.errors import optional
 from trajscore.core.outcomes import check_outcomes
-from trajscore.core.sample import ended_where_known
-from trajscore.core.type_aliases import ByName
+from trajscore.core.type_aliases import ArrayLike, ByName
 
 Kind = TypeVar("Kind")
 

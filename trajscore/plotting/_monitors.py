@@ -9,15 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_labels, check_trajectories
+from trajscore.core.checks import check_labels, check_trajectories, ended_where_known
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
-from trajscore.core.sample import ended_where_known
-from trajscore.core.type_aliases import BoolArray, IntArray
+from trajscore.core.type_aliases import ArrayLike, BoolArray, IntArray
 from trajscore.core.values import as_count
 from trajscore.core.within_runs import step_numbers
 from trajscore.monitoring import FleetMonitor, token_savings

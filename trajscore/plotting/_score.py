@@ -6,15 +6,14 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from trajscore.censoring.audit import TerminationAudit, termination_audit
 from trajscore.core.score_families import family_name
 from trajscore.core.stops import ADMINISTRATIVE, COMPLETE, EXCLUDED, INFORMATIVE, UNKNOWN
-from trajscore.core.type_aliases import ByName, FloatArray
+from trajscore.core.type_aliases import ArrayLike, ByName, FloatArray
 from trajscore.core.weights import Horizon, Weights
 from trajscore.metrics import step_profile, tps_decomposition
-from trajscore.metrics.decomposition import TERMS
+from trajscore.metrics.steps import TERMS
 from trajscore.plotting._display import (
     BEHIND,
     BLUE,

@@ -6,11 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from trajscore.calibration.fixed_step import AUROC
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.type_aliases import BoolArray, ByName, FloatArray
+from trajscore.core.type_aliases import ArrayLike, BoolArray, ByName, FloatArray
 from trajscore.core.values import is_count, run_label
 from trajscore.plotting._display import (
     BEHIND,

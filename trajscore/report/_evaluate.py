@@ -13,18 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from trajscore import __version__
 from trajscore.calibration.calibrators import CalibratorMaker, calibrator_maker
-from trajscore.core.checks import group_labels
+from trajscore.core.checks import check_predictors, group_labels
 from trajscore.core.errors import ArgumentError
 from trajscore.core.ids import check_index
 from trajscore.core.parallel import Work
-from trajscore.core.run_sums import AGGREGATORS
-from trajscore.core.sample import check_predictors
 from trajscore.core.score_families import get_family, several_families
 from trajscore.core.stops import recorded_stops, refuse_own_stops
 from trajscore.core.values import as_fraction, check_choice
-from trajscore.core.version import __version__
-from trajscore.core.weights import Weights, as_step_weights
+from trajscore.core.weights import AGGREGATORS, Weights, as_step_weights
 from trajscore.evaluation.acting import monitoring_options, monitoring_table
 from trajscore.evaluation.batches import batch_selection, evaluate_batches
 from trajscore.evaluation.combined import (
@@ -60,13 +58,11 @@ from trajscore.evaluation.runs import (
     select_runs,
     under_other_choices,
 )
-from trajscore.inference.influence import ONE_CLUSTER
-from trajscore.inference.mean_intervals import METHODS
-from trajscore.inference.resampling import check_resamples
+from trajscore.inference.intervals import ONE_CLUSTER
+from trajscore.inference.mean_intervals import METHODS, check_resamples
 from trajscore.monitoring import StoppingRule
 from trajscore.report._report import Report
-from trajscore.streaming.batches import RunBatches
-from trajscore.streaming.sources import DaskBatches
+from trajscore.streaming.batches import DaskBatches, RunBatches
 
 _USUAL = EvaluationOptions()
 

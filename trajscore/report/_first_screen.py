@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from trajscore.core.errors import visible
-from trajscore.core.run_sums import collapse
 from trajscore.core.type_aliases import FloatArray
+from trajscore.core.weights import collapse
 from trajscore.evaluation.acting import (
     LOST,
     PRICE,

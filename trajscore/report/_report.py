@@ -20,8 +20,7 @@ from trajscore.report._disclosures import disclosures, excluded_table, exclusion
 from trajscore.report._first_screen import first_screen
 from trajscore.report.recipe import NO_CODE
 from trajscore.report.render.as_json import to_json
-from trajscore.report.render.as_markdown import to_markdown
-from trajscore.report.render.as_text import to_text
+from trajscore.report.render.as_text import to_markdown, to_text
 from trajscore.report.verdicts import verdicts
 from trajscore.report.wording import answer
 

@@ -1,7 +1,5 @@
 """Ranking and calibration of more forecasts than memory holds, from counts on a fine grid."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from math import prod
 from typing import Any, Self
@@ -12,16 +10,22 @@ import pandas as pd
 from trajscore.calibration.cross_fit import CrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.ranking import GRADIENTS, harmonic
-from trajscore.core.run_sums import AGGREGATORS, PART_STARTS, step_parts
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import binned_error
 from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
 from trajscore.core.values import as_count, check_choice, undefined_is_nan
-from trajscore.core.weights import Horizon, Weights, as_step_weights
-from trajscore.inference.influence import bounds as interval_bounds
-from trajscore.inference.influence import t_quantile
-from trajscore.metrics.decomposition import TERMS, score_parts
+from trajscore.core.weights import (
+    AGGREGATORS,
+    PART_STARTS,
+    Horizon,
+    Weights,
+    as_step_weights,
+    step_parts,
+)
+from trajscore.inference.intervals import bounds as interval_bounds
+from trajscore.inference.intervals import t_quantile
 from trajscore.metrics.run_metrics import DIAGNOSTICS, RankMetric
+from trajscore.metrics.steps import TERMS, score_parts
 from trajscore.streaming.accumulator import Accumulator, Grid, LabelledRuns
 
 _N_RANK_CELLS = 1 << 16  # with 16,384, the AUPRC of calibrated forecasts was off by 2e-4

@@ -1,12 +1,15 @@
-"""Batches of whole runs, read from files and from Arrow data on this machine."""
+"""Batches of whole runs from a source, read on this machine or on a Dask cluster."""
 
 from __future__ import annotations
 
+import pickle
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+import zlib
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,7 +18,8 @@ import pandas as pd
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError, MissingStepError, optional
-from trajscore.core.meanings import bare_name
+from trajscore.core.frame import select_columns
+from trajscore.core.outcomes import bare_name
 from trajscore.core.type_aliases import AnyArray, IntArray
 from trajscore.io.files import NO_READAHEAD, parquet_dataset
 
@@ -212,3 +216,238 @@ def hashed(keys: Any) -> IntArray:
 
 def _arrow(module: str = "pyarrow") -> Any:
     return optional(module, "reading batches needs pyarrow", "data")
+
+
+_FAN_IN = 8  # results that are merged at a time
+
+
+class DaskBatches:
+    """A batch a partition; see `iter_batches`."""
+
+    def __init__(self, source: Any, columns: Columns) -> None:
+        self.columns = columns
+        self._source = source
+        if not isinstance(source, list):
+            self._source = source[columns.names]
+
+    @cached_property
+    def _parts(self) -> list[Any]:
+        """The partitions as they are."""
+        if isinstance(self._source, list):
+            return self._source
+        # read the columns only; joined partitions would hide runs that two of them share
+        return list(self._source.simplify().to_delayed(optimize_graph=False))
+
+    @cached_property
+    def _whole_parts(self) -> list[Any]:
+        """Partitions with all rows of each of their runs."""
+        if not self.columns.scattered:
+            return self._parts
+        from dask import dataframe
+        from dask.delayed import delayed
+
+        source = self._source
+        if isinstance(source, list):
+            source = dataframe.from_delayed([delayed(_read)(self.columns, part) for part in source])
+        return list(source.shuffle(on=self.columns.id).to_delayed())
+
+    def __iter__(self) -> Iterator[Batch]:
+        from dask.base import compute
+
+        for part in self._whole_parts:  # one at a time, as memory may not hold two
+            yield from _batches_of(self.columns, *compute(part))
+
+    def reduce(self, accumulator: Reduced) -> Reduced:
+        """Return a copy of the accumulator after all partitions, merged by tree."""
+        if self.columns.scattered and (total := self._reduce_in_place(accumulator)) is not None:
+            return total
+        return _reduce_tree(_add_up, _merge_all, accumulator, self.columns, self._whole_parts)
+
+    def _reduce_in_place(self, accumulator: Reduced) -> Reduced | None:
+        """Add up scattered runs without a shuffle: only those at partition ends are moved.
+
+        None if other runs are split, too.
+        """
+        middle = len(self._parts) // 2
+        for parts in (self._parts[middle : middle + 1], self._parts):  # a cheap look at first
+            steps = (_add_inner_runs, _join_partial_sums, accumulator, self.columns)
+            sums = _reduce_tree(*steps, parts)
+            if sums is None:
+                return None
+        whole = _with_runs(sums, self.columns, sums.split_rows)
+        if whole is None:
+            return None
+        total: Reduced = whole.total
+        return total
+
+
+def _reduce_tree(
+    leaf: Any, node: Any, accumulator: Any, columns: Columns, parts: Sequence[Any]
+) -> Any:
+    """Compute a leaf for each partition, and merge `_FAN_IN` results at a time."""
+    import cloudpickle  # comes with dask
+    from dask.delayed import delayed
+
+    packed = zlib.compress(cloudpickle.dumps(accumulator), 1)  # megabytes of zeros, mostly
+    empty = delayed(_unpacked)(packed)
+    level = [delayed(leaf)(empty, columns, part) for part in parts]
+    while len(level) > 1:
+        starts = range(0, len(level), _FAN_IN)
+        level = [delayed(node)(level[start : start + _FAN_IN]) for start in starts]
+    return level[0].compute()
+
+
+def _unpacked(packed: bytes) -> Any:
+    return pickle.loads(zlib.decompress(packed))
+
+
+def _batches_of(columns: Columns, table: Any) -> Iterator[Batch]:
+    """Yield the batches of a partition, or of a file, which a task reads in several."""
+    if isinstance(table, (str, Path)):
+        yield from RunBatches(table, columns)
+    elif len(table):
+        yield columns.batch(table)
+
+
+def _add_up(accumulator: Any, columns: Columns, table: Any) -> Any:
+    return add_up(_batches_of(columns, table), accumulator)
+
+
+def _merge_all(accumulators: Sequence[Any]) -> Any:
+    total = deepcopy(accumulators[0])
+    for other in accumulators[1:]:
+        merge(total, other)
+    return total
+
+
+@dataclass
+class _PartialSums:
+    """Sums over the runs within some partitions, and the rows of runs at partition ends."""
+
+    total: Any
+    hashes: IntArray  # of the runs in the total
+    split_rows: pd.DataFrame
+
+
+def _add_inner_runs(accumulator: Any, columns: Columns, table: Any) -> _PartialSums | None:
+    """Add up a partition's runs but the first and the last; None if these are most of it."""
+    rows = _read(columns, table)
+    ids = rows[columns.id]
+    is_outer = (ids == ids[:1].squeeze()) | (ids == ids[-1:].squeeze())
+    if 2 * is_outer.sum() > len(rows):
+        return None
+    sums = _PartialSums(accumulator, np.empty(0, dtype=np.int64), rows[is_outer])
+    return _with_runs(sums, columns, rows[~is_outer])
+
+
+def _join_partial_sums(parts: Sequence[_PartialSums | None]) -> _PartialSums | None:
+    """Join partitions; None if they have a run in common."""
+    sums = [part for part in parts if part is not None]
+    if len(sums) < len(parts):
+        return None
+    hashes = np.concatenate([part.hashes for part in sums])
+    if len(np.unique(hashes)) < len(hashes):
+        return None
+    total = _merge_all([part.total for part in sums])
+    return _PartialSums(total, hashes, pd.concat([part.split_rows for part in sums]))
+
+
+def _with_runs(sums: _PartialSums, columns: Columns, rows: pd.DataFrame) -> _PartialSums | None:
+    """Add runs; None if steps of one are missing, or was added before."""
+    if not len(rows):
+        return sums
+    try:
+        batch = columns.batch(rows)
+    except ValueError:  # steps stand elsewhere; any other error comes again after the shuffle
+        return None
+    hashes = hashed(batch.X.ids)
+    if np.isin(hashes, sums.hashes).any():
+        return None
+    total = add_up([batch], sums.total)
+    return _PartialSums(total, np.append(sums.hashes, hashes), sums.split_rows)
+
+
+def _read(columns: Columns, table: Any) -> pd.DataFrame:
+    """Return a partition's rows, which may lie in a file."""
+    if isinstance(table, (str, Path)):
+        return pd.read_parquet(table, columns=columns.names)
+    return select_columns(table, columns.names)
+
+
+def iter_batches(
+    source: Any,
+    *,
+    id: str,  # noqa: A002 - as in TrajectoryArray.from_frame
+    step: str,
+    value: str | Sequence[str],
+    outcome: str,
+    group: str | None = None,
+    meta: str | Sequence[str] = (),
+    first_step: int = 1,
+    scattered: bool = False,
+    progress: Callable[[Iterator[Any]], Any] | None = None,
+) -> Any:
+    """Return batches of whole runs from a table with one row a step that may exceed memory.
+
+    Parameters
+    ----------
+    source : path, Arrow data, Dask DataFrame or list of delayed tables
+        A Parquet file or a folder of them; a pyarrow dataset; an object with an Arrow stream, such
+        as a pyarrow table, a record batch reader, or a result of DuckDB or polars; a Dask
+        DataFrame; or a list of Dask's delayed tables or paths.
+    id, step : str
+        Columns of run identifiers and step numbers, as in `trajscore.TrajectoryArray.from_frame`.
+    value : str or list of str
+        Columns of values, a predictor each.
+    outcome : str
+        Column of outcomes, the same in all rows of a run.
+    group : str, optional
+        Column of clusters of runs, the same in all rows of a run.
+    meta : str or list of str, optional
+        Columns that are the same in all rows of a run, kept in `meta` of the runs: the stop reason,
+        or what a report is to be made by.
+    first_step : int, default=1
+        The number of each run's first step.
+    scattered : bool, default=False
+        Whether the rows of a run may stand apart, also in several files. Temporary files, or on
+        Dask its shuffle, then bring them together. Default: such a run is an error.
+    progress : callable, optional
+        Wraps the iterator over batches, as ``tqdm`` does; not read with Dask.
+
+    Returns
+    -------
+    iterable of (y, X, groups)
+        Outcomes, a TrajectoryArray with a channel for each predictor, and the clusters or None. You
+        can iterate more than once if the source allows it. ``reduce(accumulator)`` returns a copy
+        of the accumulator after all batches; on Dask the active scheduler computes it. Instead of
+        one accumulator you can pass a dict of them by predictor, or by (predictor, any name).
+
+    Raises
+    ------
+    ImportError
+        If pyarrow is not installed (extra ``data``).
+    ValueError
+        If the rows of a run stand apart, or as in `trajscore.TrajectoryArray.from_frame`.
+
+    See Also
+    --------
+    TPSAccumulator : Computes scores from the batches.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from trajscore.streaming import iter_batches
+    >>> table = pa.table(
+    ...     {"run": ["a", "a", "b"], "t": [1, 2, 1], "p": [0.9, 0.8, 0.3], "ok": [1, 1, 0]}
+    ... )
+    >>> for y, X, groups in iter_batches(table, id="run", step="t", value="p", outcome="ok"):
+    ...     print(y, X, groups)
+    [1 0] <TrajectoryArray: 2 runs of 1 to 2 steps, channels p> None
+    """
+    values, per_run = (
+        tuple(names) if isinstance(names, (list, tuple)) else (names,) for names in (value, meta)
+    )
+    columns = Columns(id, step, values, outcome, group, per_run, first_step, scattered)
+    if isinstance(source, list) or hasattr(source, "to_delayed"):
+        return DaskBatches(source, columns)
+    return RunBatches(source, columns, progress)

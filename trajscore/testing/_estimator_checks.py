@@ -1,7 +1,5 @@
 """Checks for estimators over trajectories, also for other people's."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Sequence
 from typing import Any
@@ -156,7 +154,7 @@ def check_no_look_ahead(estimator: Any, X: TrajectoryArray, y: AnyArray) -> None
             for k in range(int(X.lengths.max())):  # every prefix of the former
                 seen = 1 + (np.arange(len(runs)) + k) % runs.lengths
                 look_ahead = find_look_ahead(estimator.transform, whole, values, seen)
-                _require(look_ahead is None, str(look_ahead))
+                _require(not look_ahead, look_ahead)
 
 
 def check_row_order(estimator: Any, X: TrajectoryArray, y: AnyArray) -> None:

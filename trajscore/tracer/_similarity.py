@@ -1,7 +1,5 @@
 """Texts of a dialogue: which are compared, embedded once, and how similar they are."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The signals of TRACER, from runs of steps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -23,7 +21,7 @@ from trajscore.tracer._similarity import (
     repeated_calls,
     word_overlaps,
 )
-from trajscore.tracer.stated_confidence import StatedConfidence
+from trajscore.tracer.step_confidence import StatedConfidence
 from trajscore.tracer.turns import (
     RunTransformer,
     Tokens,

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.metrics import roc_curve
 
 from trajscore.calibration import PlattCrossFitCalibrator
 from trajscore.calibration.cross_fit import cross_fit_sample
 from trajscore.calibration.fixed_step import has_both, step_table
+from trajscore.core.checks import Sample, check_sample
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
-from trajscore.core.sample import Sample, check_sample
-from trajscore.core.type_aliases import AnyArray, FloatArray
+from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray
 from trajscore.core.values import is_number, undefined_is_nan
 from trajscore.core.within_runs import first_step_above, last_cells
 

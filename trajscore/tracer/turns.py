@@ -12,13 +12,12 @@ from typing import Any, Self, get_args
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import TraceTransformer
 from trajscore.core.outcomes import CENSORED
-from trajscore.core.type_aliases import BoolArray, FloatArray, FloatPair, IntArray
+from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray, FloatPair, IntArray
 from trajscore.core.values import (
     UNIT_ROUNDING,
     check_known,

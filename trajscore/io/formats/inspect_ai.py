@@ -5,7 +5,7 @@ from typing import Any
 from zipfile import is_zipfile
 
 from trajscore.core.errors import optional
-from trajscore.core.meanings import sounds_bad
+from trajscore.core.outcomes import sounds_bad
 from trajscore.core.storage import check_archive
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_outcome, leftover

@@ -7,8 +7,8 @@ from operator import itemgetter
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.meanings import words_of
-from trajscore.core.times import TIME_WORDS, moment, zone_problem
+from trajscore.core.frame import TIME_WORDS, moment, zone_problem
+from trajscore.core.outcomes import words_of
 from trajscore.core.values import parse_number, run_label, unknown_name
 from trajscore.io._conversation import Conversation
 from trajscore.io._messages import answer_of, answer_within, chat_messages, is_message

@@ -6,9 +6,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import ArrayLike, FloatArray
 
 # Labels are placed on a frame as narrow as on a phone, where they are closest together.
 _WIDTH = 300.0

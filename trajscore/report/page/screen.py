@@ -12,7 +12,7 @@ from trajscore.core.type_aliases import ByName
 from trajscore.core.values import number_of
 from trajscore.evaluation.acting import LOST, PRICE, price_text
 from trajscore.evaluation.groups import shown_groups
-from trajscore.evaluation.options import AS_GIVEN, FORMS, columns_of
+from trajscore.evaluation.options import AS_GIVEN, FORMS, RowKey, columns_of
 from trajscore.evaluation.recommendation import Action, Interval, Recommendation
 from trajscore.evaluation.reliability import Bins, reliability, typical
 from trajscore.evaluation.runs import number_of_runs
@@ -271,10 +271,10 @@ def _saves(view: View) -> ByName:
     }  # fmt: skip
 
 
-def run_line(view: View, key: tuple[str, str], row: int, flag: int) -> Plot:
+def run_line(view: View, key: RowKey, row: int, flag: int) -> Plot:
     """Draw a run's forecasts by step, and name the one where its flag stands."""
     trace = view.data.traces[key]
-    cells = np.clip(trace.cells[trace.offsets[row] : trace.offsets[row + 1]], 0, 1)
+    cells = np.clip(trace[row], 0, 1)
     n = len(cells)
     forecast = f"said {cells[flag - 1]:.0%}"
     plot = Plot(Axis(1.0, max(n, 2), 1), Axis(n_ticks=1), f"Step {flag} of {n} {forecast}", 90, 170)

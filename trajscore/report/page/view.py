@@ -9,7 +9,7 @@ import numpy as np
 from trajscore.core.type_aliases import ByName, FloatArray
 from trajscore.core.values import is_number
 from trajscore.evaluation.evaluation import Evaluation
-from trajscore.evaluation.options import AS_GIVEN, FORMS
+from trajscore.evaluation.options import AS_GIVEN, FORMS, RowKey
 from trajscore.evaluation.recommendation import Action
 from trajscore.evaluation.reliability import WrongRun
 from trajscore.io import Run, Step
@@ -62,7 +62,7 @@ class View:
         return succeeded(self.data)
 
     @property
-    def shown(self) -> tuple[str, str]:
+    def shown(self) -> RowKey:
         """Key of the row that pictures and runs are of; of one without a score, as given."""
         drawn = self.screen.drawn
         return acted_on(self.data, drawn[0]) if drawn else (self.names[0], AS_GIVEN)
@@ -81,7 +81,7 @@ class View:
                 return turns
         return []
 
-    def costs(self, key: tuple[str, str]) -> dict[str, FloatArray]:
+    def costs(self, key: RowKey) -> dict[str, FloatArray]:
         """Return what each step of a row cost, in tokens and in money, where the log says it."""
         trace = self.data.traces[key]
         costs_by_kind = {kind: np.full(len(trace.cells), np.nan) for kind in ("tokens", "money")}
@@ -119,7 +119,7 @@ def _tokens(step: Step) -> float:
 # ---------------------------------------------------------------- what was said in a run
 
 
-def transcripts(view: View, key: tuple[str, str], worst: list[WrongRun]) -> dict[str, ByName]:
+def transcripts(view: View, key: RowKey, worst: list[WrongRun]) -> dict[str, ByName]:
     """Return the turns of runs of the log, by id, as far as there is room."""
     room = _MOST_CHARACTERS
     trace = view.data.traces[key]
@@ -130,7 +130,7 @@ def transcripts(view: View, key: tuple[str, str], worst: list[WrongRun]) -> dict
             continue
         places = view.places(run, wrong.steps)
         step_of = {place: k + 1 for k, place in enumerate(places)}
-        cells = trace.cells[trace.offsets[wrong.row] :]
+        cells = trace[wrong.row]
         turns: list[ByName] = []
         for k, step in enumerate(run.steps[:_MOST_TURNS]):
             number = step_of.get(k)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from trajscore.core.plain import plain
+from trajscore.core.storage import plain
 from trajscore.core.type_aliases import ByName
 from trajscore.evaluation.evaluation import Evaluation
-from trajscore.evaluation.options import LEVELS, REFERENCES, VALUE
+from trajscore.evaluation.options import LEVELS, REFERENCES, VALUE, RowKey
 from trajscore.report._disclosures import disclosures, excluded_table
 from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
 from trajscore.report.verdicts import verdicts
@@ -100,7 +100,7 @@ def _answer(screen: FirstScreen) -> ByName:
     }
 
 
-def _forms(data: Evaluation, metrics: dict[tuple[str, str], Any], name: str) -> ByName:
+def _forms(data: Evaluation, metrics: dict[RowKey, Any], name: str) -> ByName:
     """Return counts and metrics of a predictor in each of its forms."""
     rows = data.table[["n_runs", "n_censored"]].xs(name, level="predictor")
     forms = {
@@ -110,10 +110,10 @@ def _forms(data: Evaluation, metrics: dict[tuple[str, str], Any], name: str) -> 
     return {"forms": forms}
 
 
-def _metrics(data: Evaluation) -> dict[tuple[str, str], ByName]:
+def _metrics(data: Evaluation) -> dict[RowKey, ByName]:
     """Return each row's metrics: value, differences from references, each with its interval."""
     methods = data.interval_methods.to_dict("index")
-    metrics: dict[tuple[str, str], ByName] = {}
+    metrics: dict[RowKey, ByName] = {}
     for key, row in data.intervals.to_dict("index").items():
         of_metric: ByName = {}
         for columns in LEVELS:

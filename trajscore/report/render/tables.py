@@ -27,6 +27,7 @@ from trajscore.evaluation.options import (
     OVER_ALIVE_END,
     OVER_LENGTH,
     REFERENCES,
+    RowKey,
     columns_of,
 )
 from trajscore.evaluation.recommendation import GAINED
@@ -111,7 +112,7 @@ def _main(data: Evaluation) -> Table:
     return Table("All numbers", _frame(rows, "predictor", "form"), about)
 
 
-def _in_order(data: Evaluation, table: pd.DataFrame) -> list[tuple[str, str]]:
+def _in_order(data: Evaluation, table: pd.DataFrame) -> list[RowKey]:
     """Return the keys of a table, the best predictor first, the references last."""
     names = [*data.recommendations, *REFERENCES]
     return sorted(table.index, key=lambda key: names.index(key[0]))
