@@ -171,6 +171,12 @@ class FirstErrors(NamedTuple):
     best: str  # the locator that is shown to gain most over position
     windows: IntArray | None  # by it, the likeliest step of each run, and those to read from and to
 
+    def window(self, row: int) -> Sequence[int] | None:
+        """Return these steps of a run; None where nothing is shown, or no step of it is wrong."""
+        if self.windows is None or self.labels[row] == 0:
+            return None
+        return self.windows[row]
+
 
 def find_first_errors(
     X: TrajectoryArray, runs: EvaluatedRuns, settings: EvaluationOptions, notes: list[Note]

@@ -291,9 +291,9 @@ def of_first_errors(data: Evaluation) -> str:
 def of_window(data: Evaluation, row: int) -> str:
     """Say which steps of a run to read first, where signals find the wrong one."""
     found = data.first_errors
-    if found is None or found.windows is None:
+    if found is None or (window := found.window(row)) is None:
         return ""
-    step, first, last = found.windows[row]
+    step, first, last = window
     which = f"steps {first} to {last} first, of these step {step}"
     if first == last:
         which = f"step {step} first"

@@ -278,8 +278,9 @@ def run_line(view: View, key: RowKey, row: int, flag: int) -> Plot:
     n = len(cells)
     forecast = f"said {cells[flag - 1]:.0%}"
     plot = Plot(Axis(1.0, max(n, 2), 1), Axis(n_ticks=1), f"Step {flag} of {n} {forecast}", 90, 170)
-    if (found := view.data.first_errors) is not None and found.windows is not None:
-        likeliest, first, last = found.windows[row]
+    found = view.data.first_errors
+    if found is not None and (window := found.window(row)) is not None:
+        likeliest, first, last = window
         plot.band([first - 0.5, last + 0.5], [0, 0], [1, 1], "window")
         plot.points([likeliest], [cells[likeliest - 1]], "likeliest")
     steps = np.arange(1, n + 1)
