@@ -82,7 +82,7 @@ def test_a_table_without_outcomes(folder, fit):
     code, out, _ = fit("none.csv --score judge --group run_id --alpha 0.2 --out p.skops")
     assert code == 0
     process = DensityRatioEProcess(alpha=0.2).fit(X)
-    assert f"once its score is below {process.thresholds_.iloc[0]:.3g}" in out
+    assert f"is below {process.thresholds_.iloc[0]:.3g}" in out
     assert fit("runs.csv --score judge --group run_id --refit p.skops --out q.skops")[0] == 0
     assert loaded("q.skops").promise()[:2] == (0.2, "successes")
 

@@ -209,16 +209,17 @@ def _describe(process: DensityRatioEProcess, X: TrajectoryArray, groups: Any, n_
     for alpha, limit in process.thresholds_.items():
         effect = "no run will be flagged"
         if np.isfinite(limit):
-            effect = f"a run is flagged once {_crossing(process)} {limit:.3g}"
+            name = ", ".join(X.channels or ("score",))
+            effect = f"a run is flagged once {_crossing(process, name)} {limit:.3g}"
         print(f"alpha = {alpha:g}: {effect}")
         _describe_promise(process, float(alpha))
 
 
-def _crossing(process: DensityRatioEProcess) -> str:
+def _crossing(process: DensityRatioEProcess, name: str) -> str:
     """Say what of a run crosses the threshold."""
     test = process.test_
     if not test.has_outcomes:
-        return f"its score is {('above', 'below')[process.flags == 'failure']}"
+        return f"its {name} is {('above', 'below')[process.flags == 'failure']}"
     evidence = f"M, its evidence of {process.flags},"
     if test.threshold.end_worth is not None:
         evidence += " times what a flag is worth there,"
@@ -231,7 +232,8 @@ def _describe_promise(process: DensityRatioEProcess, alpha: float) -> None:
     print(f"  promise: {promise}")
     n_learned_from = 2  # or more, which are not held out
     if not process.test_.has_outcomes:
-        print(f"  of the successes at most {alpha:g} over the success rate, which is not known")
+        spared = {"failure": "successes", "success": "failures"}[process.flags]
+        print(f"  of the {spared} at most {alpha:g} over their share, which is not known")
         n_learned_from = 0
     for name, keyword in GUARANTEES.items():
         other: Any = THRESHOLDS[keyword]()
