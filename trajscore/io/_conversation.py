@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from trajscore.core.values import parse_number, run_label
-from trajscore.io._messages import Message, as_chat, as_id
+from trajscore.io._messages import as_chat, as_id
 from trajscore.io._run import (
     Actor,
     MalformedRunError,
@@ -20,7 +20,7 @@ from trajscore.io._run import (
 )
 from trajscore.io.fields import scalar
 from trajscore.io.files import Place
-from trajscore.io.logprobs import TokenScores, find_logprobs, parse_logprobs, without_logprobs
+from trajscore.io.logprobs import MAY_HOLD, TokenScores, find_logprobs, parse_logprobs, without_logprobs
 from trajscore.io.vocabulary import (
     ARGUMENTS,
     CALL_ID,
@@ -43,12 +43,14 @@ Called = tuple[Step, ToolCall]
 _MESSAGE = frozenset(
     {"role", "content", "tool_calls", "function_call", "cost", "confidence", "logprobs", "choices"}
 )
+_NO_SCORES = TokenScores()
 _CALL = frozenset({"type", "part_kind", "function", *CALL_NAME, *CALL_ID, *ARGUMENTS})
 
 
 def role_of(role: Any) -> str:
     """Return agent, user, system or tool; environment for an unknown role."""
-    return ROLES.get(str(getattr(role, "value", role)).strip().lower(), "environment")
+    name = role if isinstance(role, str) else str(getattr(role, "value", role))
+    return ROLES.get(name) or ROLES.get(name.strip().lower(), "environment")
 
 
 def read_call(call: Any, index: int) -> ToolCall:
@@ -115,8 +117,10 @@ class Conversation:
             return self._add_turn(fields, scores, kind, index)
         return None
 
-    def _unwrap(self, message: Record, index: int) -> tuple[Message, TokenScores]:
+    def _unwrap(self, message: Record, index: int) -> tuple[Record, TokenScores]:
         """Return the message within a completion, and its log-probabilities."""
+        if MAY_HOLD.isdisjoint(message):
+            return message, _NO_SCORES
         fields = dict(message)
         choice = first_object(fields.get("choices"))
         if choice and "role" not in fields:
@@ -130,10 +134,10 @@ class Conversation:
         if logprobs is None and (raw := as_fields(fields, "raw_data")):
             logprobs = find_logprobs(raw) or find_logprobs(first_object(raw.get("choices")))
         if logprobs is None:
-            return fields, TokenScores()
+            return fields, _NO_SCORES
         return without_logprobs(fields), parse_logprobs(logprobs, self.place, index)
 
-    def _add_turn(self, fields: Message, scores: TokenScores, kind: str, index: int) -> Step:
+    def _add_turn(self, fields: Record, scores: TokenScores, kind: str, index: int) -> Step:
         content = fields.get("content")
         if content in (None, "") and isinstance(fields.get("refusal"), str):
             content = fields["refusal"]
@@ -162,10 +166,14 @@ class Conversation:
             cost=as_number(fields.get("cost"), "cost", index),
             index=index,
             extra=extra,
-            **scores._asdict(),
+            tokens=scores.tokens,
+            logprobs=scores.logprobs,
+            top_logprobs=scores.top_logprobs,
         )
         self.steps.append(step)
-        self._calls |= {call.id: (step, call) for call in step.tool_calls if call.id is not None}
+        for call in step.tool_calls:
+            if call.id is not None:
+                self._calls[call.id] = step, call
         return step
 
     def _add_results(self, fields: Record, index: int) -> None:

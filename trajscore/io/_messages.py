@@ -24,11 +24,12 @@ _OF_CLIENTS = {  # fields that messages of OpenAI's chats do not have
     "type", "part_kind", "kind", "value", "text", "result",
 }  # fmt: skip
 _CONTENT = {"content", "parts", "value", "text", "tool_calls", "data"}
+_OF_MESSAGES = {"choices", "toolName", "tool.name", "lc", *_KINDS, *_CONTENT}  # any of which it has
 
 
 def is_message(value: Any) -> bool:
     """Tell a message of any client from other objects."""
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or _OF_MESSAGES.isdisjoint(value):
         return False
     if "choices" in value or _is_item(value):
         return True

@@ -82,6 +82,7 @@ WITHIN = (
     "grading", "additional_kwargs", "response_metadata", "report", "test_result",
 )  # fmt: skip
 """Objects within a record whose fields are searched too."""
+_WITHIN = {*WITHIN}
 
 OF_ONE_RUN = {"model", "model_name", "trial", "attempt", "seed", "repetition", "rollout"}
 """Fields that have one value in a run, unless its id is that of several."""
@@ -211,7 +212,9 @@ class Fields:
             if name is not None and part in _MAY_BE_TURNED:
                 name = named_path(record, bare_name(name, record))
             if name is None:
-                name = next((key for key in usual[part] if record[key] is not None), None)
+                for key in reversed(usual[part]):
+                    if record[key] is not None:
+                        name = key
             if name is None and part in _SEARCHED_WITHIN:
                 name = _path_within(record, part)
             if name is not None:
@@ -239,7 +242,9 @@ _SEARCHED_WITHIN = ("outcome", "stop_reason", "confidence", "task")
 def _owners(record: Record, depth: int = 2) -> Iterator[tuple[str, Any]]:
     """Yield a record, and the objects within it whose fields are searched too, by their paths."""
     yield "", record
-    for name in WITHIN if depth else ():
+    if not depth or _WITHIN.isdisjoint(record):
+        return
+    for name in WITHIN:
         if isinstance(inner := record.get(name), dict):
             yield from ((f"{name}.{path}", owner) for path, owner in _owners(inner, depth - 1))
 

@@ -39,7 +39,7 @@ _LOGPROB = ("logprob", "logProbability", "log_probability")
 _ALTERNATIVES = ("top_logprobs", "topLogprobs")
 
 _OUTER = {path[0] for path in _PATHS}
-_WITHIN = _OUTER | {"choices", "raw_data"}
+MAY_HOLD = _OUTER | {"choices", "raw_data"}
 _NAMED = re.compile(r"log[ _-]?prob(?!lem|e)", re.IGNORECASE)
 
 
@@ -143,7 +143,7 @@ def without_logprobs(answer: Any) -> Any:
     if not isinstance(answer, Mapping):
         return answer
     return {
-        name: without_logprobs(value) if name in _WITHIN else value
+        name: without_logprobs(value) if name in MAY_HOLD else value
         for name, value in answer.items()
         if not (names_logprobs(str(name)) and isinstance(value, (dict, list)))
     }
