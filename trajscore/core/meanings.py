@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -36,13 +37,14 @@ _TURNED = "not "
 _MOST_NAMED = 12
 
 
-def words_of(name: str) -> set[str]:
+@lru_cache(1024)
+def words_of(name: str) -> frozenset[str]:
     """Return the words of a name in lower case.
 
     >>> sorted(words_of("judgeScore"))
     ['judge', 'score']
     """
-    return set(re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()))
+    return frozenset(re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()))
 
 
 def sounds_bad(name: str) -> bool:

@@ -107,7 +107,7 @@ class _Texts:
             if isinstance(value, str):
                 self.texts.add(value)
             elif isinstance(value, (dict, list, tuple)):
-                todo += self._add(value)
+                todo += filter(None, self._add(value))
         if not self.is_scored and any(names_logprobs(str(name)) for name in self._names):
             self.containers.clear()
 
