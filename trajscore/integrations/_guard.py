@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
@@ -19,10 +18,11 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import IntArray
 from trajscore.core.values import run_label
 from trajscore.io import Run, Step, as_run, outcomes
+from trajscore.io.live import LiveRun
 from trajscore.monitoring import DensityRatioEProcess
 from trajscore.monitoring.persistence import load_fitted, save_fitted
 from trajscore.tracer import ActionSignals
-from trajscore.tracer.turns import check_runs
+from trajscore.tracer.turns import Turns, check_runs
 
 
 class Look(NamedTuple):
@@ -219,8 +219,18 @@ class Guard(BaseEstimator):
         (looks,) = self.looks([Run(str(run), list(steps), outcome=outcome)], alpha)
         if looks:
             return looks[-1]
+        return self._look_at(str(run), 0, 0, 0.0, 1.0, alpha)
+
+    def _look_at(
+        self, run: str, step: int, stop: int, log_m: float, p_value: float, alpha: float | None
+    ) -> Look:
+        """Return the look after a step of a run that is stopped at a step, or at 0: never."""
         log_threshold = self.process_.test_.threshold.log_threshold(self.process_._level(alpha))
-        return Look(str(run), 0, False, None, 0.0, log_threshold, 0.0)
+        is_stopped = 0 < stop <= step
+        flagged_step = stop if is_stopped else None
+        return Look(
+            run, step, is_stopped, flagged_step, float(log_m), log_threshold, 1 - float(p_value)
+        )
 
     def looks(self, runs: Iterable[Run], alpha: float | None = None) -> list[list[Look]]:
         """Decide after each step of the runs of a log.
@@ -246,22 +256,15 @@ class Guard(BaseEstimator):
         X = self.signals_.transform(followed)
         X = self.process_._check(X.with_ended(outcomes(followed) != CENSORED))
         log_m, p_values, stops = self.process_.test_.decide(X, level)
-        log_threshold = self.process_.test_.threshold.log_threshold(level)
         looks: dict[int, list[Look]] = {}
         for run, offset, length, stop in zip(
             followed, X.offsets[:-1].tolist(), X.lengths.tolist(), stops.tolist(), strict=True
         ):
             looks[id(run)] = [
-                Look(
-                    run.id,
-                    step,
-                    0 < stop <= step,
-                    stop if 0 < stop <= step else None,
-                    float(log_m[offset + step - 1]),
-                    log_threshold,
-                    1 - float(p_values[offset + step - 1]),
+                self._look_at(
+                    run.id, k + 1, stop, log_m[offset + k], p_values[offset + k], level
                 )
-                for step in range(1, length + 1)
+                for k in range(length)
             ]
         return [looks.get(id(run), []) for run in all_runs]
 
@@ -373,25 +376,66 @@ class Watch:
         self.guard = guard
         self.run = run
         self.alpha = alpha
-        self._digests: list[bytes] = []  # of the turns at the last look
+        self._turns: list[Any] = []  # what each said and called, at the last look
+        self._begin()
+
+    def _begin(self) -> None:
+        self._live = LiveRun(self.run)
+        self._monitor = self.guard.process_.monitor(self.alpha)
+        self._n_monitored = 0  # turns
+        self._calls: dict[Any, int] = {}
+        self._sums: Any = 0.0  # of what the turns did
+        self._stop = 0
+        self._last: Look | None = None
 
     def look(self, messages: Any, *, done: bool = False) -> Look:
         """Decide on the conversation so far; refuse one that does not go on from the last look."""
-        run = as_run(messages, self.run)
-        digests = [_digest(step) for step in answered(run.steps)]
-        for turn, (now, before) in enumerate(zip_longest(digests, self._digests), start=1):
+        try:
+            return self._look(messages, done)
+        except ValueError:
+            self._begin()
+            raise
+
+    def _look(self, messages: Any, done: bool) -> Look:
+        n_same = min(self._live.read(messages), len(self._turns))
+        run = Run(self._live.id, self._live.talk.steps)
+        steps = answered(run.steps)
+        turns = list(map(_content, steps[n_same:]))
+        pairs = zip_longest(turns, self._turns[n_same:])
+        for turn, (now, before) in enumerate(pairs, start=n_same + 1):
             if before is not None and now != before:
                 raise ValueError(
                     f"run {run_label(self.run)}: turn {turn} has changed or is missing; give the "
                     f"guard all messages, before they are summed up or cut"
                 )
-        self._digests = digests
-        return self.guard.look(run, self.run, done=done, alpha=self.alpha)
+        self._turns[n_same:] = turns
+        new = [step for step in steps[self._n_monitored :] if step.actor in SEEN]
+        is_known = type(self.guard.signals_) is ActionSignals and (new or self._last)
+        if done or not is_known:
+            return self.guard.look(run, self.run, done=done, alpha=self.alpha)
+        self._n_monitored = len(steps)
+        if new:
+            self._monitor_turns(run.id, new)
+        return self._last
+
+    def _monitor_turns(self, run: str, steps: list[Step]) -> None:
+        """Look at the next turns, each once."""
+        turns = Turns([], steps, np.array([len(steps)]))
+        rows, self._sums = self.guard.signals_.next_rows(turns, self._calls, self._sums)
+        for row in rows:
+            decision = self._monitor.update(row, run)
+            if decision.flagged:
+                self._stop = self._stop or decision.step
+        largest = self._monitor._open_run(run).largest
+        (p_value,) = self._monitor.test.threshold.p_values(np.array([largest]))
+        self._last = self.guard._look_at(
+            run, decision.step, self._stop, decision.log_e_value, p_value, self.alpha
+        )
 
 
-def _digest(step: Step) -> bytes:
-    calls = [(call.name, str(call.arguments), call.result) for call in step.tool_calls]
-    return hashlib.sha256(repr((step.actor, step.text, calls)).encode()).digest()
+def _content(step: Step) -> Any:
+    calls = [(call.name, call.arguments, call.result, call.error) for call in step.tool_calls]
+    return step.actor, step.text, calls
 
 
 SEEN = ("agent", "user")  # whose turns are steps of the signals

@@ -49,8 +49,7 @@ _CALL = frozenset({"type", "part_kind", "function", *CALL_NAME, *CALL_ID, *ARGUM
 
 def role_of(role: Any) -> str:
     """Return agent, user, system or tool; environment for an unknown role."""
-    name = role if isinstance(role, str) else str(getattr(role, "value", role))
-    return ROLES.get(name) or ROLES.get(name.strip().lower(), "environment")
+    return ROLES.get(str(getattr(role, "value", role)).strip().lower(), "environment")
 
 
 def read_call(call: Any, index: int) -> ToolCall:
@@ -92,9 +91,14 @@ class Conversation:
         self._before_instructions: list[Step | None] = []
         self._before_results: list[tuple[Step, Step]] = []
         if messages is not None:
-            check_list(messages, "its messages are")
-        for index, message in as_chat(messages or ()):
-            self.add(message, index)
+            self.extend(check_list(messages, "its messages are"))
+
+    def extend(self, messages: Iterable[Any], start: int = 0) -> set[int]:
+        """Add messages of any library; return the turns that they answer, by id()."""
+        n_results = len(self._before_results)
+        for index, message in as_chat(messages):
+            self.add(message, start + index)
+        return {id(step) for step, _ in self._before_results[n_results:]}
 
     def call_of_id(self, key: str | None) -> Called | None:
         """Return the call of an identifier, if there is one."""

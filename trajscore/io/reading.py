@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -163,22 +162,15 @@ def iter_runs(
 def read_as(name: str | None, path: Paths, /, **options: Any) -> Runs:
     """Read a log of one format, or of any; the caller's caller is warned."""
     stream = stream_runs(path, name, options)
-    with _collector_paused():
-        runs = Runs(stream)
-    warn_of_left_out(runs.left_out, len(runs), stacklevel=3)
-    return runs
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Pause the search for cycles, of which runs have none, and which would visit them all."""
     was_enabled = gc.isenabled()
-    gc.disable()
+    gc.disable()  # runs have no cycles, and looking for them would visit all again and again
     try:
-        yield
+        runs = Runs(stream)
     finally:
         if was_enabled:
             gc.enable()
+    warn_of_left_out(runs.left_out, len(runs), stacklevel=3)
+    return runs
 
 
 def stream_runs(

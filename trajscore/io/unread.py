@@ -113,23 +113,19 @@ class _Texts:
 
     def lacking(self, path: str, container: Any) -> list[tuple[str, Any]]:
         """Return what an object or a list holds and the run may not, with its way."""
-        texts = self.texts
-        containers = self.containers
         lacking = []
+        values: Iterable[Any] = container
         if isinstance(container, list):
-            for inner in container:
-                if isinstance(inner, str):
-                    if " " in inner and inner not in texts:
-                        lacking.append((path, inner))
-                elif isinstance(inner, (dict, list)) and id(inner) not in containers:
-                    lacking.append((path, inner))
-            return lacking
-        record = _turn_fields(container)
-        for field, inner in zip(_fields(path, tuple(record)), record.values(), strict=True):
+            names: tuple[Any, ...] = ("",) * len(container)
+        else:
+            record = _turn_fields(container)
+            names = tuple(record)
+            values = record.values()
+        for field, inner in zip(_fields(path, names), values, strict=True):
             if isinstance(inner, str):
-                is_held = inner in texts or " " not in inner
+                is_held = " " not in inner or inner in self.texts
             else:
-                is_held = not isinstance(inner, (dict, list)) or id(inner) in containers
+                is_held = not isinstance(inner, (dict, list)) or id(inner) in self.containers
             if self.is_scored if field.is_logprobs else is_held:
                 continue
             is_text = isinstance(inner, str) and not inner.startswith(("{", "["))
