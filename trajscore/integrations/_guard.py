@@ -376,12 +376,9 @@ class Watch:
         self.guard = guard
         self.run = run
         self.alpha = alpha
+        self._live = LiveRun(run)
         self._turns: list[Any] = []  # what each said and called, at the last look
-        self._begin()
-
-    def _begin(self) -> None:
-        self._live = LiveRun(self.run)
-        self._monitor = self.guard.process_.monitor(self.alpha)
+        self._monitor = guard.process_.monitor(alpha)
         self._n_monitored = 0  # turns
         self._calls: dict[Any, int] = {}
         self._sums: Any = 0.0  # of what the turns did
@@ -390,46 +387,41 @@ class Watch:
 
     def look(self, messages: Any, *, done: bool = False) -> Look:
         """Decide on the conversation so far; refuse one that does not go on from the last look."""
-        try:
-            return self._look(messages, done)
-        except ValueError:
-            self._begin()
-            raise
-
-    def _look(self, messages: Any, done: bool) -> Look:
-        n_same = min(self._live.read(messages), len(self._turns))
-        run = Run(self._live.id, self._live.talk.steps)
-        steps = answered(run.steps)
+        live = self._live
+        n_same = min(live.read(messages), len(self._turns))
+        steps = answered(live.talk.steps)
         turns = list(map(_content, steps[n_same:]))
         pairs = zip_longest(turns, self._turns[n_same:])
         for turn, (now, before) in enumerate(pairs, start=n_same + 1):
             if before is not None and now != before:
+                self._live = LiveRun(self.run)
                 raise ValueError(
                     f"run {run_label(self.run)}: turn {turn} has changed or is missing; give the "
                     f"guard all messages, before they are summed up or cut"
                 )
         self._turns[n_same:] = turns
         new = [step for step in steps[self._n_monitored :] if step.actor in SEEN]
-        is_known = type(self.guard.signals_) is ActionSignals and (new or self._last)
-        if done or not is_known:
+        can_follow = type(self.guard.signals_) is ActionSignals and (new or self._last)
+        if done or not can_follow:
+            run = Run(live.id, live.talk.steps)
             return self.guard.look(run, self.run, done=done, alpha=self.alpha)
         self._n_monitored = len(steps)
         if new:
-            self._monitor_turns(run.id, new)
+            self._last = self._look_at(live.id, new)
         return self._last
 
-    def _monitor_turns(self, run: str, steps: list[Step]) -> None:
-        """Look at the next turns, each once."""
+    def _look_at(self, run: str, steps: list[Step]) -> Look:
+        """Decide on the next turns, each of which is seen once."""
         turns = Turns([], steps, np.array([len(steps)]))
         rows, self._sums = self.guard.signals_.next_rows(turns, self._calls, self._sums)
         for row in rows:
-            decision = self._monitor.update(row, run)
-            if decision.flagged:
-                self._stop = self._stop or decision.step
+            last = self._monitor.update(row, run)
+            if last.flagged:
+                self._stop = self._stop or last.step
         largest = self._monitor._open_run(run).largest
         (p_value,) = self._monitor.test.threshold.p_values(np.array([largest]))
-        self._last = self.guard._look_at(
-            run, decision.step, self._stop, decision.log_e_value, p_value, self.alpha
+        return self.guard._look_at(
+            run, last.step, self._stop, last.log_e_value, p_value, self.alpha
         )
 
 

@@ -71,14 +71,15 @@ class LiveRun:
         plain = _plain_messages(messages)
         kept = self._messages
         n = len(kept)
-        # items of OpenAI's Responses may belong to one turn
-        is_whole = all(str(first(last, ("type", "role"))) in MESSAGE_TYPES for last in kept[-1:])
-        if plain[:n] != kept or not is_whole:
-            n = 0
+        # an item of OpenAI's Responses may go on
+        if not n or plain[:n] != kept or str(first(kept[-1], _KINDS)) not in MESSAGE_TYPES:
             self.__init__(self.id)  # type: ignore[misc]
+            n = 0
+        self._messages = []  # should a message be refused
         new = deepcopy(plain[n:])
-        self._messages += new
-        return self.add(new, n)
+        n_same = self.add(new, n)
+        self._messages = [*kept[:n], *new]
+        return n_same
 
     def add(self, messages: list[Any], start: int = 0) -> int:
         """Add messages; return how many turns are as they were, with their results."""
@@ -87,14 +88,16 @@ class LiveRun:
         answered = self.talk.extend(messages, start)
         for step in steps[n:]:
             texts = {name: step.extra.get(name) for name in (*USUAL["text"], *OF_USER)}
-            names = (name for name, text in texts.items() if text and isinstance(text, str))
-            named = next(names, None)
+            named = next((k for k, text in texts.items() if text and isinstance(text, str)), None)
             if named is not None and not step.text and not step.tool_calls:
                 raise MalformedRunError(
                     f"message {step.index} has no 'content', but {named!r}; put its text under "
                     f"'content'"
                 )
         return next((k for k in range(n) if id(steps[k]) in answered), n)
+
+
+_KINDS = ("type", "role")
 
 
 def _plain_messages(messages: Any) -> list[Any]:
