@@ -261,9 +261,7 @@ class Guard(BaseEstimator):
             followed, X.offsets[:-1].tolist(), X.lengths.tolist(), stops.tolist(), strict=True
         ):
             looks[id(run)] = [
-                self._look_at(
-                    run.id, k + 1, stop, log_m[offset + k], p_values[offset + k], level
-                )
+                self._look_at(run.id, k + 1, stop, log_m[offset + k], p_values[offset + k], level)
                 for k in range(length)
             ]
         return [looks.get(id(run), []) for run in all_runs]
@@ -383,7 +381,7 @@ class Watch:
         self._calls: dict[Any, int] = {}
         self._sums: Any = 0.0  # of what the turns did
         self._stop = 0
-        self._last: Look | None = None
+        self._last: Any = None  # the last look
 
     def look(self, messages: Any, *, done: bool = False) -> Look:
         """Decide on the conversation so far; refuse one that does not go on from the last look."""

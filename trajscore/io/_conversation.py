@@ -20,7 +20,13 @@ from trajscore.io._run import (
 )
 from trajscore.io.fields import scalar
 from trajscore.io.files import Place
-from trajscore.io.logprobs import MAY_HOLD, TokenScores, find_logprobs, parse_logprobs, without_logprobs
+from trajscore.io.logprobs import (
+    MAY_HOLD,
+    TokenScores,
+    find_logprobs,
+    parse_logprobs,
+    without_logprobs,
+)
 from trajscore.io.vocabulary import (
     ARGUMENTS,
     CALL_ID,

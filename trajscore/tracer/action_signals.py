@@ -8,7 +8,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
@@ -150,7 +149,7 @@ class ActionSignals(RunTransformer):
         return turns.container(cells, signals)
 
     def next_rows(
-        self, turns: Turns, calls: Calls, sums_before: ArrayLike
+        self, turns: Turns, calls: Calls, sums_before: FloatArray | float
     ) -> tuple[FloatArray, FloatArray]:
         """Return the signals of turns, after the `calls` of others, and the sums of all facts."""
         facts = _facts(turns, cache(self._kind), calls)
