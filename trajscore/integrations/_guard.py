@@ -411,7 +411,7 @@ class Watch:
     def _look_at(self, run: str, steps: list[Step]) -> Look:
         """Decide on the next turns, each of which is seen once."""
         turns = Turns([], steps, np.array([len(steps)]))
-        rows, self._sums = self.guard.signals_.next_rows(turns, self._calls, self._sums)
+        rows, self._sums = self.guard.signals_._next_rows(turns, self._calls, self._sums)
         for row in rows:
             last = self._monitor.update(row, run)
             if last.flagged:

@@ -145,10 +145,10 @@ class ActionSignals(RunTransformer):
         turns = take_turns(X, ("agent", "user"), type(self).__name__)
         if reset:
             self._learn_tools(turns)
-        cells, _ = self.next_rows(turns, {}, 0.0)
+        cells, _ = self._next_rows(turns, {}, 0.0)
         return turns.container(cells, signals)
 
-    def next_rows(
+    def _next_rows(
         self, turns: Turns, calls: Calls, sums_before: FloatArray | float
     ) -> tuple[FloatArray, FloatArray]:
         """Return the signals of turns, after the `calls` of others, and the sums of all facts."""
