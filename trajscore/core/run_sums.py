@@ -158,7 +158,11 @@ class WeightedSteps:
     success: FloatArray  # of the runs
     weights: StepWeights
     weight: FloatArray
-    part: AnyArray  # 0 early, 1 middle, 2 late: see `step_parts`
+
+    @cached_property
+    def part(self) -> AnyArray:
+        """0 early, 1 middle, 2 late: see `step_parts`."""
+        return step_parts(self.X)
 
     @cached_property
     def tie(self) -> AnyArray:
@@ -185,7 +189,7 @@ def weighted_steps(
     w = weights.of(X).cells()
     if run_weight is not None:
         w *= np.repeat(run_weight, X.lengths)
-    return WeightedSteps(X, success, weights, w, step_parts(X))
+    return WeightedSteps(X, success, weights, w)
 
 
 def _ties(forecasts: FloatArray) -> AnyArray:
