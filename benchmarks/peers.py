@@ -77,10 +77,10 @@ class Steps:
             if k < 2:
                 getattr(model, "predict_proba", model.predict)(self.z[~train])
 
-    def calibrators(self, name: str, own: Any, model: Any) -> dict[str, Any]:
+    def calibrators(self, name: str, own: Any, model: Any, bare: Any) -> dict[str, Any]:
         calls = {
             f"{name}, alike (scikit-learn)": lambda: self.three_fits(model),
-            f"{name}, bare (scikit-learn)": lambda: model.fit(self.z, self.label),
+            f"{name}, bare (scikit-learn)": lambda: bare.fit(self.z, self.label),
         }
         return {k: row(lambda: own.fit_transform(self.X, self.y), v) for k, v in calls.items()}
 
@@ -139,8 +139,9 @@ def score(name: str, other: Callable[..., float]) -> dict[str, float]:
 def rows(args: Any) -> None:
     steps = Steps(args.runs)
     isotonic = IsotonicRegression(out_of_bounds="clip")
-    table = steps.calibrators("Platt", PlattCrossFitCalibrator(), LogisticRegression())
-    table |= steps.calibrators("isotonic", IsotonicCrossFitCalibrator(), isotonic)
+    newton = LogisticRegression(solver="newton-cholesky", tol=1e-10)
+    table = steps.calibrators("Platt", PlattCrossFitCalibrator(), newton, LogisticRegression())
+    table |= steps.calibrators("isotonic", IsotonicCrossFitCalibrator(), isotonic, isotonic)
     sources: dict[str, Callable[[], dict[str, float]]] = {
         "log loss (scikit-learn)": lambda: score("log", log_loss),
         "Brier score (scikit-learn)": lambda: score("brier", brier_score_loss),
