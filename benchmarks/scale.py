@@ -1,24 +1,16 @@
-"""Time and memory: large sets in memory, from tables, in batches and on Dask; and speed targets.
+"""Time and memory of large sets in batches, and on Dask; in memory it is benchmarks/peers.py.
 
-    python benchmarks/scale.py targets [--quick]
-    python benchmarks/scale.py evaluate   --runs 1000000
-    python benchmarks/scale.py monitoring --runs 1000000
     python benchmarks/scale.py parquet --steps 100000000 --folder /tmp/steps
     python benchmarks/scale.py same    --steps 10000000     # in batches, as in memory?
     python benchmarks/scale.py dask    --steps 100000000 --folder /tmp/steps
 
 Each measurement prints wall and CPU seconds, and the peak of memory of its process. Runs have 12
 steps on average and three predictors of continuous forecasts, none of which repeats a value.
-Targets are ratios where they can be, and medians, so that they carry over between machines.
 """
 
-import os
 import resource
-import subprocess
-import sys
 import tempfile
 import time
-import tracemalloc
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,10 +21,7 @@ import pyarrow as pa
 from pyarrow import dataset, parquet
 
 from shared import dispatch
-from trajscore import DensityRatioEProcess, TrajectoryArray, evaluate
-from trajscore.inference import SequentialComparison, compare_predictors, paired_bootstrap
-from trajscore.metrics import ecuas_score, tps_decomposition, tps_samples
-from trajscore.report import EvaluationOptions
+from trajscore import TrajectoryArray, evaluate
 from trajscore.streaming import TPSAccumulator, iter_batches
 
 PREDICTORS = ("judge", "verbal", "entropy")
@@ -77,95 +66,6 @@ def measure(name: str, function: Callable[[], Any], n_steps: int) -> Any:
         flush=True,
     )
     return result
-
-
-def median_seconds(function: Callable[[], object], repeats: int = 5) -> float:
-    function()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times))
-
-
-def against_target(name: str, value: float, unit: str, target: float) -> None:
-    verdict = "ok" if value <= target else "MISSED"
-    print(f"{name:<58} {value:9.3g} {unit:<6} target {target:g} {unit} {verdict}", flush=True)
-
-
-def peak_of(function: Callable[[], object]) -> int:
-    tracemalloc.start()
-    function()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak
-
-
-def import_seconds(module: str) -> float:
-    compiled = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}  # as an installed package is
-    code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
-    call = [sys.executable, "-c", code]
-    runs = (
-        subprocess.run(call, capture_output=True, text=True, check=True, env=compiled).stdout
-        for _ in range(7)
-    )
-    return float(np.median([float(run) for run in runs]))
-
-
-def targets(args: Any) -> None:
-    n, rng = 1_000_000, np.random.default_rng(0)
-    traces, y = make_runs(n, predictors=PREDICTORS[:1])
-    X, few = traces["judge"], traces["judge"][: n // (120 if args.quick else 12)]
-    P, label = rng.dirichlet(np.ones(10), n), rng.integers(0, 10, n)
-    task = np.arange(16_110) // 5
-    samples = rng.normal(size=(len(task), 12))
-    columns = {f"predictor {k}": column for k, column in enumerate(samples.T)}
-    options = {"groups": task, "random_state": 0, "n_resamples": 10_000, "n_jobs": 2}
-    a, b = rng.random((2, len(task)))
-    runs, outcomes = make_runs(16_110, predictors=PREDICTORS[:1])
-    jobs = EvaluationOptions(n_jobs=2)
-    passes = {
-        "logs": median_seconds(lambda: np.log(X.cells)),
-        "passes": median_seconds(lambda: (P.argmax(axis=1), P.max(axis=1))),
-        "s": 1.0,
-    }
-    calls = (
-        (f"tps_samples, {n:,} runs", lambda: tps_samples(y, X), "logs", 5),
-        (f"ecuas_score, {n:,} x 10", lambda: ecuas_score(label, P, n=1), "passes", 3),
-        ("paired_bootstrap, tasks of 5",
-         lambda: paired_bootstrap(samples, reference=0, **options), "s", 3),
-        ("compare_predictors, 66 simultaneous pairs, tasks of 5",
-         lambda: compare_predictors(columns, **options), "s", 3),
-        ("SequentialComparison.history",
-         lambda: SequentialComparison(bound=1).update(a, b).history(), "s", 3),
-        (f"tps_decomposition, {len(few.cells):,} steps",
-         lambda: tps_decomposition(y[: len(few)], few), "s", 2),
-        ("evaluate, 16,110 runs, 1,000 replicates, 2 jobs",
-         lambda: evaluate(runs["judge"], outcomes, options=jobs), "s", 5),
-    )  # fmt: skip
-    for name, call, unit, target in calls:
-        against_target(name, median_seconds(call, 3) / passes[unit], unit, target)
-    memory = (peak_of(lambda: tps_samples(y, X)) - 8 * n) / 2**20
-    against_target("tps_samples: peak memory beside the result", memory, "MiB", 64)
-    copies = peak_of(lambda: ecuas_score(label, P)) / P.nbytes
-    against_target("ecuas_score: peak memory, of the array", copies, "copies", 1)
-    extra = import_seconds("trajscore") - import_seconds("sklearn.metrics")
-    against_target("import trajscore beyond import sklearn.metrics", extra, "s", 0.3)
-
-
-def in_memory(args: Any) -> None:
-    traces, y = make_runs(args.runs)
-    jobs = EvaluationOptions(n_jobs=args.jobs)
-    name = f"evaluate, {args.runs:,} runs, {args.jobs} threads"
-    measure(name, lambda: evaluate(traces, y, options=jobs), len(traces["judge"].cells))
-
-
-def monitoring(args: Any) -> None:
-    traces, y = make_runs(args.runs)
-    X, process = traces["judge"], DensityRatioEProcess(random_state=0)
-    measure(f"monitoring, {args.runs:,} runs: fit", lambda: process.fit(X, y), len(X.cells))
-    measure("the same: which runs are stopped", lambda: process.predict(X), len(X.cells))
 
 
 def folder_of(n_steps: int, folder: Path) -> Path:
@@ -257,8 +157,6 @@ def _import_all() -> None:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as temporary:
         commands = {
-            "targets": targets, "evaluate": in_memory, "monitoring": monitoring,
             "parquet": in_batches, "same": same_in_memory, "dask": on_dask,
         }  # fmt: skip
-        how = {"runs": 100_000, "jobs": 2, "steps": 2_000_000, "folder": temporary}
-        dispatch(__doc__, commands, quick=False, **how)
+        dispatch(__doc__, commands, steps=2_000_000, folder=temporary)

@@ -36,8 +36,10 @@ def test_every_look_is_that_of_the_finished_log(guard, talks):
     assert (stops == 0).any()
     for k, (talk, stop) in enumerate(zip(talks, stops, strict=True)):
         messages = live.chat_of(talk)
+        watch = guard.follow(str(k))
         for n in range(1, len(messages) + 1):
             look = guard.look(messages[:n], str(k), done=n == len(messages))
+            assert watch.look(messages[:n], done=n == len(messages)) == look
             # before the end the flag is that of the log, as soon as the step is there
             if n < len(messages) and look.step < stop:
                 assert not look.stop

@@ -106,11 +106,10 @@ def fit_weighted(
 ) -> tuple[FloatArray, float]:
     """Return slopes and intercept of a logistic regression on weights of successes and failures."""
     model = LogisticRegression(solver="newton-cholesky", **how)
-    model.fit(
-        np.concatenate(at),
-        np.repeat([1, 0], [len(rows) for rows in at]),
-        sample_weight=np.concatenate(weights),
-    )
+    weight = np.concatenate(weights)
+    outcome = np.repeat([1, 0], [len(rows) for rows in at])
+    used = weight > 0
+    model.fit(np.concatenate(at)[used], outcome[used], sample_weight=weight[used])
     return model.coef_[0], float(model.intercept_[0])
 
 

@@ -5,6 +5,7 @@ only the one that is called is imported.
 """
 
 import argparse
+import gc
 import os
 import sys
 import warnings
@@ -38,6 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     parser = make_parser(words[:1])
+    if argv is None:
+        gc.freeze()  # what is imported stays, and need not be searched again and again
     arguments, unknown = parser.parse_known_args(words, argparse.Namespace(argv=words))
     if unknown:
         command = f"trajscore {words[0]}"

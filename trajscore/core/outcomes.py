@@ -5,6 +5,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -241,13 +242,14 @@ _TURNED = "not "
 _MOST_NAMED = 12
 
 
-def words_of(name: str) -> set[str]:
+@lru_cache(1024)
+def words_of(name: str) -> frozenset[str]:
     """Return the words of a name in lower case.
 
     >>> sorted(words_of("judgeScore"))
     ['judge', 'score']
     """
-    return set(re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()))
+    return frozenset(re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()))
 
 
 def sounds_bad(name: str) -> bool:

@@ -357,8 +357,8 @@ def _as_function(rule: Rule | None) -> Callable[[str], Mechanism]:
     if not isinstance(rule, (Mapping, type(None))):
         raise ValueError(f"rule must be a dict of reasons, or a function of one, got {rule!r}")
     meanings = {_normalize(name): mechanism for name, mechanism in (rule or {}).items()}
-    meanings = _MECHANISM_OF_REASON | meanings
-    return lambda name: _checked(meanings.get(name, UNKNOWN), name)
+    usual = _MECHANISM_OF_REASON
+    return lambda name: _checked(meanings.get(name, usual.get(name, UNKNOWN)), name)
 
 
 def _checked(mechanism: Any, name: str) -> Mechanism:

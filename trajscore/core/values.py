@@ -1,5 +1,6 @@
 """Numbers, counts and names that a caller gives: read them, or say in one sentence why not."""
 
+import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -298,7 +299,7 @@ def parse_number(text: str) -> float | None:
         number = float(text.removesuffix("%"))
     except ValueError:
         return None
-    if np.isnan(number):
+    if math.isnan(number):
         return None
     if text.endswith("%"):
         number /= 100

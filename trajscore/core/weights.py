@@ -486,9 +486,21 @@ class WeightedSteps:
     success: FloatArray  # of the runs
     weights: StepWeights
     weight: FloatArray
-    part: AnyArray  # 0 early, 1 middle, 2 late: see `step_parts`
-    tie: AnyArray  # place among the distinct forecasts
-    n_ties: int
+
+    @cached_property
+    def part(self) -> AnyArray:
+        """0 early, 1 middle, 2 late: see `step_parts`."""
+        return step_parts(self.X)
+
+    @cached_property
+    def tie(self) -> AnyArray:
+        """Place of each forecast among the distinct ones, for which all are sorted."""
+        return _ties(self.X.cells)
+
+    @property
+    def n_ties(self) -> int:
+        """Number of distinct forecasts."""
+        return int(self.tie.max(initial=-1)) + 1
 
     def by_tie(self, values: FloatArray) -> FloatArray:
         """Add up values of the steps by their forecast."""
@@ -505,20 +517,20 @@ def weighted_steps(
     w = weights.of(X).cells()
     if run_weight is not None:
         w *= np.repeat(run_weight, X.lengths)
-    return WeightedSteps(X, success, weights, w, step_parts(X), *_ties(X.cells))
+    return WeightedSteps(X, success, weights, w)
 
 
-def _ties(forecasts: FloatArray) -> tuple[AnyArray, int]:
-    """Return the place of each forecast among the distinct ones, and their number."""
+def _ties(forecasts: FloatArray) -> AnyArray:
+    """Return the place of each forecast among the distinct ones."""
     if len(forecasts) > MANY:
         # on this scale chances are as easily told apart near 0 and 1 as elsewhere
         cells = np.arcsin(np.sqrt(forecasts))
         cells *= _N_CELLS / (np.pi / 2)
         cell = cells.astype(np.int32)
         if np.bincount(cell).max() <= _MOST_IN_A_CELL * len(cell):
-            return cell, _N_CELLS + 1
-    distinct, tie = group_ties(forecasts)
-    return tie, len(distinct)
+            return cell
+    _, tie = group_ties(forecasts)
+    return tie
 
 
 def step_parts(X: TrajectoryArray) -> AnyArray:

@@ -55,7 +55,9 @@ class Combined(NamedTuple):
         return replace(self.row, traces=self.held.traces(self.held.choose(signals)))
 
 
-def combine(rows: Rows, options: Options, notes: list[Note]) -> Combined | None:
+def combine(
+    rows: Rows, options: Options, notes: list[Note], *, compares: bool = True
+) -> Combined | None:
     """Return the row of all signals that vary; None where there are none, or too few runs."""
     known = {row.predictor for row in rows.predictors if row.form == RECALIBRATED}
     given = [row for row in rows.predictors if row.form == AS_GIVEN and np.isnan(row.only_value)]
@@ -63,7 +65,7 @@ def combine(rows: Rows, options: Options, notes: list[Note]) -> Combined | None:
     if not names or not options.settings.together:
         return None
     runs = rows.runs
-    is_compared = len(names) > 1 and len(runs) <= _MOST_RUNS
+    is_compared = compares and len(names) > 1 and len(runs) <= _MOST_RUNS
     called = TOGETHER if len(names) > 1 else f"{names[0]} {WITH_HISTORY}"
     X = TrajectoryArray.stack([runs.traces[name] for name in names], channels=names)
     weights = options.weights

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -20,12 +19,13 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import IntArray
 from trajscore.core.values import check_choice, run_label
 from trajscore.io import Run, Step, as_run, outcomes
+from trajscore.io.live import LiveRun
 from trajscore.monitoring import DensityRatioEProcess
 from trajscore.monitoring.persistence import load_fitted, save_fitted
 from trajscore.monitoring.thresholds import Promise
 from trajscore.tracer import ActionSignals
 from trajscore.tracer.action_signals import Smoothness
-from trajscore.tracer.turns import check_runs, take_turns
+from trajscore.tracer.turns import Turns, check_runs, take_turns
 
 
 class Look(NamedTuple):
@@ -253,9 +253,20 @@ class Guard(BaseEstimator):
         (looks,) = self.looks([Run(str(run), list(steps), outcome=outcome)], alpha)
         if looks:
             return looks[-1]
+        return self._look_at(str(run), 0, 0, 0.0, 1.0, alpha)
+
+    def _look_at(
+        self, run: str, step: int, stop: int, log_m: float, p_value: float, alpha: float | None
+    ) -> Look:
+        """Return the look after a step of a run that is stopped at a step, or at 0: never."""
         promise = self.process_.promise(alpha)
         log_threshold = self.process_.test_.threshold.log_threshold(promise.alpha)
-        return Look(str(run), 0, False, None, 0.0, log_threshold, 0.0, promise)
+        is_stopped = 0 < stop <= step
+        flagged_step = stop if is_stopped else None
+        suspicion = 1 - float(p_value)
+        return Look(
+            run, step, is_stopped, flagged_step, float(log_m), log_threshold, suspicion, promise
+        )
 
     def looks(self, runs: Iterable[Run], alpha: float | None = None) -> list[list[Look]]:
         """Decide after each step of the runs of a log.
@@ -281,24 +292,13 @@ class Guard(BaseEstimator):
         X = self.signals_.transform(followed)
         X = self.process_._check(X.with_ended(outcomes(followed) != CENSORED))
         log_m, p_values, stops = self.process_.test_.decide(X, level)
-        log_threshold = self.process_.test_.threshold.log_threshold(level)
-        promise = self.process_.promise(level)
         looks: dict[int, list[Look]] = {}
         for run, offset, length, stop in zip(
             followed, X.offsets[:-1].tolist(), X.lengths.tolist(), stops.tolist(), strict=True
         ):
             looks[id(run)] = [
-                Look(
-                    run.id,
-                    step,
-                    0 < stop <= step,
-                    stop if 0 < stop <= step else None,
-                    float(log_m[offset + step - 1]),
-                    log_threshold,
-                    1 - float(p_values[offset + step - 1]),
-                    promise,
-                )
-                for step in range(1, length + 1)
+                self._look_at(run.id, k + 1, stop, log_m[offset + k], p_values[offset + k], level)
+                for k in range(length)
             ]
         return [looks.get(id(run), []) for run in all_runs]
 
@@ -438,7 +438,6 @@ class Watch:
 
     def __post_init__(self) -> None:
         self.first_alpha = self.alpha  # at which it is flagged
-        self._digests: list[bytes] = []  # of the turns at the last look
         if not callable(self.on_flag):
             check_choice(self.on_flag, "on_flag", ("stop", "ask"))
         if self.on_flag != "stop":
@@ -446,6 +445,14 @@ class Watch:
             self.first_alpha = max(levels)
             if self.alpha is None:
                 self.alpha = min(levels)
+        self._live = LiveRun(self.run)
+        self._turns: list[Any] = []  # what each said and called, at the last look
+        self._monitor = self.guard.process_.monitor(self.first_alpha)
+        self._n_monitored = 0  # turns
+        self._calls: dict[Any, int] = {}
+        self._sums: Any = 0.0  # of what the turns did
+        self._stop = 0
+        self._last: Any = None  # the last look
 
     def look(self, messages: Any, *, done: bool = False, approved: Any = None) -> Look:
         """Decide on the conversation so far; refuse one that does not go on from the last look.
@@ -453,24 +460,40 @@ class Watch:
         Where a framework asks before it calls tools, `approved` tells the answer to a call, or
         None where nobody was asked.
         """
-        run = as_run(messages, self.run)
-        steps = list(answered(run.steps))
-        digests = [_digest(step) for step in steps]
-        for turn, (now, before) in enumerate(zip_longest(digests, self._digests), start=1):
+        live = self._live
+        n_same = min(live.read(messages), len(self._turns))
+        steps = list(answered(live.talk.steps))
+        turns = list(map(_content, steps[n_same:]))
+        pairs = zip_longest(turns, self._turns[n_same:])
+        for turn, (now, before) in enumerate(pairs, start=n_same + 1):
             if before is not None and now != before:
+                self._live = LiveRun(self.run)
                 raise ValueError(
                     f"run {run_label(self.run)}: turn {turn} has changed or is missing; give the "
                     f"guard all messages, before they are summed up or cut"
                 )
-        self._digests = digests
-        look = self.guard.look(run, self.run, done=done, alpha=self.first_alpha)
+        self._turns[n_same:] = turns
+        look = self._look(steps, done)
         if self.on_flag == "stop" or done or not look.stop:
             return look
+        run = Run(self.run, steps)
         if self.alpha != self.first_alpha:
             stop = self.guard.look(run, self.run, alpha=self.alpha)
             if stop.stop:
                 return stop._replace(answer=self.last_answer)
-        return self._by_answer(Run(self.run, steps), look, approved)
+        return self._by_answer(run, look, approved)
+
+    def _look(self, steps: list[Step], done: bool) -> Look:
+        """Decide on the turns so far, those that were not seen yet where that is enough."""
+        new = [step for step in steps[self._n_monitored :] if step.actor in SEEN]
+        can_follow = type(self.guard.signals_) is ActionSignals and (new or self._last)
+        if done or not can_follow:
+            run = Run(self._live.id, self._live.talk.steps)
+            return self.guard.look(run, self.run, done=done, alpha=self.first_alpha)
+        self._n_monitored = len(steps)
+        if new:
+            self._last = self._look_at(self._live.id, new)
+        return self._last
 
     def answer(self, answer: str) -> None:
         """Keep what a person says, "go on" or "stop"; the next look goes by it."""
@@ -499,10 +522,24 @@ class Watch:
                 self.last_answer = "stop"
         return look._replace(stop=self.last_answer == "stop", answer=self.last_answer)
 
+    def _look_at(self, run: str, steps: list[Step]) -> Look:
+        """Decide on the next turns, each of which is seen once."""
+        turns = Turns([], steps, np.array([len(steps)]))
+        rows, self._sums = self.guard.signals_._next_rows(turns, self._calls, self._sums)
+        for row in rows:
+            last = self._monitor.update(row, run)
+            if last.flagged:
+                self._stop = self._stop or last.step
+        largest = self._monitor._open_run(run).largest
+        (p_value,) = self._monitor.test.threshold.p_values(np.array([largest]))
+        return self.guard._look_at(
+            run, last.step, self._stop, last.log_e_value, p_value, self.first_alpha
+        )
 
-def _digest(step: Step) -> bytes:
-    calls = [(call.name, str(call.arguments), call.result) for call in step.tool_calls]
-    return hashlib.sha256(repr((step.actor, step.text, calls)).encode()).digest()
+
+def _content(step: Step) -> Any:
+    calls = [(call.name, call.arguments, call.result, call.error) for call in step.tool_calls]
+    return step.actor, step.text, calls
 
 
 SEEN = ("agent", "user")  # whose turns are steps of the signals

@@ -49,6 +49,7 @@ Called = tuple[Step, ToolCall]
 _MESSAGE = frozenset(
     {"role", "content", "tool_calls", "function_call", "cost", "confidence", "logprobs", "choices"}
 )
+_NO_SCORES = TokenScores()
 _CALL = frozenset({"type", "part_kind", "function", *CALL_NAME, *CALL_ID, *ARGUMENTS})
 
 
@@ -96,9 +97,14 @@ class Conversation:
         self._before_instructions: list[Step | None] = []
         self._before_results: list[tuple[Step, Step]] = []
         if messages is not None:
-            check_list(messages, "its messages are")
-        for index, message in as_chat(messages or ()):
-            self.add(message, index)
+            self.extend(check_list(messages, "its messages are"))
+
+    def extend(self, messages: Iterable[Any], start: int = 0) -> set[int]:
+        """Add messages of any library; return the turns that they answer, by id()."""
+        n_results = len(self._before_results)
+        for index, message in as_chat(messages):
+            self.add(message, start + index)
+        return {id(step) for step, _ in self._before_results[n_results:]}
 
     def call_of_id(self, key: str | None) -> Called | None:
         """Return the call of an identifier, if there is one."""
@@ -124,7 +130,7 @@ class Conversation:
     def _unwrap(self, message: Record, index: int) -> tuple[Record, TokenScores]:
         """Return a message with what an answer within it adds, and its log-probabilities."""
         if MAY_HOLD.isdisjoint(message):
-            return message, TokenScores()
+            return message, _NO_SCORES
         fields = dict(message)
         logprobs = find_logprobs(fields) or find_logprobs(as_fields(fields, "raw_data"))
         part = answer_part(fields) or answer_within(fields)
@@ -134,7 +140,7 @@ class Conversation:
             if not (fields.get("content") or fields.get("tool_calls")):
                 fields |= leftover(turn, ("role", "logprobs"))
         if logprobs is None:
-            return fields, TokenScores()
+            return fields, _NO_SCORES
         return without_logprobs(fields), parse_logprobs(logprobs, self.place, index)
 
     def _add_turn(self, fields: Record, scores: TokenScores, kind: str, index: int) -> Step:
@@ -166,10 +172,14 @@ class Conversation:
             cost=as_number(fields.get("cost"), "cost", index),
             index=index,
             extra=extra,
-            **scores._asdict(),
+            tokens=scores.tokens,
+            logprobs=scores.logprobs,
+            top_logprobs=scores.top_logprobs,
         )
         self.steps.append(step)
-        self._calls |= {call.id: (step, call) for call in step.tool_calls if call.id is not None}
+        for call in step.tool_calls:
+            if call.id is not None:
+                self._calls[call.id] = step, call
         return step
 
     def _add_results(self, fields: Record, index: int) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from trajscore.io import vocabulary as keys
 from trajscore.io._results import RESULTS, result_messages
 from trajscore.io._run import leftover
-from trajscore.io._smolagents import is_step, messages_of_step, with_calls
+from trajscore.io._smolagents import STEP_FIELDS, is_step, messages_of_step, with_calls
 from trajscore.io.logprobs import find_logprobs
 from trajscore.io.vocabulary import Record, as_fields, as_list, first, first_object, parsed, text_of
 
@@ -29,11 +29,14 @@ _OF_CLIENTS = {  # fields that messages of OpenAI's chats do not have
     "type", "part_kind", "kind", "value", "text", "result", *_PARTS,
 }  # fmt: skip
 _CONTENT = {"content", "parts", "value", "text", "tool_calls", "data", *_PARTS}
+_OF_MESSAGES = {  # any of which it has
+    "toolName", "tool.name", "lc", "raw_item", *STEP_FIELDS, *_KINDS, *_CONTENT, *keys.OF_ANSWERS,
+}  # fmt: skip
 
 
 def is_message(value: Any) -> bool:
     """Tell a message of any client from other objects."""
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or _OF_MESSAGES.isdisjoint(value):
         return False
     value = _raw_item(value)
     if is_response(value) or keys.answer_part(value):

@@ -206,9 +206,10 @@ class Selection:
             if name is not None or path is None:
                 tally.names_of_turns.update(map(str, record))
             stated = None
+            value = None
             if path:
                 stated = dig(record, path)
-            value = as_confidence(scalar(stated))
+                value = as_confidence(scalar(stated))
             tally.odd["confidence"] += value is None and str(stated).lower() not in _NOT_STATED
             if value is not None and bare_name(name or "", record) != (name or ""):
                 value = 1 - value

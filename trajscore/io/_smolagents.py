@@ -11,6 +11,8 @@ from trajscore.io.vocabulary import CALL_ID, Record, as_fields, as_list, first, 
 _STEPS = (  # fields that each kind has
     {"task", "task_images"}, {"step_number", "model_output"}, {"plan", "model_output_message"},
 )  # fmt: skip
+STEP_FIELDS = ("task_images", "model_output", "plan")
+"""One of which each kind has, and messages of others have not."""
 REPEATED = "model_input_messages"
 """The field of a step that repeats the steps before it, below the model's instructions."""
 _AT_CAP = "max_steps_error"  # after which the model is asked for an answer

@@ -82,6 +82,7 @@ WITHIN = (
     "grading", "additional_kwargs", "response_metadata", "report", "test_result",
 )  # fmt: skip
 """Objects within a record whose fields are searched too."""
+_WITHIN = {*WITHIN}
 
 OF_ONE_RUN = {"model", "model_name", "trial", "attempt", "seed", "repetition", "rollout"}
 """Fields that have one value in a run, unless its id is that of several."""
@@ -218,7 +219,9 @@ class Fields:
             if name is not None and part in _MAY_BE_TURNED:
                 name = named_path(record, bare_name(name, record))
             if name is None:
-                name = next((key for key in usual[part] if record[key] is not None), None)
+                for key in reversed(usual[part]):
+                    if record[key] is not None:
+                        name = key
             if name is None and part in _SEARCHED_WITHIN:
                 name = _path_within(record, part)
             if name is not None:
@@ -253,6 +256,8 @@ def _owners(record: Record, depth: int = 2) -> Iterator[tuple[str, Any]]:
 
 def _path_within(record: Record, part: str) -> str | None:
     """Return the path of a part within an object of a record, such as ``metadata.success``."""
+    if _WITHIN.isdisjoint(record):
+        return None
     owners = sorted(_owners(record), key=lambda owner: owner[0].count("."))[1:]
     for path, inner in owners:
         for key in _names_by_part(tuple(inner))[part]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run
 from trajscore.io.fields import USUAL
 from trajscore.io.files import Place
-from trajscore.io.vocabulary import OF_USER
+from trajscore.io.vocabulary import MESSAGE_TYPES, OF_USER, first
 
 
 def as_run(messages: Iterable[Any], id: str = "run") -> Run:  # noqa: A002
@@ -52,20 +53,59 @@ def as_run(messages: Iterable[Any], id: str = "run") -> Run:  # noqa: A002
     >>> [(step.actor, step.text, step.observation) for step in run.steps]
     [('user', 'Where is order 7?', None), ('agent', 'I look.', 'in Oslo')]
     """
+    live = LiveRun(id)
+    live.add(_plain_messages(messages))
+    return live.talk.finish(Run(live.id))
+
+
+class LiveRun:
+    """A conversation that goes on, of which each message is read once."""
+
+    def __init__(self, id: Any) -> None:  # noqa: A002
+        self.id = str(id)
+        self.talk = Conversation(Place(Path(self.id), 0, run=self.id))
+        self._messages: list[Any] = []
+
+    def read(self, messages: Iterable[Any]) -> int:
+        """Read all messages so far; return how many turns are as they were, with their results."""
+        plain = _plain_messages(messages)
+        kept = self._messages
+        n = len(kept)
+        # an item of OpenAI's Responses may go on
+        if not n or plain[:n] != kept or str(first(kept[-1], _KINDS)) not in MESSAGE_TYPES:
+            self.__init__(self.id)  # type: ignore[misc]
+            n = 0
+        self._messages = []  # should a message be refused
+        new = deepcopy(plain[n:])
+        n_same = self.add(new, n)
+        self._messages = [*kept[:n], *new]
+        return n_same
+
+    def add(self, messages: list[Any], start: int = 0) -> int:
+        """Add messages; return how many turns are as they were, with their results."""
+        steps = self.talk.steps
+        n = len(steps)
+        answered = self.talk.extend(messages, start)
+        for step in steps[n:]:
+            texts = {name: step.extra.get(name) for name in (*USUAL["text"], *OF_USER)}
+            named = next((k for k, text in texts.items() if text and isinstance(text, str)), None)
+            if named is not None and not step.text and not step.tool_calls:
+                raise MalformedRunError(
+                    f"message {step.index} has no 'content', but {named!r}; put its text under "
+                    f"'content'"
+                )
+        return next((k for k in range(n) if id(steps[k]) in answered), n)
+
+
+_KINDS = ("type", "role")
+
+
+def _plain_messages(messages: Any) -> list[Any]:
+    """Return message objects as the dicts that their libraries write."""
     if isinstance(messages, (Mapping, str)) or not is_iterable(messages):
         kind = type(messages).__name__
         raise MalformedRunError(f"messages must be the list of messages, not {kind}")
-    place = Place(Path(str(id)), 0, run=str(id))
-    conversation = Conversation(place, [_plain(message) for message in messages])
-    for step in conversation.steps:
-        texts = {name: step.extra.get(name) for name in (*USUAL["text"], *OF_USER)}
-        named = next((name for name, text in texts.items() if text and isinstance(text, str)), None)
-        if named is not None and not step.text and not step.tool_calls:
-            raise MalformedRunError(
-                f"message {step.index} has no 'content', but {named!r}; put its text under "
-                f"'content'"
-            )
-    return conversation.finish(Run(str(id)))
+    return [_plain(message) for message in messages]
 
 
 def _plain(message: Any) -> Any:

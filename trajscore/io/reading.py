@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -161,7 +162,13 @@ def iter_runs(
 def read_as(name: str | None, path: Paths, /, **options: Any) -> Runs:
     """Read a log of one format, or of any; the caller's caller is warned."""
     stream = stream_runs(path, name, options)
-    runs = Runs(stream)
+    was_enabled = gc.isenabled()
+    gc.disable()  # runs have no cycles, and looking for them would visit all again and again
+    try:
+        runs = Runs(stream)
+    finally:
+        if was_enabled:
+            gc.enable()
     warn_of_left_out(runs.left_out, len(runs), stacklevel=3)
     return runs
 

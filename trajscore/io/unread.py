@@ -65,6 +65,7 @@ def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
     if "n_left_out" in run.extra:
         return unread, scores
     held = _Texts(run)
+    seen: set[str] = set()
     turns: list[str] = []
     joined = ""
     todo: list[tuple[str, Any]] = [("", raw)]
@@ -74,18 +75,17 @@ def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
             scores[path] += any(recorded_in(value))
         elif not isinstance(value, str):
             todo += held.lacking(path, value)
-        elif value not in held.texts and is_prose(value):
+        elif value not in held.texts and value not in seen and is_prose(value):
+            seen.add(value)
             inner = parsed(value)
-            if not joined:
-                joined = "\n".join(held.texts)
-                turns = [
-                    text for step in run.steps for text in (step.text, step.observation) if text
-                ]
-                turns = list(filter(is_prose, turns))
-            held.texts.add(value)
             if inner is not value:
                 todo.append((path, inner))
-            elif value.strip() not in joined and not any(turn in value for turn in turns):
+                continue
+            if not joined:
+                joined = "\n".join(held.texts)
+                texts = [text for step in run.steps for text in (step.text, step.observation)]
+                turns = [text for text in texts if text and is_prose(text)]
+            if value.strip() not in joined and not any(turn in value for turn in turns):
                 unread[path] += 1
     return unread, +scores
 
@@ -110,21 +110,25 @@ class _Texts:
             if isinstance(value, str):
                 self.texts.add(value)
             elif isinstance(value, (dict, list, tuple)):
-                todo += self._add(value)
+                todo += filter(None, self._add(value))
         if not self.is_scored and any(names_logprobs(str(name)) for name in self._names):
             self.containers.clear()
 
     def lacking(self, path: str, container: Any) -> list[tuple[str, Any]]:
         """Return what an object or a list holds and the run may not, with its way."""
-        if isinstance(container, list):
-            return [(path, inner) for inner in container if id(inner) not in self.containers]
-        record = _turn_fields(container)
         lacking = []
-        for field, inner in zip(_fields(path, tuple(record)), record.values(), strict=True):
+        values: Iterable[Any] = container
+        if isinstance(container, list):
+            names: tuple[Any, ...] = ("",) * len(container)
+        else:
+            record = _turn_fields(container)
+            names = tuple(record)
+            values = record.values()
+        for field, inner in zip(_fields(path, names), values, strict=True):
             if isinstance(inner, str):
-                is_held = inner in self.texts
+                is_held = " " not in inner or inner in self.texts
             else:
-                is_held = id(inner) in self.containers or not isinstance(inner, (dict, list))
+                is_held = not isinstance(inner, (dict, list)) or id(inner) in self.containers
             if self.is_scored if field.is_logprobs else is_held:
                 continue
             is_text = isinstance(inner, str) and not inner.startswith(("{", "["))
@@ -163,8 +167,10 @@ class _Texts:
 
 def _beside_text(step: Step) -> Iterable[Any]:
     """Return the other fields of a turn; of one without words, only thoughts and errors."""
+    if not step.extra:
+        return ()
     names = step.extra.keys() - _OF_CALLS
-    if names and step.actor == "agent" and not step.text.strip():
+    if step.actor == "agent" and not step.text.strip():
         names = {name for name in names if name == "parts" or words_of(str(name)) & _OF_SILENCE}
     return map(step.extra.get, names)
 
@@ -174,6 +180,8 @@ def is_prose(text: str) -> bool:
     if " " not in text:
         return False
     words = text.split(None, _FIRST_WORDS)[:_FIRST_WORDS]
+    if len(words) < 2:
+        return False
     have_letters = (any(map(str.isalpha, word[:_LONGEST])) for word in words)
     return any(have_letters) and any(have_letters)  # two of them
 

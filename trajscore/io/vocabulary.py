@@ -294,7 +294,11 @@ def whole_text(text: str) -> str:
     """Put "?" for half of a surrogate pair, which JSON allows and text encodings do not."""
     if text.isascii():
         return text
-    return text.encode(errors="replace").decode()
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="replace").decode()
+    return text
 
 
 def text_of(content: Any) -> str:
@@ -340,6 +344,8 @@ def is_known(content: Any) -> bool:
 
 def only_text(content: Any) -> bool:
     """Tell whether the content of a message holds nothing but text."""
+    if content is None or isinstance(content, str):
+        return True
     more = (
         part
         for part in as_list(content)

@@ -288,7 +288,7 @@ def step_calibration_statistics(
     """
     X = steps.X
     n_parts = 1
-    part = np.zeros(len(steps.part), dtype=np.int64)
+    part = np.zeros(len(X.cells), dtype=np.int64)
     if by_part:
         n_parts = len(PART_STARTS)
         part += steps.part

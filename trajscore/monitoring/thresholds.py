@@ -233,7 +233,8 @@ class HeldOut(Threshold):
                 )
 
     def log_threshold(self, alpha: float) -> float:
-        return float(np.append(self._maxima, np.inf)[self._ranks[alpha] - 1])
+        place = self._ranks[alpha] - 1
+        return float(self._maxima[place]) if place < len(self._maxima) else np.inf
 
     def p_values(self, largest: FloatArray) -> FloatArray:
         """How rarely a success has so large a log M, among those held out and itself."""

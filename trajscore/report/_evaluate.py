@@ -228,7 +228,7 @@ def evaluate(
     other_choices = {
         choice: (
             n,
-            other and cards_and_pairs(_all_rows(other, maker, computed, [])[0], computed)[0],
+            other and cards_and_pairs(_all_rows(other, maker, computed)[0], computed)[0],
         )
         for choice, (n, other) in others.items()
     }
@@ -270,11 +270,15 @@ def evaluate(
 
 
 def _all_rows(
-    runs: EvaluatedRuns, maker: CalibratorMaker | None, options: Options, notes: list[Note]
+    runs: EvaluatedRuns,
+    maker: CalibratorMaker | None,
+    options: Options,
+    notes: list[Note] | None = None,
 ) -> tuple[Rows, Combined | None]:
-    """Return the rows of predictors and references, and that of all signals together."""
-    rows = make_rows(runs, maker, options, notes)
-    combined = combine(rows, options, notes)
+    """Return rows of predictors, references and all signals together; without notes, of one use."""
+    noted = [] if notes is None else notes
+    rows = make_rows(runs, maker, options, noted)
+    combined = combine(rows, options, noted, compares=notes is not None)
     if combined is None:
         return rows, None
     return replace(rows, predictors=[*rows.predictors, combined.row]), combined

@@ -108,9 +108,12 @@ def pairs_with_earlier(turns: Turns, among: IntArray, text: IntArray, window: in
     return PairsOfTurns(turn, text[turn], text[before])
 
 
-def repeated_calls(turns: Turns, window: int) -> IntArray:
+Calls = dict[tuple[int, str], int]
+"""The last turn of each call of each run."""
+
+
+def repeated_calls(turns: Turns, window: float, last: Calls) -> IntArray:
     """Return the agent turns with a call that an earlier one made, at most `window` turns ago."""
-    last: dict[tuple[int, str], int] = {}  # turn of each call of each run
     again = []
     for turn in np.flatnonzero(turns.is_agent).tolist():
         for call in {*turns.call_texts[turn]}:

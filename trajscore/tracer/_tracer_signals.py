@@ -195,7 +195,7 @@ class TracerSignals(RunTransformer):
         speech = pairs_with_earlier(
             turns, np.flatnonzero(turns.is_agent), texts.speech, self.window
         )
-        return speech, repeated_calls(turns, self.tool_window)
+        return speech, repeated_calls(turns, self.tool_window, {})
 
     def _answers(self, turns: Turns, texts: TextsOfTurns) -> PairsOfTurns:
         """Pair each turn of a user with the agent's turn right before it."""

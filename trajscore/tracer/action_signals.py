@@ -14,7 +14,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.within_runs import running_max, running_sum, step_numbers
 from trajscore.io import Run, Step, ToolCall
-from trajscore.tracer._similarity import repeated_calls
+from trajscore.tracer._similarity import Calls, repeated_calls
 from trajscore.tracer.turns import (
     RunTransformer,
     Turns,
@@ -155,11 +155,23 @@ class ActionSignals(RunTransformer):
         turns = take_turns(X, ("agent", "user"), type(self).__name__)
         if reset:
             self._learn_tools(turns)
-        cells = _facts(turns, cache(self._kind))
+        cells, _ = self._next_rows(turns, {}, 0.0)
+        return turns.container(cells, signals)
+
+    def _next_rows(
+        self, turns: Turns, calls: Calls, sums_before: FloatArray | float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the signals of turns, after the `calls` of others, and the sums of all facts."""
+        facts = _facts(turns, cache(self._kind), calls)
+        table = np.nan_to_num(np.stack(list(facts.values()), axis=1))
+        sums = np.cumsum(table, axis=0) + sums_before
+        if len(turns.lengths) > 1:
+            runs = TrajectoryArray(np.zeros(len(table)), turns.lengths, missing="allow")
+            sums = running_sum(runs, table)
         if self.so_far:
-            cells = _so_far(turns, cells)
-        cells |= {name: np.log1p(cells[name]) for name in SIZES}
-        return turns.container(np.stack([cells[name] for name in signals], axis=1), signals)
+            facts = _so_far(dict(zip(facts, sums.T, strict=True)))
+        facts |= {name: np.log1p(facts[name]) for name in SIZES}
+        return np.stack([facts[name] for name in self._output_channels], axis=1), sums[-1]
 
     def _learn_tools(self, turns: Turns) -> None:
         writes = as_names(self.writes, "writes")
@@ -215,10 +227,10 @@ def _errors(turns: Turns) -> FloatArray:
 
 def _repeats(turns: Turns) -> IntArray:
     """Return the agent's turns with a call that it made before."""
-    return repeated_calls(turns, window=int(turns.lengths.max()))
+    return repeated_calls(turns, np.inf, {})
 
 
-def _facts(turns: Turns, kind: Callable[[str], str]) -> dict[str, FloatArray]:
+def _facts(turns: Turns, kind: Callable[[str], str], calls: Calls) -> dict[str, FloatArray]:
     """Return all counts and sizes of each turn alone, before logarithms, whatever is asked for."""
     is_agent = turns.is_agent.astype(float)
 
@@ -227,17 +239,17 @@ def _facts(turns: Turns, kind: Callable[[str], str]) -> dict[str, FloatArray]:
 
     kinds = [[kind(call.name) for call in step.tool_calls] for step in turns.steps]
     names = ("writes", "reads", "transfers")
-    calls = {
+    by_kind = {
         name: np.array([kinds_of_step.count(name) for kinds_of_step in kinds]) for name in names
     }
 
     text_size = of_turns(lambda step: len(step.text))
     tokens = of_turns(n_tokens)
     repeats = np.zeros(len(is_agent))
-    repeats[_repeats(turns)] = 1
+    repeats[repeated_calls(turns, np.inf, calls)] = 1
     of_agent = {
         "agent_turns": np.ones(len(is_agent)),
-        **calls,
+        **by_kind,
         "repeats": repeats,
         "errors": _errors(turns),
         "refusals": of_turns(
@@ -257,11 +269,8 @@ def _facts(turns: Turns, kind: Callable[[str], str]) -> dict[str, FloatArray]:
     return facts | {"tokens": np.where(turns.is_agent, tokens, 0.0)}
 
 
-def _so_far(turns: Turns, facts: dict[str, FloatArray]) -> dict[str, FloatArray]:
+def _so_far(sums: dict[str, FloatArray]) -> dict[str, FloatArray]:
     """Return the sums over the run so far, of sizes the mean over the turns that have one."""
-    runs = TrajectoryArray(np.zeros(len(turns.steps)), turns.lengths, missing="allow")
-    table = np.stack([np.nan_to_num(values) for values in facts.values()], axis=1)
-    sums = dict(zip(facts, running_sum(runs, table).T, strict=True))
     for name, n_turns in SIZES.items():
         sums[name] = sums[name] / np.maximum(sums[n_turns], 1)
     sums["tokens"][sums["turns_with_tokens"] == 0] = np.nan

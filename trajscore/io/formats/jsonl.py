@@ -253,11 +253,11 @@ def _add(talk: Conversation, record: Record, index: int, of_run: tuple[str, ...]
     names = fields.names(record, (*of_run, *ANY_OF_STEPS))
     used = set(names.values())
     message = {name: value for name, value in record.items() if name not in used}
-    parts = {part: dig(record, names[part]) if part in names else None for part in ANY_OF_STEPS}
-    action = parts.pop("action")
-    observation = parts.pop("observation")
-    parts["content"] = parts.pop("text")
-    actor = parts.pop("actor")
+    parts = {part: dig(record, names[part]) for part in ANY_OF_STEPS if part in names}
+    action = parts.pop("action", None)
+    observation = parts.pop("observation", None)
+    parts["content"] = parts.pop("text", None)
+    actor = parts.pop("actor", None)
     if actor is not None or not is_message(record):
         parts["role"] = "agent" if actor in (None, "") else actor
     is_silent = actor is None and not any(v for k, v in parts.items() if k != "role")
