@@ -51,7 +51,7 @@ def test_a_loop_asks_once_and_stops_at_the_smaller_level(two_levels, window):
         assert not watch.look(chat[:1]).ask
         look = watch.look(chat[:3])
         assert (look.ask, look.stop, look.flagged_step) == (True, False, 2)
-        assert look.text == 'I cannot see it yet.\nfind {"order": 113}'
+        assert look.text == 'I cannot see it yet.\nfind {"order": 113}\nError: no such order'
         assert list(look.window) == [2]
         with pytest.raises(ValueError, match="answer must be 'go on' or 'stop'"):
             watch.answer("yes")

@@ -6,7 +6,8 @@ from typing import Any
 
 from trajscore.core.errors import optional
 from trajscore.core.type_aliases import ByName
-from trajscore.integrations._guard import Guard, Look, Watch
+from trajscore.integrations._guard import Guard
+from trajscore.integrations._watch import Look, Watch
 
 _NEED = "GuardMiddleware needs LangChain", "langchain"
 _middleware = optional("langchain.agents.middleware", *_NEED)

@@ -6,7 +6,8 @@ import warnings
 from typing import Any
 
 from trajscore.core.errors import optional
-from trajscore.integrations._guard import Guard, Look, StopRun
+from trajscore.integrations._guard import Guard
+from trajscore.integrations._watch import Look, StopRun
 
 _agents = optional("agents", "GuardHooks needs OpenAI's Agents SDK", "openai-agents")
 _Exception: Any = _agents.AgentsException

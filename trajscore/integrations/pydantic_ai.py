@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from trajscore.core.errors import optional
-from trajscore.integrations._guard import Guard, Look, Watch
+from trajscore.integrations._guard import Guard
+from trajscore.integrations._watch import Look, Watch
 
 _NEED = "GuardHooks needs Pydantic AI", "pydantic-ai"
 _exceptions = optional("pydantic_ai.exceptions", *_NEED)
