@@ -34,7 +34,7 @@ class AgentTracerSignals(TracerSignals):
         rows = np.flatnonzero(has_calls)
         n_calling = np.bincount(turns.run_of[rows], minlength=len(turns.lengths))
         calling = Turns(turns.runs, [turns.steps[row] for row in rows], n_calling)
-        return speech, rows[repeated_calls(calling, self.tool_window)]
+        return speech, rows[repeated_calls(calling, self.tool_window, {})]
 
     def _answers(self, turns: Turns, texts: TextsOfTurns) -> PairsOfTurns:
         place = np.arange(len(turns.steps))

@@ -97,7 +97,9 @@ def test_a_report_says_which_step_failed(runs, report):
         assert "in 90 of 100 runs with a wrong step" in " ".join(text.split())
     assert "steps in a window" in report.to_text(verbose=True)
     assert json.loads(report.to_json())["locators"][0]["locator"] == found.table.index[0]
-    assert page.count('class="band window"') == 2 * 60 + 1
+    marked = page.count("These are grey above")  # runs that are not said to have no wrong step
+    assert 0 < marked < 60
+    assert page.count('class="band window"') - 2 * marked in (0, 1)  # and the run to read first
     assert 'id="steps"' in page
 
 
