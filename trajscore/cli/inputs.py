@@ -3,15 +3,14 @@
 import argparse
 import math
 import sys
-import tomllib
 from collections.abc import Callable, Iterable
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from trajscore.cli.main import HELP
 from trajscore.core.errors import ArgumentError, optional
 from trajscore.core.score_families import usage
 from trajscore.core.stops import MECHANISMS
@@ -24,10 +23,6 @@ from trajscore.io.unread import refusals
 from trajscore.loading.load import load
 from trajscore.loading.tables import Inputs, LoadRequest
 
-_HELP: ByName = tomllib.loads(
-    files("trajscore.cli").joinpath("help.toml").read_text(encoding="utf-8")
-)
-
 # A progress bar is shown for work that takes longer than this many seconds.
 _PATIENCE = 1.5
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -37,11 +32,11 @@ def adder(parts: Any, command: str) -> Callable[..., Any]:
     """Return what adds an argument, with its help and what its value is called there."""
 
     def add(name: str, **how: Any) -> None:
-        key = next(key for key in _HELP[command] if key.split()[0] == name)
+        key = next(key for key in HELP[command] if key.split()[0] == name)
         if value := key.partition(" ")[2]:
             how["metavar"] = value
-        text = _HELP[command][key].format(table=_HELP["table"], families=usage())
-        shown = argparse.SUPPRESS if name in _HELP["rare"] else text
+        text = HELP[command][key].format(table=HELP["table"], families=usage())
+        shown = argparse.SUPPRESS if name in HELP["rare"] else text
         parts.add_argument(name, help=shown, **how).words = text
 
     return add
@@ -68,7 +63,7 @@ class _HelpAll(argparse.Action):
 
 def add_command(commands: Any, name: str) -> tuple[argparse.ArgumentParser, Callable[..., Any]]:
     """Add a command; return its parser, and what adds an argument to it."""
-    words = _HELP[name]
+    words = HELP[name]
     parser = commands.add_parser(
         name,
         description=words["description"],
