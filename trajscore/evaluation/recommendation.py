@@ -171,6 +171,11 @@ class Recommendation:
         return self.n_rarer < MIN_RUNS_PER_OUTCOME
 
     @property
+    def is_small(self) -> bool:
+        """Whether it varies, and there are too few runs to say anything of it."""
+        return self.varies and self.has_too_few_runs
+
+    @property
     def is_wrong(self) -> bool:
         """Whether it is a probability, and shown to be wrong as it is given."""
         return self.at_its_word == Shown.NO and not math.isnan(self.as_given.estimate)

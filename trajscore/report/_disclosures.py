@@ -16,7 +16,7 @@ from trajscore.evaluation.evaluation import Evaluation, Facts
 from trajscore.evaluation.options import BOOTSTRAP, INFLUENCE
 from trajscore.evaluation.recommendation import Action, OtherChoice
 from trajscore.evaluation.runs import Exclusion, ExclusionKind, number_of_runs
-from trajscore.report.verdicts import best_of, listed, quoted, way_gone
+from trajscore.report.verdicts import listed, quoted, way_gone
 
 COUNTED_AS = {"failure": "as failures", "q_z": "with their q_z", "drop": "not at all"}
 """What runs without an outcome count as."""
@@ -198,7 +198,7 @@ def of_choice(data: Evaluation, choice: str) -> str:
 
 def of_unobserved(data: Evaluation) -> str:
     """Say how many runs have no outcome, and whether the answer depends on them."""
-    return of_choice(data, "observed") if n_hidden(data) else "Every run has an outcome."
+    return of_choice(data, "observed") if data.facts.n_censored else "Every run has an outcome."
 
 
 def of_budget(data: Evaluation) -> str:
@@ -222,7 +222,7 @@ def _what_stays(data: Evaluation, other: OtherChoice) -> str:
     """Say whether the answer stays under another choice of runs, or what it would be."""
     if not other.stays:
         return f"the answer would be: {other_answer(data, other)}"
-    best = best_of(data)
+    best = data.best
     if best.is_open:
         return "it is still not known"
     if other.best is None or best.predictor == other.best.predictor or not best.is_useful:
@@ -252,7 +252,7 @@ def are_stopped_by_budget(data: Evaluation) -> bool:
 
     Where stop reasons are known, `select_runs` leaves out the others.
     """
-    return n_hidden(data) > 0 and data.runs.stops is not None
+    return data.facts.n_censored > 0 and data.runs.stops is not None
 
 
 def how_to_drop(data: Evaluation) -> str:
@@ -263,11 +263,6 @@ def how_to_drop(data: Evaluation) -> str:
 def is_settled(data: Evaluation) -> bool:
     """Whether the answer stays without the runs that have no outcome, or a budget stopped them."""
     return are_stopped_by_budget(data) or data.other_choice("observed").stays
-
-
-def n_hidden(data: Evaluation) -> int:
-    """Count the runs without an outcome."""
-    return data.other_choice("observed").n_runs
 
 
 def number_hidden(data: Evaluation) -> str:

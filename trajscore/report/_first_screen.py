@@ -51,7 +51,6 @@ class FirstScreen:
     stops: dict[str, Stopping] = field(default_factory=dict)
     worst: WrongRun | None = None
     texts: dict[str, str] = field(default_factory=dict)  # of these, and how rules were chosen
-    is_useful: bool = False  # whether something is shown to be worth acting on
 
 
 def first_screen(
@@ -62,7 +61,7 @@ def first_screen(
     about = _about(data)
     varying = [name for name, each in data.recommendations.items() if each.varies]
     drawn = [name for name in varying if data.forms_of(name)][:MOST_DRAWN]
-    if not drawn or all(each.has_too_few_runs for each in data.recommendations.values()):
+    if not drawn or data.best.has_too_few_runs:
         return FirstScreen(about, decided, drawn)
     curves = {}
     for name in drawn:
@@ -93,9 +92,8 @@ def first_screen(
         "worst": _say_worst(data, worst, form),
         "step": (text := of_first_errors(data)) and f"**Which step failed?** {text}",
     }  # fmt: skip
-    is_useful = data.recommendations[decided.predictor].is_useful if decided.predictor else False
     return FirstScreen(
-        about, decided, drawn, drawn[0], form, score, accept, curves, worst, texts, is_useful
+        about, decided, drawn, drawn[0], form, score, accept, curves, worst, texts
     )
 
 

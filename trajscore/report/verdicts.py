@@ -70,11 +70,6 @@ def opening(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def best_of(data: Evaluation) -> Recommendation:
-    """Return what to do with the predictor that is ahead."""
-    return next(iter(data.recommendations.values()))
-
-
 def quoted(name: str) -> str:
     """Name a predictor in a sentence; quoted, where its name has several words."""
     return f"\u201c{name}\u201d" if " " in name else name
@@ -225,7 +220,7 @@ def _side(low: float, high: float) -> Side:
 def of_groups(data: Evaluation, kind: str, name: str = "") -> str:
     """Say whether groups differ for a predictor, or the best, and how many have which card."""
     assert data.by is not None
-    name = name or next(iter(data.recommendations))
+    name = name or data.best.predictor
     cards = data.by.loc[kind].xs(name, level="predictor")
     p = float(cards["p_value"].iloc[0])
     n_by_card = cards["card"].value_counts()

@@ -48,8 +48,7 @@ def screen(view: View) -> ByName:
                    * bool(data.facts.n_censored),
         "price": f"{PRICE:g}", "lost": f"{LOST:g}",
     }  # fmt: skip
-    if view.has_few:
-        best = data.recommendations[view.names[0]]
+    if (best := data.best).is_small:
         return parts | {
             "share": 100 * best.n_runs / (best.n_runs + best.n_needed),
             "n": number_of_runs(best.n_runs),
