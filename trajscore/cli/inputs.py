@@ -21,7 +21,7 @@ from trajscore.io.fields import ANY_PARTS, Fields
 from trajscore.io.files import to_csv
 from trajscore.io.unread import refusals
 from trajscore.loading.load import load
-from trajscore.loading.tables import Inputs, LoadRequest
+from trajscore.loading.tables import Inputs, LoadRequest, describe_notes
 
 # A progress bar is shown for work that takes longer than this many seconds.
 _PATIENCE = 1.5
@@ -202,7 +202,7 @@ def read_inputs(path: Path, arguments: argparse.Namespace, **more: Any) -> Input
     """Load a file, and say on standard error what was recognised in it: it is not the answer."""
     with refusals(path, named=False):
         inputs = load(path, load_request(arguments, **more))
-    for line in inputs.describe(arguments.options).splitlines():
+    for line in describe_notes(inputs.notes, arguments.options).splitlines():
         print(f"{path}: {line}", file=sys.stderr)
     return inputs
 

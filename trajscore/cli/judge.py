@@ -22,7 +22,7 @@ from trajscore.judging import StepJudge
 from trajscore.judging.answers import FORMS
 from trajscore.judging.questions import CHANNEL, questions
 from trajscore.loading.load import load
-from trajscore.loading.tables import Inputs
+from trajscore.loading.tables import Inputs, describe_notes
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> None:
     size = f"{number_of(len(inputs.log), 'run')}, {number_of(len(batch.keys), 'step')}"
     requests = f"{number_of(len(left), 'request')}, {len(batch.texts) - len(left):,} from {cache}"
     spent = "about {:,} tokens asked, at most {:,} answered".format(*batch.tokens(left))
-    if notes := inputs.describe(arguments.options):
+    if notes := describe_notes(inputs.notes, arguments.options):
         print(notes)
     print(f"{size}: {requests}; {spent}", flush=True)
     if arguments.dry_run:

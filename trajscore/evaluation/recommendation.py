@@ -74,6 +74,11 @@ class Interval(NamedTuple):
     low: float = math.nan
     high: float = math.nan
 
+    @property
+    def is_known(self) -> bool:
+        """Whether there is an estimate."""
+        return not math.isnan(self.estimate)
+
 
 @dataclass(frozen=True)
 class Recommendation:
@@ -178,7 +183,7 @@ class Recommendation:
     @property
     def is_wrong(self) -> bool:
         """Whether it is a probability, and shown to be wrong as it is given."""
-        return self.at_its_word == Shown.NO and not math.isnan(self.as_given.estimate)
+        return self.at_its_word == Shown.NO and self.as_given.is_known
 
     @property
     def most(self) -> float:
@@ -215,7 +220,7 @@ class Recommendation:
     @property
     def form(self) -> str:
         """The form that is spoken of: recalibrated if there is one, unless used as it is."""
-        if self.action == Action.USE or math.isnan(self.recalibrated.estimate):
+        if self.action == Action.USE or not self.recalibrated.is_known:
             return AS_GIVEN
         return RECALIBRATED
 
@@ -239,7 +244,7 @@ def decide(numbers: Recommendation) -> Action:
         return Action.AVOID
     if numbers.has_too_few_runs:
         return Action.TOO_FEW
-    margins = [each for each in map(numbers.interval, FORMS) if not math.isnan(each.estimate)]
+    margins = [each for each in map(numbers.interval, FORMS) if each.is_known]
     if not margins:
         return Action.UNSCORED
     matters = numbers.matters
@@ -267,7 +272,7 @@ def at_its_word(numbers: Recommendation, noise: float) -> Shown:
     """
     if numbers.best_alone:
         return Shown.UNASKED
-    if math.isnan(numbers.as_given.estimate):
+    if not numbers.as_given.is_known:
         return Shown.NO
     if numbers.has_too_few_runs:
         return Shown.OPEN
@@ -383,7 +388,7 @@ def _n_needed(
     units: Units,
 ) -> int:
     """Return about how many more runs decide about a predictor, by its best form."""
-    forms = [form for form in FORMS if not math.isnan(card.interval(form).estimate)]
+    forms = [form for form in FORMS if card.interval(form).is_known]
     n = card.n_runs if differences else 0  # none tell anything of a signal without a map
     if not forms:
         return runs_needed(n, card.n_rarer)
@@ -480,7 +485,7 @@ def _in_order(recommendations: Iterable[Recommendation]) -> list[Recommendation]
     def place(each: Recommendation) -> tuple[bool, int, bool, bool, bool, bool, float]:
         follows = bool(each.best_alone) and each.action != Action.COMBINE
         needs_map = each.tied and each.action != Action.USE
-        behind = math.inf if math.isnan(each.margin.estimate) else -each.margin.estimate
+        behind = -each.margin.estimate if each.margin.is_known else math.inf
         says_nothing = each.is_open and not each.is_wrong  # nothing is shown of it
         order = _ORDER.get(each.action, 0)
         return follows, order, not each.varies, not each.tied, needs_map, says_nothing, behind

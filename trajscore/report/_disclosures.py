@@ -15,7 +15,7 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.evaluation.evaluation import Evaluation, Facts
 from trajscore.evaluation.options import BOOTSTRAP, INFLUENCE
 from trajscore.evaluation.recommendation import Action, OtherChoice
-from trajscore.evaluation.runs import Exclusion, ExclusionKind, number_of_runs
+from trajscore.evaluation.runs import ExclusionKind, number_of_runs
 from trajscore.report.verdicts import listed, quoted, way_gone
 
 COUNTED_AS = {"failure": "as failures", "q_z": "with their q_z", "drop": "not at all"}
@@ -29,11 +29,11 @@ RUN_SCORE = {
 """What a threshold is compared with, by how a run's forecasts become one number."""
 
 
-def exclusion_texts(exclusions: Mapping[Exclusion, int], of_scores: bool) -> dict[str, int]:
+def exclusion_texts(data: Evaluation, of_scores: bool) -> dict[str, int]:
     """Return the number of runs left out of every number, or of scores alone, by reason."""
     return {
         str(exclusion): n
-        for exclusion, n in exclusions.items()
+        for exclusion, n in data.exclusions.items()
         if exclusion.is_of_scores == of_scores
     }
 
@@ -43,7 +43,7 @@ def excluded_table(data: Evaluation) -> pd.DataFrame:
     rows = [
         ("all", reason, n)
         for of_scores in (False, True)
-        for reason, n in exclusion_texts(data.exclusions, of_scores).items()
+        for reason, n in exclusion_texts(data, of_scores).items()
     ]
     return pd.DataFrame(rows, columns=["predictor", "reason", "n_runs"])
 
@@ -53,9 +53,9 @@ def left_out(data: Evaluation, most: int = 1000) -> str:
     if not data.exclusions:
         return "Left out: no run"
     parts = []
-    if reasons := exclusion_texts(data.exclusions, of_scores=False):
+    if reasons := exclusion_texts(data, of_scores=False):
         parts.append(f"Left out of every number: {_reasons(reasons, most)}")
-    if reasons := exclusion_texts(data.exclusions, of_scores=True):
+    if reasons := exclusion_texts(data, of_scores=True):
         parts.append(f"Counted in success rates alone: {_reasons(reasons, most)}")
     text = ". ".join(parts)
     is_missing = ExclusionKind.MISSING_VALUES in (exclusion.kind for exclusion in data.exclusions)

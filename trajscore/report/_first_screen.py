@@ -70,8 +70,13 @@ def first_screen(
         curves[name] = stopping(data.traces[key], data.runs.labels, costs_of_steps)
     key = acted_on(data, drawn[0])
     worst = worst_runs(data, key, 1)[0]
-    form = _how(data, key, "forecast")
-    score = _how(data, key, "score")
+    number_of_run = RUN_SCORE[data.options.settings.phi]
+    how = ""
+    if not data.recommendations[drawn[0]].best_alone:
+        number_of_run += f", {FORMS[key[1]]}"
+        how = "recalibrated " * (key[1] == RECALIBRATED)
+    form = f"{how}forecast"
+    score = f"{how}score"
     number = collapse(data.traces[key], data.options.settings.phi, data.options.weights)
     accept = accepting(number, data.runs.labels)
     before = decided.before
@@ -81,20 +86,18 @@ def first_screen(
     }
     if before:
         rules = {name: before + without_marks(rule) for name, rule in rules.items()}
-    number_of_run = RUN_SCORE[data.options.settings.phi]
-    if not data.recommendations[key[0]].best_alone:
-        number_of_run += f", {FORMS[key[1]]}"
     texts = rules | recipes(data, *key) | {
         "accept_note": f"Score: {number_of_run}. Chosen on these runs: new ones cost a little "
                        f"more.",
         "stop_note": of_stopping(data),
-        "thresholds": _say_thresholds(drawn[0], number_of_run),
+        "thresholds": f"Both rules are for {visible(drawn[0])}, chosen and measured on these "
+                      f"runs: expect somewhat less of new ones. A run's score: {number_of_run}. "
+                      f"A failure let through counts as {PRICE:g} reviews, and at most {LOST:g} "
+                      f"of 100 good runs may be stopped.",
         "worst": _say_worst(data, worst, form),
         "step": (text := of_first_errors(data)) and f"**Which step failed?** {text}",
     }  # fmt: skip
-    return FirstScreen(
-        about, decided, drawn, drawn[0], form, score, accept, curves, worst, texts
-    )
+    return FirstScreen(about, decided, drawn, drawn[0], form, score, accept, curves, worst, texts)
 
 
 def acted_on(data: Evaluation, name: str) -> tuple[str, str]:
@@ -105,21 +108,6 @@ def acted_on(data: Evaluation, name: str) -> tuple[str, str]:
 
 
 # -------------------------------------------------------------------- sentences
-
-
-def _how(data: Evaluation, key: tuple[str, str], what: str) -> str:
-    """Name what a threshold is held against: "recalibrated forecast"."""
-    is_map = key[1] == RECALIBRATED and not data.recommendations[key[0]].best_alone
-    return f"recalibrated {what}" if is_map else what
-
-
-def _say_thresholds(name: str, number_of_run: str) -> str:
-    """Say what both rules are of, and what they assume."""
-    return (
-        f"Both rules are for {visible(name)}, chosen and measured on these runs: expect somewhat "
-        f"less of new ones. A run's score: {number_of_run}. A failure let through counts as "
-        f"{PRICE:g} reviews, and at most {LOST:g} of 100 good runs may be stopped."
-    )
 
 
 def _say_accept(curve: Accepting, form: str) -> str:

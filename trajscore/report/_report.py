@@ -147,12 +147,12 @@ class Report(Evaluation):
     @property
     def left_out(self) -> dict[str, int]:
         """How many runs do not count, by reason."""
-        return exclusion_texts(self.exclusions, of_scores=False)
+        return exclusion_texts(self, of_scores=False)
 
     @property
     def unscored(self) -> dict[str, int]:
         """How many runs count in success rates alone, by reason."""
-        return exclusion_texts(self.exclusions, of_scores=True)
+        return exclusion_texts(self, of_scores=True)
 
     @property
     def excluded(self) -> pd.DataFrame:

@@ -151,13 +151,13 @@ def _row(view: View, name: str, axis: Axis) -> ByName:
     best = view.data.recommendations[name]
     drawn = view.screen.drawn
     why = card_reason(best, view.data)
-    margin = best.as_given.estimate
     as_given = why
     if best.best_alone:
         as_given = f"{fixed(best.gain.estimate, view.data.digits, '+')} over {best.best_alone}"
     elif best.varies:
-        form = best.form != AS_GIVEN and not np.isnan(margin)
-        parts = [f"as given {fixed(margin, view.data.digits, '+')}"] if form else []
+        form = best.form != AS_GIVEN and best.as_given.is_known
+        margin = fixed(best.as_given.estimate, view.data.digits, "+")
+        parts = [f"as given {margin}"] * form
         as_given = " · ".join([*parts, f"at its word: {best.at_its_word}"])
     return _interval(view, best.action, best.margin, axis) | {
         "name": name, "as_given": as_given, "card": str(best.action),
@@ -175,8 +175,7 @@ def _interval(view: View, action: Action, margin: Interval, axis: Axis) -> ByNam
     """Return a margin with its interval on an axis, and in words."""
     return {
         "places": axis(margin).tolist(), "known": np.isfinite(margin).tolist(),
-        "margin": "" if np.isnan(margin.estimate)
-                  else with_interval(margin, view.data.digits, "+"),
+        "margin": with_interval(margin, view.data.digits, "+") if margin.is_known else "",
         "style": STYLES[action],
     }  # fmt: skip
 
