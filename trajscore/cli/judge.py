@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> None:
     left = batch.left
     size = f"{number_of(len(inputs.log), 'run')}, {number_of(len(batch.keys), 'step')}"
     requests = f"{number_of(len(left), 'request')}, {len(batch.texts) - len(left):,} from {cache}"
-    spent = "about {:,} tokens asked, at most {:,} answered".format(*batch.tokens(left))
+    spent = "about {:,} tokens asked, at most {:,} answered".format(*batch.n_tokens)
     if notes := describe_notes(inputs.notes, arguments.options):
         print(notes)
     print(f"{size}: {requests}; {spent}", flush=True)

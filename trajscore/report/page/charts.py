@@ -183,4 +183,4 @@ def path(x: ArrayLike, y: ArrayLike) -> str:
         across = across[pick]
         down = down[pick]
     points = [f"{a:.2f} {b:.2f}" for a, b in zip(across, down, strict=True)]
-    return "M" + "L".join(points) if points else ""
+    return "M" + "L".join(points)
