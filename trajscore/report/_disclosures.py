@@ -16,17 +16,8 @@ from trajscore.evaluation.evaluation import Evaluation, Facts
 from trajscore.evaluation.options import BOOTSTRAP, INFLUENCE
 from trajscore.evaluation.recommendation import Action, OtherChoice
 from trajscore.evaluation.runs import ExclusionKind, number_of_runs
+from trajscore.report.glossary import COUNTED_AS, RUN_SCORE
 from trajscore.report.verdicts import listed, quoted, way_gone
-
-COUNTED_AS = {"failure": "as failures", "q_z": "with their q_z", "drop": "not at all"}
-"""What runs without an outcome count as."""
-RUN_SCORE = {
-    "last": "its last value",
-    "mean": "average of its values",
-    "min": "its lowest value",
-    "weighted": "average of its values, early steps counting more",
-}
-"""What a threshold is compared with, by how a run's forecasts become one number."""
 
 
 def exclusion_texts(data: Evaluation, of_scores: bool) -> dict[str, int]:

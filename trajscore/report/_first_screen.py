@@ -24,8 +24,8 @@ from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import FORMS, RECALIBRATED
 from trajscore.evaluation.reliability import WrongRun, worst_runs
 from trajscore.evaluation.runs import number_of_runs
-from trajscore.report._disclosures import COUNTED_AS, RUN_SCORE, runs_that_count
-from trajscore.report.glossary import TEMPLATES, of_hundred
+from trajscore.report._disclosures import runs_that_count
+from trajscore.report.glossary import COUNTED_AS, RUN_SCORE, TEMPLATES, of_hundred
 from trajscore.report.recipe import recipes
 from trajscore.report.verdicts import of_first_errors, of_stopping, of_window
 from trajscore.report.wording import Answer, answer, outcome_of, succeeded
@@ -101,10 +101,8 @@ def first_screen(
 
 
 def acted_on(data: Evaluation, name: str) -> tuple[str, str]:
-    """Return the key of the form that a card speaks for, if it is a probability."""
-    form = data.recommendations[name].form
-    forms = data.forms_of(name)
-    return name, form if form in forms else forms[0]
+    """Return the key of the row that a card speaks for, of a predictor with a probability."""
+    return name, data.recommendations[name].form
 
 
 # -------------------------------------------------------------------- sentences

@@ -29,7 +29,7 @@ from trajscore.evaluation.options import (
 )
 from trajscore.evaluation.recommendation import Action, Interval, Recommendation
 from trajscore.monitoring import Conformal
-from trajscore.report.glossary import digits_that_show, fixed, interval, with_interval
+from trajscore.report.glossary import NOTES, digits_that_show, fixed, interval, with_interval
 
 _MOST_NAMED = 5
 
@@ -356,25 +356,8 @@ def _constant_maps(maps: list[str]) -> str:
 
 
 _NOTES: dict[str, str | Callable[..., str]] = {
+    **NOTES,
     "outside": _outside,
     "leakage": _leakage,
-    "risk": (
-        "its AUROC is {auroc:.3f}: high values go with failure. If it is a risk, give 1 minus it, "
-        "or minus it (on the command line, --risk)."
-    ),
-    "few clusters": (
-        "there are {n} clusters of runs, equivalent to {effective:.1f} equally large ones. "
-        "Intervals from fewer than {enough} may be too narrow: add runs of more tasks."
-    ),
-    "heavy run": (
-        "run {run} ({steps:,} steps) has {share:.0%} of the weight of all forecasts and moves "
-        "every score. A horizon, such as 30 steps, limits the weight of a run."
-    ),
     "constant maps": _constant_maps,
-    "sampled": (
-        "values and margins are of {n_runs:,} runs, read in batches; widths of intervals, cards, "
-        "pictures and the other tables are of {n:,} of them, drawn by a hash of their names."
-    ),
-    "filled": "{share:.1%} of its values were missing; the value before was used.",
-    "text": "{text}",
 }

@@ -33,7 +33,6 @@ from trajscore.evaluation.recommendation import (
 from trajscore.evaluation.reliability import typical
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import (
-    COUNTED_AS,
     are_stopped_by_budget,
     how_to_drop,
     is_settled,
@@ -45,7 +44,7 @@ from trajscore.report._disclosures import (
     other_answer,
     stands_for,
 )
-from trajscore.report.glossary import of_hundred
+from trajscore.report.glossary import COUNTED_AS, of_hundred
 from trajscore.report.verdicts import (
     card_reason,
     is_above_live_counting,

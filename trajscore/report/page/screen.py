@@ -16,8 +16,7 @@ from trajscore.evaluation.options import AS_GIVEN, FORMS, RowKey, columns_of
 from trajscore.evaluation.recommendation import Action, Interval, Recommendation
 from trajscore.evaluation.reliability import Bins, reliability, typical
 from trajscore.evaluation.runs import number_of_runs
-from trajscore.report._disclosures import COUNTED_AS
-from trajscore.report.glossary import TEMPLATES, fixed, of_hundred, with_interval
+from trajscore.report.glossary import COUNTED_AS, TEMPLATES, fixed, of_hundred, with_interval
 from trajscore.report.page.charts import Axis, Plot, axis_of, path
 from trajscore.report.page.view import View, quote
 from trajscore.report.verdicts import card_reason, of_groups, opening
