@@ -48,6 +48,7 @@ def evaluation(*best, stays=True, n_hidden=0, command="", stops=None):
         recommendations={each.predictor: each for each in best},
         best=best[0],
         singles=best,
+        is_small=best[0] is SMALL,
         other_choice=lambda choice: hidden,
         facts=SimpleNamespace(
             rate=0.41, censored="failure", n_censored=n_hidden, n_runs=200, n_counted=250

@@ -215,6 +215,11 @@ class Evaluation:
         return next(iter(self.recommendations.values()))
 
     @property
+    def is_small(self) -> bool:
+        """Whether there are too few runs to say anything of a predictor that varies."""
+        return self.best.varies and self.best.has_too_few_runs
+
+    @property
     def singles(self) -> list[Recommendation]:
         """What to do with each signal alone, the best first."""
         return [each for each in self.recommendations.values() if not each.best_alone]

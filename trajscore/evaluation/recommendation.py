@@ -176,11 +176,6 @@ class Recommendation:
         return self.n_rarer < MIN_RUNS_PER_OUTCOME
 
     @property
-    def is_small(self) -> bool:
-        """Whether it varies, and there are too few runs to say anything of it."""
-        return self.varies and self.has_too_few_runs
-
-    @property
     def is_wrong(self) -> bool:
         """Whether it is a probability, and shown to be wrong as it is given."""
         return self.at_its_word == Shown.NO and self.as_given.is_known
@@ -195,11 +190,6 @@ class Recommendation:
     def is_useful(self) -> bool:
         """Whether the predictor is shown to be worth using, as it is or recalibrated."""
         return self.action in (Action.USE, Action.RECALIBRATE, Action.COMBINE)
-
-    @property
-    def is_ahead(self) -> bool:
-        """Whether signals together are shown to be better than the best alone, by what matters."""
-        return bool(self.best_alone) and self.gain.low > 0 and self.gain.estimate >= self.matters
 
     @property
     def is_open(self) -> bool:
@@ -257,7 +247,7 @@ def decide(numbers: Recommendation) -> Action:
     may_recalibrate = numbers.recalibrated.low > 0
     gains = may_recalibrate and numbers.gain.estimate >= matters
     if numbers.best_alone and may_recalibrate:
-        return Action.COMBINE if numbers.is_ahead else Action.NO_GAIN
+        return Action.COMBINE if gains and numbers.gain.low > 0 else Action.NO_GAIN
     if numbers.as_given.low > 0 and not gains:
         return Action.USE
     return Action.RECALIBRATE if may_recalibrate else Action.TOO_FEW

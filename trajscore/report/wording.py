@@ -135,7 +135,7 @@ def answer(data: Evaluation) -> Answer:
     why = reason(data)
     by_stops = [of_choice(data, choice) for choice in _by_stops(data)]
     return Answer(
-        predictor="" if best.action == Action.AVOID or best.is_small else best.predictor,
+        predictor="" if best.action == Action.AVOID or data.is_small else best.predictor,
         action=str(best.action),
         statements=[each._replace(text=visible(each.text)) for each in statements(data)],
         reason=why and Reason(why.question, visible(why.text)),
@@ -215,7 +215,7 @@ def of_its_worth(data: Evaluation, subject: str) -> Statement:
             question = f"Does any of these {len(data.singles)} know anything?"
         return Statement(question, Shown.NO, _worth_nothing(data))
     more = f"about {best.n_needed:,} more runs could settle it"
-    if best.is_small:
+    if data.is_small:
         return Statement(question, Shown.OPEN, more)
     if best.action == Action.UNSCORED:
         return Statement(question, Shown.OPEN, "it has no score until it is recalibrated")
@@ -303,7 +303,7 @@ def reason(data: Evaluation) -> Reason | None:
             f"{COUNTED_AS[data.facts.censored]} here. **If you do not know their outcomes yet, the "
             f"answer is: {other}.** Leave them out then: {how_to_drop(data)}.",
         )
-    if best.is_small:
+    if data.is_small:
         enough = MIN_RUNS_PER_OUTCOME
         return Reason(
             "Why",
@@ -390,7 +390,7 @@ def next_step(data: Evaluation) -> str:
             f"Find out what became of the {number_hidden(data)} without an outcome, before you act "
             f"on these scores."
         )
-    if best.is_small:
+    if data.is_small:
         n = number_of_runs(best.n_runs)
         return f"Collect about {best.n_needed:,} more runs. Until then, read these {n}."
     if best.action == Action.AVOID:
@@ -470,7 +470,7 @@ def _problems(data: Evaluation) -> Iterator[str]:
     if not is_settled(data):
         yield of_unobserved(data)
     yield from (note_text(note) for note in data.remarks if _has_few_tasks(note))
-    if data.best.is_small:
+    if data.is_small:
         yield f"{opening(card_reason(data.best, data))}."
 
 

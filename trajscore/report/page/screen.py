@@ -47,7 +47,8 @@ def screen(view: View) -> ByName:
                    * bool(data.facts.n_censored),
         "price": f"{PRICE:g}", "lost": f"{LOST:g}",
     }  # fmt: skip
-    if (best := data.best).is_small:
+    if data.is_small:
+        best = data.best
         return parts | {
             "share": 100 * best.n_runs / (best.n_runs + best.n_needed),
             "n": number_of_runs(best.n_runs),
