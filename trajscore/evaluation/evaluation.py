@@ -204,6 +204,13 @@ class Evaluation:
         """Cards of the runs with an observed outcome alone; None where all are."""
         return self.other_choices.get("observed", (0, None))[1]
 
+    @property
+    def cards_by_kind(self) -> dict[str, pd.DataFrame]:
+        """The cards within groups of runs, by the kind of the groups, if there are any."""
+        if self.by is None:
+            return {}
+        return {kind: self.by.loc[kind] for kind in self.by.index.unique("by")}
+
     @cached_property
     def recommendations(self) -> dict[str, Recommendation]:
         """What to do with each predictor, the best first."""

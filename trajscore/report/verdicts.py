@@ -52,8 +52,7 @@ def verdicts(data: Evaluation) -> list[str]:
             reason = f"it {reason}"
         word = f"at its word: {best.at_its_word}" * bool(best.at_its_word)
         parts = [f"{name}: {best.action}", word, reason, *against_counting(data, name)]
-        by = [] if data.by is None else data.by.index.unique("by")
-        groups = [f" By {kind}, {of_groups(data, kind, name)}" for kind in by]
+        groups = [f" By {kind}, {of_groups(data, kind, name)}" for kind in data.cards_by_kind]
         sentences.append("; ".join(filter(None, parts)) + "." + "".join(groups))
     return sentences
 
@@ -220,9 +219,8 @@ def _side(over: Interval) -> Side:
 
 def of_groups(data: Evaluation, kind: str, name: str = "") -> str:
     """Say whether groups differ for a predictor, or the best, and how many have which card."""
-    assert data.by is not None
     name = name or data.best.predictor
-    cards = data.by.loc[kind].xs(name, level="predictor")
+    cards = data.cards_by_kind[kind].xs(name, level="predictor")
     p = float(cards["p_value"].iloc[0])
     n_by_card = cards["card"].value_counts()
     differs = "is not shown to differ"

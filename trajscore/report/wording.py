@@ -231,11 +231,10 @@ def of_its_worth(data: Evaluation, subject: str) -> Statement:
 def of_their_worth(data: Evaluation) -> Statement:
     """Say what all signals together, or one with its history, know, and what the best one does."""
     best = data.best
-    alone = data.recommendations.get(best.best_alone)
     n = len(data.signals_of(best.predictor))
     way = f"{way_gone(best)} of the way from the success rate to a perfect forecast"
     value = "is not shown to be worth anything"
-    if alone is not None and alone.is_useful:
+    if (alone := data.recommendations[best.best_alone]).is_useful:
         value = f"goes {100 * best.share(alone.margin.estimate):.0f}%"
     if n == 1:
         question = f"Does {quoted(best.best_alone)} know anything?"
@@ -522,8 +521,12 @@ def succeeded(data: Evaluation) -> str:
 
 def outcome_of(data: Evaluation, y: float) -> str:
     """Say how a run ended: "won", "failed", "not observed" or "graded 0.5"."""
-    names = {SUCCESS: succeeded(data), FAILURE: "failed", CENSORED: "not observed"}
-    return next((name for code, name in names.items() if code == y), f"graded {y:g}")
+    names: dict[float, str] = {
+        SUCCESS: succeeded(data),
+        FAILURE: "failed",
+        CENSORED: "not observed",
+    }
+    return names.get(y, f"graded {y:g}")
 
 
 def _tied(data: Evaluation) -> list[str]:

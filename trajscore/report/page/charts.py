@@ -152,7 +152,7 @@ class Plot:
             | (top < high)
             | (top + high > self.height)
         )
-        a, b, c, d = np.array(self._taken or [(0.0, 0.0, 0.0, 0.0)]).T[:, :, None]
+        a, b, c, d = np.array(self._taken).T[:, :, None]
         hides = (a < left + wide) & (c > left - wide) & (b < top + high) & (d > top - high)
         k = int(np.argmin(hides.sum(axis=0) + 1000 * out))
         place = float(across[point[k]]), float(down[point[k]])

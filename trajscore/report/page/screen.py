@@ -132,7 +132,7 @@ def _strips(view: View) -> ByName:
     useful = [name for name in view.names if best[name].action != Action.AVOID]
     shown = (useful or view.names)[:_MOST_ROWS]
     folded = [name for name in view.names if name not in shown]
-    matters = best[view.names[0]].matters
+    matters = view.data.best.matters
     axis = axis_of([*(best[name].margin for name in shown), [-matters, 0, matters]], 3)
     n_tied = sum(each.tied for each in best.values())
     tied = [name for name in shown if best[name].tied] if n_tied > 1 else []
@@ -182,16 +182,12 @@ def _interval(view: View, action: Action, margin: Interval, axis: Axis) -> ByNam
 
 def _groups(view: View) -> list[ByName]:
     """Return the cards of the first predictor within each kind of groups."""
-    table = view.data.by
-    name = view.names[0]
-    kinds = []
-    best = view.data.recommendations[name]
+    kinds: list[ByName] = []
+    best = view.data.best
+    name = best.predictor
     form = best.form
     whole = best.margin.estimate
-    if table is None:
-        return []
-    for kind in table.index.unique("by"):
-        of_kind = table.loc[kind]
+    for kind, of_kind in view.data.cards_by_kind.items():
         shown, more = shown_groups(of_kind)
         cards = shown.xs(name, level="predictor") if len(shown) else shown
         cards = cards.sort_values(form, ascending=False)

@@ -116,8 +116,7 @@ def _about(data: Evaluation, names: list[str]) -> list[str]:
     sentences += [f"{row.predictor} {card_reason(row, data)}." for row in rows if not row.varies]
     if data.monitoring is not None:
         sentences.append(of_stopping(data))
-    if data.by is not None:
-        sentences += [f"By {kind}, {of_groups(data, kind)}" for kind in data.by.index.unique("by")]
+    sentences += [f"By {kind}, {of_groups(data, kind)}" for kind in data.cards_by_kind]
     return sentences
 
 

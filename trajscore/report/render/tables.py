@@ -208,11 +208,8 @@ def _gains(data: Evaluation) -> Table:
 def _groups(data: Evaluation) -> Iterator[Table]:
     """Return the cards within each kind of groups."""
     about = dict.fromkeys(FORMS.values(), explain("margin"))
-    table = data.by
-    if table is None:
-        return
-    for kind in table.index.unique("by"):
-        cards, more = shown_groups(table.loc[kind])
+    for kind, of_kind in data.cards_by_kind.items():
+        cards, more = shown_groups(of_kind)
         columns = {
             "runs": [f"{n:,}" for n in cards["n_runs"]],
             "success": _written(cards["success_rate"], ".0%"),
