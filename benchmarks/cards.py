@@ -115,7 +115,7 @@ def decided(
     report = evaluate(X, y, calibrator="platt", options=options)
     card = report.cards.iloc[0]
     last = report.recommendations[report.cards.index[-1]]
-    is_ahead = last.is_useful and last.is_ahead
+    is_ahead = last.action == Action.COMBINE
     return str(card["card"]), str(card["at_its_word"]), str(last.action), is_ahead
 
 

@@ -99,7 +99,6 @@ def test_noise_stays_behind():
     report = evaluate(X.with_cells(cells), y, options=QUICK)
     first, *_, last = report.recommendations.values()
     assert (first.predictor, last.predictor) == ("s0", "all together")
-    assert not last.is_ahead
     reason = trajscore.report.wording.answer(report).reason
     assert "together they are not shown to gain anything that matters over s0" in reason.text
     assert last.action == "no gain shown"

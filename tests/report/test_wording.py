@@ -46,6 +46,9 @@ def evaluation(*best, stays=True, n_hidden=0, command="", stops=None):
     ends = pd.DataFrame({"y": [-1.0] * n_hidden, "stop_reason": ["max_steps"] * n_hidden})
     return SimpleNamespace(
         recommendations={each.predictor: each for each in best},
+        best=best[0],
+        singles=best,
+        is_small=best[0] is SMALL,
         other_choice=lambda choice: hidden,
         facts=SimpleNamespace(
             rate=0.41, censored="failure", n_censored=n_hidden, n_runs=200, n_counted=250

@@ -22,13 +22,13 @@ from trajscore.gates._gate import COUNTS_AS, Rules, read_gates
 def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Add the command."""
     parser, add = add_command(commands, "check")
-    add("new", type=Path, metavar="NEW")
-    add("--baseline", type=Path, metavar="BASE")
-    add("--gates", type=Path, metavar="GATES.toml")
+    add("new", type=Path)
+    add("--baseline", type=Path)
+    add("--gates", type=Path)
     margin = "a margin; give a number such as 0.05, or a share such as 5%"
     add("--margin", type=reader(_margin, margin))
     add("--undecided", choices=COUNTS_AS)
-    add("--json", type=Path, metavar="FILE")
+    add("--json", type=Path)
     add_input_options(parser)
     add_censored(parser)
     return parser

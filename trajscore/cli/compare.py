@@ -18,8 +18,8 @@ from trajscore.io.unread import refusals
 def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Add the command."""
     parser, add = add_command(commands, "compare")
-    add("base", type=Path, metavar="BASE")
-    add("new", type=Path, metavar="NEW")
+    add("base", type=Path)
+    add("new", type=Path)
     add_input_options(parser)
     add_censored(parser)
     return parser

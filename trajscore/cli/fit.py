@@ -41,17 +41,17 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Add the command."""
     parser, add = add_command(commands, "fit")
     add("table", type=Path)
-    add("--out", type=Path, required=True, metavar="MODEL.skops")
+    add("--out", type=Path, required=True)
     add("--alpha", type=number, action="append")
     add_threshold = adder(parser.add_mutually_exclusive_group(), "fit")
     add_threshold("--guarantee", choices=tuple(GUARANTEES), dest="threshold", default="average")
     add_threshold("--threshold", choices=tuple(THRESHOLDS), default="average")
     add("--flags", choices=("failure", "success"), default="failure")
     add("--end", choices=_ENDS, default="step")
-    add("--end-worth", type=number, metavar="SHARE")
-    add("--forecaster", metavar="NAME")
+    add("--end-worth", type=number)
+    add("--forecaster")
     add("--guard", action="store_true")
-    add("--refit", type=Path, metavar="MODEL.skops")
+    add("--refit", type=Path)
     add_recalibration(parser)
     return parser
 

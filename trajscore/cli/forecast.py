@@ -23,11 +23,11 @@ from trajscore.tracer import TracerScorer
 def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Add the command."""
     parser, add = add_command(commands, "forecast")
-    add("model", type=Path, metavar="MODEL.skops")
-    add("new", type=Path, metavar="NEW")
-    add("--out", type=Path, required=True, metavar="TABLE")
+    add("model", type=Path)
+    add("new", type=Path)
+    add("--out", type=Path, required=True)
     add("--missing", choices=MISSING, default="same_runs")
-    add("--trust", action="append", default=[], metavar="TYPE")
+    add("--trust", action="append", default=[])
     add_input_options(parser)
     return parser
 

@@ -3,15 +3,14 @@
 import argparse
 import math
 import sys
-import tomllib
 from collections.abc import Callable, Iterable
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from trajscore.cli.main import HELP
 from trajscore.core.errors import ArgumentError, optional
 from trajscore.core.score_families import usage
 from trajscore.core.stops import MECHANISMS
@@ -22,11 +21,7 @@ from trajscore.io.fields import ANY_PARTS, Fields
 from trajscore.io.files import to_csv
 from trajscore.io.unread import refusals
 from trajscore.loading.load import load
-from trajscore.loading.tables import Inputs, LoadRequest
-
-_HELP: ByName = tomllib.loads(
-    files("trajscore.cli").joinpath("help.toml").read_text(encoding="utf-8")
-)
+from trajscore.loading.tables import Inputs, LoadRequest, describe_notes
 
 # A progress bar is shown for work that takes longer than this many seconds.
 _PATIENCE = 1.5
@@ -34,11 +29,14 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def adder(parts: Any, command: str) -> Callable[..., Any]:
-    """Return what adds an argument, with its help."""
+    """Return what adds an argument, with its help and what its value is called there."""
 
     def add(name: str, **how: Any) -> None:
-        text = _HELP[command][name].format(table=_HELP["table"], families=usage())
-        shown = argparse.SUPPRESS if name in _HELP["rare"] else text
+        key = next(key for key in HELP[command] if key.split()[0] == name)
+        if value := key.partition(" ")[2]:
+            how["metavar"] = value
+        text = HELP[command][key].format(table=HELP["table"], families=usage())
+        shown = argparse.SUPPRESS if name in HELP["rare"] else text
         parts.add_argument(name, help=shown, **how).words = text
 
     return add
@@ -65,7 +63,7 @@ class _HelpAll(argparse.Action):
 
 def add_command(commands: Any, name: str) -> tuple[argparse.ArgumentParser, Callable[..., Any]]:
     """Add a command; return its parser, and what adds an argument to it."""
-    words = _HELP[name]
+    words = HELP[name]
     parser = commands.add_parser(
         name,
         description=words["description"],
@@ -130,29 +128,29 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
     many: ByName = {"action": "append", "default": []}
     add("--id", **many)
     add("--step")
-    add("--wide", **many, metavar="PREFIX")
+    add("--wide", **many)
     add("--first-step", type=whole_number)
-    add("--score", dest="scores", metavar="NAME", **many)
-    add("--confidence", metavar="NAME", action=_Once)
-    add("--risk", dest="risks", metavar="NAME", **many)
+    add("--score", dest="scores", **many)
+    add("--confidence", action=_Once)
+    add("--risk", dest="risks", **many)
     scale = reader(_scale, "NAME=TOP; give a column and a number, such as verbal=100")
-    add("--scale", dest="scales", type=scale, metavar="NAME=TOP", **many)
-    add("--outcome", metavar="NAME")
-    add("--map", dest="outcome_map", **many, metavar="WORD=OUTCOME,...")
-    add("--outcomes", type=Path, metavar="TABLE")
-    add("--field", dest="fields", **many, metavar="PART=NAME,...")
-    add("--stop-reason", metavar="NAME")
+    add("--scale", dest="scales", type=scale, **many)
+    add("--outcome")
+    add("--map", dest="outcome_map", **many)
+    add("--outcomes", type=Path)
+    add("--field", dest="fields", **many)
+    add("--stop-reason")
     rule = reader(
         _rule,
         f"REASON=KIND; give pairs such as timeout=administrative, where KIND is one of "
         f"{', '.join(MECHANISMS)}",
     )
-    add("--stop", dest="rule", type=rule, action="extend", default=[], metavar="REASON=KIND,...")
-    add("--role", dest="roles", **many, metavar="NAME=ACTOR,...")
+    add("--stop", dest="rule", type=rule, action="extend", default=[])
+    add("--role", dest="roles", **many)
     add("--group")
     add_label = adder(parser.add_mutually_exclusive_group(), "shared")
-    add_label("--first-error", metavar="NAME")
-    add_label("--step-label", metavar="NAME")
+    add_label("--first-error")
+    add_label("--step-label")
     add_max_size(parser)
     add("--embedder")
 
@@ -160,7 +158,7 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
 def add_max_size(parser: argparse.ArgumentParser) -> None:
     """Add the option that says how much a compressed file may unpack to."""
     size = reader(_bytes, "a size; give one such as 4GB")
-    adder(parser, "shared")("--max-size", type=size, metavar="BYTES")
+    adder(parser, "shared")("--max-size", type=size)
 
 
 def add_censored(parser: argparse.ArgumentParser) -> None:
@@ -204,7 +202,7 @@ def read_inputs(path: Path, arguments: argparse.Namespace, **more: Any) -> Input
     """Load a file, and say on standard error what was recognised in it: it is not the answer."""
     with refusals(path, named=False):
         inputs = load(path, load_request(arguments, **more))
-    for line in inputs.describe(arguments.options).splitlines():
+    for line in describe_notes(inputs.notes, arguments.options).splitlines():
         print(f"{path}: {line}", file=sys.stderr)
     return inputs
 

@@ -22,23 +22,22 @@ from trajscore.judging import StepJudge
 from trajscore.judging.answers import FORMS
 from trajscore.judging.questions import CHANNEL, questions
 from trajscore.loading.load import load
-from trajscore.loading.tables import Inputs
+from trajscore.loading.tables import Inputs, describe_notes
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Add the command."""
     parser, add = add_command(commands, "judge")
     defaults = StepJudge("")
-    count: dict[str, Any] = {"type": whole_number, "metavar": "N"}
     add("log", type=Path)
     add("--model", required=True)
-    add("--base-url", metavar="URL")
+    add("--base-url")
     add("--out", type=Path, required=True)
     add("--answer", choices=FORMS, default=defaults.answer)
     add("--question", default=defaults.question)
-    add("--max-chars", **count, default=defaults.max_chars)
+    add("--max-chars", type=whole_number, default=defaults.max_chars)
     add("--cache", type=Path)
-    add("--concurrency", **count, default=defaults.concurrency)
+    add("--concurrency", type=whole_number, default=defaults.concurrency)
     add("--dry-run", action="store_true")
     add_input_options(parser)
     parser.set_defaults(stopped="; the same command goes on where it stopped")
@@ -59,8 +58,8 @@ def run(arguments: argparse.Namespace) -> None:
     left = batch.left
     size = f"{number_of(len(inputs.log), 'run')}, {number_of(len(batch.keys), 'step')}"
     requests = f"{number_of(len(left), 'request')}, {len(batch.texts) - len(left):,} from {cache}"
-    spent = "about {:,} tokens asked, at most {:,} answered".format(*batch.tokens(left))
-    if notes := inputs.describe(arguments.options):
+    spent = "about {:,} tokens asked, at most {:,} answered".format(*batch.n_tokens)
+    if notes := describe_notes(inputs.notes, arguments.options):
         print(notes)
     print(f"{size}: {requests}; {spent}", flush=True)
     if arguments.dry_run:

@@ -20,7 +20,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser, add = add_command(commands, "locate")
     add("labelled", type=Path)
     add("new", type=Path)
-    add("--out", type=Path, required=True, metavar="TABLE")
+    add("--out", type=Path, required=True)
     add_input_options(parser)
     return parser
 

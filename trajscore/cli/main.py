@@ -8,25 +8,20 @@ import argparse
 import gc
 import os
 import sys
+import tomllib
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
+from importlib.resources import files
+from typing import Any, NoReturn
 
 from trajscore import __version__
 from trajscore.core.errors import ArgumentError, visible
 
-_COMMANDS = {
-    "report": "judge the confidence in a table or a log of runs",
-    "compare": "say what changed between two tables or logs of runs",
-    "check": "check runs against gates: pass, fail or undecided, with an exit code",
-    "fit": "learn from finished runs when to stop others, or how to forecast them",
-    "forecast": "forecast new runs, also running ones, by what trajscore fit has learnt",
-    "locate": "say which step of a run went wrong first, learnt from labelled runs",
-    "monitor": "decide after every score whether a run should stop",
-    "watch": "say when the runs of an agent are no longer as they were, and what changed",
-    "judge": "ask a model after each step of a log whether the run will succeed",
-}
+HELP: dict[str, Any] = tomllib.loads(
+    files("trajscore.cli").joinpath("help.toml").read_text(encoding="utf-8")
+)
+"""The words of `--help`, by command."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -81,7 +76,7 @@ def make_parser(called: list[str]) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"trajscore {__version__}")
     parser.set_defaults(stopped="")  # what a command says when it is interrupted
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, purpose in _COMMANDS.items():
+    for name, purpose in HELP["commands"].items():
         if [name] != called:
             commands.add_parser(name, help=purpose)
             continue

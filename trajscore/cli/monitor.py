@@ -28,12 +28,12 @@ _BETWEEN = 60.0  # seconds between looks for runs that are to be forgotten
 def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Add the command."""
     parser, add = add_command(commands, "monitor")
-    add("--model", type=Path, required=True, metavar="MODEL.skops")
+    add("--model", type=Path, required=True)
     add("--alpha", type=number)
-    add("--state", type=Path, metavar="FILE")
+    add("--state", type=Path)
     add("--durability", choices=("normal", "full"), default="normal")
-    add("--forget-after", type=number, default=7 * 24.0, metavar="HOURS")
-    add("--trust", action="append", default=[], metavar="TYPE")
+    add("--forget-after", type=number, default=7 * 24.0)
+    add("--trust", action="append", default=[])
     add_max_size(parser)
     return parser
 

@@ -29,7 +29,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import bare_name, turned_note
 from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family
 from trajscore.core.type_aliases import ByName
-from trajscore.core.values import number_of
+from trajscore.core.values import check_known, number_of
 from trajscore.core.weights import AGGREGATORS, OWN, WEIGHT_SCHEDULES
 from trajscore.evaluation.doubts import without_leaky_columns
 from trajscore.evaluation.runs import MISSING
@@ -37,18 +37,17 @@ from trajscore.io import Run
 from trajscore.io.fields import ROWS, Fields
 from trajscore.io.files import NO_READAHEAD, parquet_dataset
 from trajscore.io.registry import is_folder_of_tables
-from trajscore.io.tables import agent_rows, choose_columns, guess_first_step
+from trajscore.io.tables import agent_rows, choose_columns
 from trajscore.loading.load import load, turns_of
 from trajscore.loading.tables import (
     LoadRequest,
     Note,
-    check_by,
     describe_notes,
+    first_step_of,
     note_on_guesses,
     note_on_unused,
     task_column,
 )
-from trajscore.monitoring import Conformal
 from trajscore.report import EvaluationOptions, MonitoringOptions, Report, evaluate
 from trajscore.report.verdicts import without_threshold
 from trajscore.streaming import iter_batches
@@ -73,15 +72,15 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add("--end", choices=("known", "unknown"))
     add("--family", default="log", type=_family)
     add("--phi", choices=AGGREGATORS, default="weighted")
-    add("--by", action="append", default=[], metavar="COLUMN")
+    add("--by", action="append", default=[])
     price = reader(named_number, "a score and its price, such as judge=0.002")
-    add("--price", dest="prices", action="append", metavar="SCORE=PRICE", type=price)
+    add("--price", dest="prices", action="append", type=price)
     add("--monitor", action="store_true")
-    add("--known-share", type=number, metavar="SHARE")
-    add("--splits", dest="n_splits", metavar="N", type=whole_number)
-    add("--resamples", dest="n_resamples", metavar="N", type=whole_number, default=1000)
-    add("--seed", dest="random_state", metavar="N", type=whole_number, default=0)
-    add("--jobs", dest="n_jobs", metavar="N", type=whole_number, default=-1)
+    add("--known-share", type=number)
+    add("--splits", dest="n_splits", type=whole_number)
+    add("--resamples", dest="n_resamples", type=whole_number, default=1000)
+    add("--seed", dest="random_state", type=whole_number, default=0)
+    add("--jobs", dest="n_jobs", type=whole_number, default=-1)
     add("--verbose", action="store_true")
     add("--code", action="store_true")
     add("--out", type=Path)
@@ -131,7 +130,7 @@ def run(arguments: argparse.Namespace) -> None:
     report, log = _judge(arguments)
     if n := report.facts.n_unscored:
         print(f"Not scored: {number_of(n, 'step')} beyond --horizon {arguments.horizon}\n")
-    if why := _without_threshold(report):
+    if why := without_threshold(report):
         print(f"{why}\n")
     print(report.to_text(verbose=arguments.verbose), flush=True)
     if arguments.code:
@@ -230,18 +229,6 @@ def _tokens_of(runs: Sequence[Run], predictors: Any) -> TrajectoryArray | None:
     return None if np.isnan(tokens).any() else turns.container(tokens, ["tokens"])
 
 
-def _without_threshold(report: Report) -> str:
-    """Say at which levels no run can be flagged, and why."""
-    if report.monitoring is None or report.monitoring.empty:
-        return ""
-    too_few = report.monitoring["too_few"].groupby(level="alpha").max()
-    levels = too_few.index[too_few > 0.5].tolist()
-    if not levels:
-        return ""
-    by_task = report.runs.groups is not None
-    return without_threshold(levels, Conformal().needs(levels[0]), by_task)
-
-
 def _check_out(out: Path | None) -> None:
     """Refuse a page that cannot be written before the work is done, not after it."""
     if out is None:
@@ -308,7 +295,7 @@ def _choose_columns(files: Any, request: LoadRequest) -> tuple[Fields, int, list
     import pyarrow.compute as pc
 
     head = files.head(_HEAD, batch_size=_HEAD, **NO_READAHEAD).to_pandas()
-    check_by(request.by, list(head.columns))
+    check_known(request.by, head.columns, "column", "by")
     chosen, guessed = choose_columns(head, request.fields)
     if len(chosen.ids) > 1:
         raise ArgumentError("{argument}: name one column, of a folder of Parquet files", "id")
@@ -333,9 +320,7 @@ def _choose_columns(files: Any, request: LoadRequest) -> tuple[Fields, int, list
         guessed["scores"] = X.channels or ()
         chosen = replace(chosen, scores=guessed["scores"])
         notes = leaks + notes
-    first_step = request.first_step
-    if first_step is None:
-        first_step = guess_first_step(head, chosen)
+    first_step = first_step_of(head, chosen, request)
     notes = [*note_on_guesses(guessed, first_step, request.first_step), *notes]
     outcome = str(chosen.outcome)
     if (bare := bare_name(outcome, head.columns)) != outcome:

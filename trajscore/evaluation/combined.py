@@ -26,7 +26,7 @@ from trajscore.evaluation.options import (
     Options,
     columns_of,
 )
-from trajscore.evaluation.recommendation import Interval, intervals_of
+from trajscore.evaluation.recommendation import intervals_of
 from trajscore.evaluation.rows import Row, Rows
 from trajscore.evaluation.runs import EvaluatedRuns
 from trajscore.localization import FirstErrorLocator, FirstErrorWindow, compare_locators
@@ -59,9 +59,8 @@ def combine(
     rows: Rows, options: Options, notes: list[Note], *, compares: bool = True
 ) -> Combined | None:
     """Return the row of all signals that vary; None where there are none, or too few runs."""
-    known = {row.predictor for row in rows.predictors if row.form == RECALIBRATED}
     given = [row for row in rows.predictors if row.form == AS_GIVEN and np.isnan(row.only_value)]
-    names = [row.predictor for row in given if row.predictor in known]
+    names = [row.predictor for row in given if row.predictor in rows.recalibrated]
     if not names or not options.settings.together:
         return None
     runs = rows.runs
@@ -126,7 +125,7 @@ def signal_table(combined: Combined, rows: Rows, matters: float, options: Option
     base = rows.base.score(*leading)
     whole = combined.row.score(*leading)
     ones = np.ones(len(rows.runs))
-    by_name = {row.predictor: row for row in rows.predictors if row.form == RECALIBRATED}
+    by_name = rows.recalibrated
 
     def score(signals: Iterable[int]) -> MeanOfRuns:
         return combined.of(sorted(signals)).score(*leading)
@@ -141,7 +140,7 @@ def signal_table(combined: Combined, rows: Rows, matters: float, options: Option
     for name, differences in of_columns.items():
         of_signals = dict(zip(names, differences, strict=True))
         intervals = intervals_of(of_signals, rows.runs.units, options.settings, level)
-        table[columns_of(name)] = [intervals.get(signal, Interval()) for signal in names]
+        table[columns_of(name)] = list(intervals.values())
     promising = np.argsort(-table[HISTORY].to_numpy(), kind="stable")[:MOST_CANDIDATES].tolist()
     reached: dict[int, float] = {}
     missing = np.inf
@@ -155,7 +154,7 @@ def signal_table(combined: Combined, rows: Rows, matters: float, options: Option
         reached = {}
     elif len(reached) < len(names):
         shown = intervals_of({LOSS: missed}, rows.runs.units, options.settings, _ENOUGH_LEVEL)
-        if shown.get(LOSS, Interval()).high > matters:
+        if shown[LOSS].high > matters:
             reached = {}
     table["order"] = [1 + list(reached).index(k) if k in reached else 0 for k in every]
     table["reached"] = [reached.get(k, np.nan) for k in every]

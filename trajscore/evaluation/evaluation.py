@@ -167,18 +167,21 @@ class Evaluation:
         """Names of the predictors, without the references."""
         return list(dict.fromkeys(row.predictor for row in self.rows.predictors))
 
+    def rows_of(self, name: str) -> list[Row]:
+        """Return the rows of a predictor: as given, if it is, and recalibrated, if it can be."""
+        return [row for row in self.rows.predictors if row.predictor == name]
+
     def forms_of(self, name: str) -> list[str]:
         """Return the forms of a predictor that are probabilities."""
-        rows = self.rows.predictors
-        return [row.form for row in rows if row.predictor == name and row.is_probability]
+        return [row.form for row in self.rows_of(name) if row.is_probability]
 
     def first_form(self, name: str) -> str:
         """Return the form that a predictor is given in; of signals together, the only one."""
-        return next(row.form for row in self.rows.predictors if row.predictor == name)
+        return self.rows_of(name)[0].form
 
     def signals_of(self, name: str) -> tuple[str, ...]:
         """Return the signals that a predictor is made of: itself, or several."""
-        return next(row.signals for row in self.rows.predictors if row.predictor == name) or (name,)
+        return self.rows_of(name)[0].signals or (name,)
 
     def inputs_of(self, name: str) -> TrajectoryArray:
         """Return the values as given, of one or more signals, that a predictor is made of."""
@@ -201,10 +204,32 @@ class Evaluation:
         """Cards of the runs with an observed outcome alone; None where all are."""
         return self.other_choices.get("observed", (0, None))[1]
 
+    @property
+    def cards_by_kind(self) -> dict[str, pd.DataFrame]:
+        """The cards within groups of runs, by the kind of the groups, if there are any."""
+        if self.by is None:
+            return {}
+        return {kind: self.by.loc[kind] for kind in self.by.index.unique("by")}
+
     @cached_property
     def recommendations(self) -> dict[str, Recommendation]:
         """What to do with each predictor, the best first."""
         return ranked(self.cards)
+
+    @property
+    def best(self) -> Recommendation:
+        """What to do with the predictor that is ahead."""
+        return next(iter(self.recommendations.values()))
+
+    @property
+    def is_small(self) -> bool:
+        """Whether there are too few runs to say anything of a predictor that varies."""
+        return self.best.varies and self.best.has_too_few_runs
+
+    @property
+    def singles(self) -> list[Recommendation]:
+        """What to do with each signal alone, the best first."""
+        return [each for each in self.recommendations.values() if not each.best_alone]
 
     def other_choice(self, choice: str) -> OtherChoice:
         """Return what would be recommended under another choice of runs, of `other_choices`."""
@@ -212,7 +237,7 @@ class Evaluation:
 
     @cached_property
     def _choices(self) -> dict[str, OtherChoice]:
-        choices = {"observed": (0, self.cards), **self.other_choices}
+        choices = {"observed": (self.facts.n_censored, self.cards), **self.other_choices}
         return {
             choice: other_choice(n_runs, cards, self.recommendations, self.pairs)
             for choice, (n_runs, cards) in choices.items()

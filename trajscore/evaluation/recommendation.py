@@ -74,6 +74,11 @@ class Interval(NamedTuple):
     low: float = math.nan
     high: float = math.nan
 
+    @property
+    def is_known(self) -> bool:
+        """Whether there is an estimate."""
+        return not math.isnan(self.estimate)
+
 
 @dataclass(frozen=True)
 class Recommendation:
@@ -173,7 +178,7 @@ class Recommendation:
     @property
     def is_wrong(self) -> bool:
         """Whether it is a probability, and shown to be wrong as it is given."""
-        return self.at_its_word == Shown.NO and not math.isnan(self.as_given.estimate)
+        return self.at_its_word == Shown.NO and self.as_given.is_known
 
     @property
     def most(self) -> float:
@@ -185,11 +190,6 @@ class Recommendation:
     def is_useful(self) -> bool:
         """Whether the predictor is shown to be worth using, as it is or recalibrated."""
         return self.action in (Action.USE, Action.RECALIBRATE, Action.COMBINE)
-
-    @property
-    def is_ahead(self) -> bool:
-        """Whether signals together are shown to be better than the best alone, by what matters."""
-        return bool(self.best_alone) and self.gain.low > 0 and self.gain.estimate >= self.matters
 
     @property
     def is_open(self) -> bool:
@@ -210,7 +210,7 @@ class Recommendation:
     @property
     def form(self) -> str:
         """The form that is spoken of: recalibrated if there is one, unless used as it is."""
-        if self.action == Action.USE or math.isnan(self.recalibrated.estimate):
+        if self.action == Action.USE or not self.recalibrated.is_known:
             return AS_GIVEN
         return RECALIBRATED
 
@@ -234,7 +234,7 @@ def decide(numbers: Recommendation) -> Action:
         return Action.AVOID
     if numbers.has_too_few_runs:
         return Action.TOO_FEW
-    margins = [each for each in map(numbers.interval, FORMS) if not math.isnan(each.estimate)]
+    margins = [each for each in map(numbers.interval, FORMS) if each.is_known]
     if not margins:
         return Action.UNSCORED
     matters = numbers.matters
@@ -247,7 +247,7 @@ def decide(numbers: Recommendation) -> Action:
     may_recalibrate = numbers.recalibrated.low > 0
     gains = may_recalibrate and numbers.gain.estimate >= matters
     if numbers.best_alone and may_recalibrate:
-        return Action.COMBINE if numbers.is_ahead else Action.NO_GAIN
+        return Action.COMBINE if gains and numbers.gain.low > 0 else Action.NO_GAIN
     if numbers.as_given.low > 0 and not gains:
         return Action.USE
     return Action.RECALIBRATE if may_recalibrate else Action.TOO_FEW
@@ -262,7 +262,7 @@ def at_its_word(numbers: Recommendation, noise: float) -> Shown:
     """
     if numbers.best_alone:
         return Shown.UNASKED
-    if math.isnan(numbers.as_given.estimate):
+    if not numbers.as_given.is_known:
         return Shown.NO
     if numbers.has_too_few_runs:
         return Shown.OPEN
@@ -378,7 +378,7 @@ def _n_needed(
     units: Units,
 ) -> int:
     """Return about how many more runs decide about a predictor, by its best form."""
-    forms = [form for form in FORMS if not math.isnan(card.interval(form).estimate)]
+    forms = [form for form in FORMS if card.interval(form).is_known]
     n = card.n_runs if differences else 0  # none tell anything of a signal without a map
     if not forms:
         return runs_needed(n, card.n_rarer)
@@ -475,7 +475,7 @@ def _in_order(recommendations: Iterable[Recommendation]) -> list[Recommendation]
     def place(each: Recommendation) -> tuple[bool, int, bool, bool, bool, bool, float]:
         follows = bool(each.best_alone) and each.action != Action.COMBINE
         needs_map = each.tied and each.action != Action.USE
-        behind = math.inf if math.isnan(each.margin.estimate) else -each.margin.estimate
+        behind = -each.margin.estimate if each.margin.is_known else math.inf
         says_nothing = each.is_open and not each.is_wrong  # nothing is shown of it
         order = _ORDER.get(each.action, 0)
         return follows, order, not each.varies, not each.tied, needs_map, says_nothing, behind

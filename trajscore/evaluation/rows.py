@@ -147,6 +147,11 @@ class Rows:
         return iter((*self.predictors, self.base, *self.counting))
 
     @property
+    def recalibrated(self) -> dict[str, Row]:
+        """The recalibrated row of each predictor that has one."""
+        return {row.predictor: row for row in self.predictors if row.form == RECALIBRATED}
+
+    @property
     def runs(self) -> EvaluatedRuns:
         """The runs that all rows are of."""
         return self.base.runs

@@ -45,7 +45,7 @@ from trajscore.evaluation.runs import (
 )
 from trajscore.io.fields import USUAL_FIELDS, Fields
 from trajscore.loading.load import load
-from trajscore.loading.tables import Inputs, LoadRequest
+from trajscore.loading.tables import Inputs, LoadRequest, describe_notes
 from trajscore.metrics.run_metrics import DIAGNOSTICS
 from trajscore.report.verdicts import note_text, without_variation
 
@@ -197,7 +197,7 @@ class RunSet:
             censored=censored,
         )
         runs.n_unread = inputs.n_left_out
-        runs.notes = inputs.describe({})
+        runs.notes = describe_notes(inputs.notes, {})
         runs.has_ids = inputs.has_ids
         return runs
 

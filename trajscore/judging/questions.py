@@ -55,24 +55,25 @@ class Questions:
         with closing(Cache(self.cache)) as cache:
             return [key for key in self.texts if key not in cache]
 
-    def tokens(self, keys: list[str]) -> tuple[int, int]:
-        """Estimate the tokens of questions, and the most that their answers may have."""
-        n_chars = sum(len(self.texts[key]) for key in keys)
-        return n_chars // 3, len(keys) * self.endpoint[2].options["max_tokens"]
+    @property
+    def n_tokens(self) -> tuple[int, int]:
+        """An estimate of the tokens of what is left, and the most that the answers may have."""
+        n_chars = sum(len(self.texts[key]) for key in self.left)
+        return n_chars // 3, len(self.left) * self.endpoint[2].options["max_tokens"]
 
     def ask(self) -> Judged:
         """Ask what the cache does not know, and put each answer there as it comes."""
         with closing(Cache(self.cache)) as cache:
             new = {}
             if self.left:
-                new = self._ask(self.left, cache)
+                new = self._ask(cache)
             answers = [new.get(key) or cache[key] for key in self.keys]
         # None becomes NaN
         cells = np.array([answer.probability for answer in answers], dtype=float)
         traces = self.turns.container(cells[:, None], (CHANNEL,))
         return Judged(traces, list(new.values()), list(self._notes(cells, answers)))
 
-    def _ask(self, keys: list[str], cache: Cache) -> dict[str, Answer]:
+    def _ask(self, cache: Cache) -> dict[str, Answer]:
         new: dict[str, Answer] = {}
         errors: list[ValueError] = []
         with closing(Endpoint(*self.endpoint)) as endpoint:
@@ -88,7 +89,7 @@ class Questions:
                 except ValueError as error:
                     errors.append(error)
 
-            list(self.work.share(ask, keys))
+            list(self.work.share(ask, self.left))
         if errors:
             raise errors[0]
         return new

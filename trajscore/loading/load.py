@@ -29,7 +29,6 @@ from trajscore.loading.tables import (
     Inputs,
     LoadRequest,
     Note,
-    check_by,
     load_table,
     note_on_clusters,
     notes_on_rule,
@@ -78,7 +77,7 @@ def load(path: Path | None, request: LoadRequest) -> Inputs:
         parts["step"] = of_tables.pop("step")
     _refuse(of_tables, f"is for tables, but {path} is a log")
     inputs = _load_log(path, log_format, request, parts)
-    check_by(request.by, io.meta(inputs.log))
+    check_known(request.by, io.meta(inputs.log), "column", "by")
     return inputs
 
 

@@ -99,10 +99,6 @@ class Inputs:
             return TrajectoryArray.stack(list(X.values()), channels=list(X))
         return X
 
-    def describe(self, options: Mapping[str, str]) -> str:
-        """Return the notes for a person to read; see `describe_notes`."""
-        return describe_notes(self.notes, options)
-
 
 def describe_notes(notes: Iterable[Note], options: Mapping[str, str]) -> str:
     """Return a note a line, with options for the arguments that have one."""
@@ -155,11 +151,9 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
     notes += role_notes
     if NO_SCORE in frame and step is not None:  # a row without a step has no value
         frame[NO_SCORE] = frame[NO_SCORE].where(frame[step].notna())
-    first_step = request.first_step
-    if first_step is None:
-        first_step = guess_first_step(frame, chosen)
+    first_step = first_step_of(frame, chosen, request)
     group = chosen.group or task_column(frame, chosen)
-    check_by(request.by, in_table)
+    check_known(request.by, in_table, "column", "by")
     per_run = list(dict.fromkeys(filter(None, (group, *request.by))))
     X, y, ended = runs_of_table(
         TrajectoryArray,
@@ -177,7 +171,10 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
         rule=request.rule,
         keep_lost=request.keep_lost,
     )
-    X, first_error = _without_label(X, chosen)
+    first_error = None
+    if chosen.label is not None:
+        first_error = first_error_labels(X[chosen.label], chosen.step_label is not None)
+        X = X[list(chosen.scores)]
     is_counted = np.ones(len(y), dtype=bool)  # not ended by an infrastructure error
     if ended is not None:
         is_counted = (X.meta["stop_kind"] != EXCLUDED).to_numpy()
@@ -212,12 +209,11 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
     )
 
 
-def _without_label(X: TrajectoryArray, chosen: Fields) -> tuple[TrajectoryArray, AnyArray | None]:
-    """Return the scores, and the first wrong step of each run, if a column says it."""
-    if chosen.label is None:
-        return X, None
-    labels = first_error_labels(X[chosen.label], chosen.step_label is not None)
-    return X[list(chosen.scores)], labels
+def first_step_of(frame: pd.DataFrame, chosen: Fields, request: LoadRequest) -> int:
+    """Return the number of each run's first step, as asked for, or else as guessed."""
+    if request.first_step is not None:
+        return request.first_step
+    return guess_first_step(frame, chosen)
 
 
 def task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
@@ -231,11 +227,6 @@ def task_column(frame: pd.DataFrame, chosen: Fields) -> str | None:
         if is_of_run and codes.min() == 0 and codes.max() > 0:
             return str(name)
     return None
-
-
-def check_by(by: Sequence[str], columns: Iterable[Any]) -> None:
-    """Refuse groups by a column that is not there."""
-    check_known(by, columns, "column", "by")
 
 
 def _costs(

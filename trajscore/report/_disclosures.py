@@ -15,25 +15,16 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.evaluation.evaluation import Evaluation, Facts
 from trajscore.evaluation.options import BOOTSTRAP, INFLUENCE
 from trajscore.evaluation.recommendation import Action, OtherChoice
-from trajscore.evaluation.runs import Exclusion, ExclusionKind, number_of_runs
-from trajscore.report.verdicts import best_of, listed, quoted, way_gone
-
-COUNTED_AS = {"failure": "as failures", "q_z": "with their q_z", "drop": "not at all"}
-"""What runs without an outcome count as."""
-RUN_SCORE = {
-    "last": "its last value",
-    "mean": "average of its values",
-    "min": "its lowest value",
-    "weighted": "average of its values, early steps counting more",
-}
-"""What a threshold is compared with, by how a run's forecasts become one number."""
+from trajscore.evaluation.runs import ExclusionKind, number_of_runs
+from trajscore.report.glossary import COUNTED_AS, RUN_SCORE
+from trajscore.report.verdicts import listed, quoted, way_gone
 
 
-def exclusion_texts(exclusions: Mapping[Exclusion, int], of_scores: bool) -> dict[str, int]:
+def exclusion_texts(data: Evaluation, of_scores: bool) -> dict[str, int]:
     """Return the number of runs left out of every number, or of scores alone, by reason."""
     return {
         str(exclusion): n
-        for exclusion, n in exclusions.items()
+        for exclusion, n in data.exclusions.items()
         if exclusion.is_of_scores == of_scores
     }
 
@@ -43,7 +34,7 @@ def excluded_table(data: Evaluation) -> pd.DataFrame:
     rows = [
         ("all", reason, n)
         for of_scores in (False, True)
-        for reason, n in exclusion_texts(data.exclusions, of_scores).items()
+        for reason, n in exclusion_texts(data, of_scores).items()
     ]
     return pd.DataFrame(rows, columns=["predictor", "reason", "n_runs"])
 
@@ -53,9 +44,9 @@ def left_out(data: Evaluation, most: int = 1000) -> str:
     if not data.exclusions:
         return "Left out: no run"
     parts = []
-    if reasons := exclusion_texts(data.exclusions, of_scores=False):
+    if reasons := exclusion_texts(data, of_scores=False):
         parts.append(f"Left out of every number: {_reasons(reasons, most)}")
-    if reasons := exclusion_texts(data.exclusions, of_scores=True):
+    if reasons := exclusion_texts(data, of_scores=True):
         parts.append(f"Counted in success rates alone: {_reasons(reasons, most)}")
     text = ". ".join(parts)
     is_missing = ExclusionKind.MISSING_VALUES in (exclusion.kind for exclusion in data.exclusions)
@@ -198,7 +189,7 @@ def of_choice(data: Evaluation, choice: str) -> str:
 
 def of_unobserved(data: Evaluation) -> str:
     """Say how many runs have no outcome, and whether the answer depends on them."""
-    return of_choice(data, "observed") if n_hidden(data) else "Every run has an outcome."
+    return of_choice(data, "observed") if data.facts.n_censored else "Every run has an outcome."
 
 
 def of_budget(data: Evaluation) -> str:
@@ -222,7 +213,7 @@ def _what_stays(data: Evaluation, other: OtherChoice) -> str:
     """Say whether the answer stays under another choice of runs, or what it would be."""
     if not other.stays:
         return f"the answer would be: {other_answer(data, other)}"
-    best = best_of(data)
+    best = data.best
     if best.is_open:
         return "it is still not known"
     if other.best is None or best.predictor == other.best.predictor or not best.is_useful:
@@ -252,7 +243,7 @@ def are_stopped_by_budget(data: Evaluation) -> bool:
 
     Where stop reasons are known, `select_runs` leaves out the others.
     """
-    return n_hidden(data) > 0 and data.runs.stops is not None
+    return data.facts.n_censored > 0 and data.runs.stops is not None
 
 
 def how_to_drop(data: Evaluation) -> str:
@@ -263,11 +254,6 @@ def how_to_drop(data: Evaluation) -> str:
 def is_settled(data: Evaluation) -> bool:
     """Whether the answer stays without the runs that have no outcome, or a budget stopped them."""
     return are_stopped_by_budget(data) or data.other_choice("observed").stays
-
-
-def n_hidden(data: Evaluation) -> int:
-    """Count the runs without an outcome."""
-    return data.other_choice("observed").n_runs
 
 
 def number_hidden(data: Evaluation) -> str:

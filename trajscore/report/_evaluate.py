@@ -37,7 +37,6 @@ from trajscore.evaluation.evaluation import Counts, Facts, Source
 from trajscore.evaluation.groups import group_table
 from trajscore.evaluation.intervals import interval_table
 from trajscore.evaluation.options import (
-    RECALIBRATED,
     REFERENCES,
     TOGETHER,
     EvaluationOptions,
@@ -235,7 +234,7 @@ def evaluate(
     monitored = stopping and monitoring_table(rows, stopping, computed.work, notes)
     intervals, methods = interval_table(rows, computed)
     notes = [*doubts(counted, rows, intervals, computed.weights), *notes]
-    calibrators = {row.predictor: repr(row.calibrator) for row in rows if row.form == RECALIBRATED}
+    calibrators = {name: repr(row.calibrator) for name, row in rows.recalibrated.items()}
     return Report(
         rows=rows,
         intervals=intervals,

@@ -24,8 +24,8 @@ from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import FORMS, RECALIBRATED
 from trajscore.evaluation.reliability import WrongRun, worst_runs
 from trajscore.evaluation.runs import number_of_runs
-from trajscore.report._disclosures import COUNTED_AS, RUN_SCORE, runs_that_count
-from trajscore.report.glossary import TEMPLATES, of_hundred
+from trajscore.report._disclosures import runs_that_count
+from trajscore.report.glossary import COUNTED_AS, RUN_SCORE, TEMPLATES, of_hundred
 from trajscore.report.recipe import recipes
 from trajscore.report.verdicts import of_first_errors, of_stopping, of_window
 from trajscore.report.wording import Answer, answer, outcome_of, succeeded
@@ -51,7 +51,6 @@ class FirstScreen:
     stops: dict[str, Stopping] = field(default_factory=dict)
     worst: WrongRun | None = None
     texts: dict[str, str] = field(default_factory=dict)  # of these, and how rules were chosen
-    is_useful: bool = False  # whether something is shown to be worth acting on
 
 
 def first_screen(
@@ -62,7 +61,7 @@ def first_screen(
     about = _about(data)
     varying = [name for name, each in data.recommendations.items() if each.varies]
     drawn = [name for name in varying if data.forms_of(name)][:MOST_DRAWN]
-    if not drawn or all(each.has_too_few_runs for each in data.recommendations.values()):
+    if not drawn or data.best.has_too_few_runs:
         return FirstScreen(about, decided, drawn)
     curves = {}
     for name in drawn:
@@ -71,8 +70,13 @@ def first_screen(
         curves[name] = stopping(data.traces[key], data.runs.labels, costs_of_steps)
     key = acted_on(data, drawn[0])
     worst = worst_runs(data, key, 1)[0]
-    form = _how(data, key, "forecast")
-    score = _how(data, key, "score")
+    number_of_run = RUN_SCORE[data.options.settings.phi]
+    how = ""
+    if not data.recommendations[drawn[0]].best_alone:
+        number_of_run += f", {FORMS[key[1]]}"
+        how = "recalibrated " * (key[1] == RECALIBRATED)
+    form = f"{how}forecast"
+    score = f"{how}score"
     number = collapse(data.traces[key], data.options.settings.phi, data.options.weights)
     accept = accepting(number, data.runs.labels)
     before = decided.before
@@ -82,46 +86,26 @@ def first_screen(
     }
     if before:
         rules = {name: before + without_marks(rule) for name, rule in rules.items()}
-    number_of_run = RUN_SCORE[data.options.settings.phi]
-    if not data.recommendations[key[0]].best_alone:
-        number_of_run += f", {FORMS[key[1]]}"
     texts = rules | recipes(data, *key) | {
         "accept_note": f"Score: {number_of_run}. Chosen on these runs: new ones cost a little "
                        f"more.",
         "stop_note": of_stopping(data),
-        "thresholds": _say_thresholds(drawn[0], number_of_run),
+        "thresholds": f"Both rules are for {visible(drawn[0])}, chosen and measured on these "
+                      f"runs: expect somewhat less of new ones. A run's score: {number_of_run}. "
+                      f"A failure let through counts as {PRICE:g} reviews, and at most {LOST:g} "
+                      f"of 100 good runs may be stopped.",
         "worst": _say_worst(data, worst, form),
         "step": (text := of_first_errors(data)) and f"**Which step failed?** {text}",
     }  # fmt: skip
-    is_useful = data.recommendations[decided.predictor].is_useful if decided.predictor else False
-    return FirstScreen(
-        about, decided, drawn, drawn[0], form, score, accept, curves, worst, texts, is_useful
-    )
+    return FirstScreen(about, decided, drawn, drawn[0], form, score, accept, curves, worst, texts)
 
 
 def acted_on(data: Evaluation, name: str) -> tuple[str, str]:
-    """Return the key of the form that a card speaks for, if it is a probability."""
-    form = data.recommendations[name].form
-    forms = data.forms_of(name)
-    return name, form if form in forms else forms[0]
+    """Return the key of the row that a card speaks for, of a predictor with a probability."""
+    return name, data.recommendations[name].form
 
 
 # -------------------------------------------------------------------- sentences
-
-
-def _how(data: Evaluation, key: tuple[str, str], what: str) -> str:
-    """Name what a threshold is held against: "recalibrated forecast"."""
-    is_map = key[1] == RECALIBRATED and not data.recommendations[key[0]].best_alone
-    return f"recalibrated {what}" if is_map else what
-
-
-def _say_thresholds(name: str, number_of_run: str) -> str:
-    """Say what both rules are of, and what they assume."""
-    return (
-        f"Both rules are for {visible(name)}, chosen and measured on these runs: expect somewhat "
-        f"less of new ones. A run's score: {number_of_run}. A failure let through counts as "
-        f"{PRICE:g} reviews, and at most {LOST:g} of 100 good runs may be stopped."
-    )
 
 
 def _say_accept(curve: Accepting, form: str) -> str:

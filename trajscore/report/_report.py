@@ -14,7 +14,6 @@ from trajscore.core.parallel import Progress
 from trajscore.core.storage import replacing
 from trajscore.core.values import as_path, unknown_name
 from trajscore.evaluation.evaluation import Evaluation
-from trajscore.evaluation.options import RECALIBRATED
 from trajscore.io import Run
 from trajscore.report._disclosures import disclosures, excluded_table, exclusion_texts
 from trajscore.report._first_screen import first_screen
@@ -147,12 +146,12 @@ class Report(Evaluation):
     @property
     def left_out(self) -> dict[str, int]:
         """How many runs do not count, by reason."""
-        return exclusion_texts(self.exclusions, of_scores=False)
+        return exclusion_texts(self, of_scores=False)
 
     @property
     def unscored(self) -> dict[str, int]:
         """How many runs count in success rates alone, by reason."""
-        return exclusion_texts(self.exclusions, of_scores=True)
+        return exclusion_texts(self, of_scores=True)
 
     @property
     def excluded(self) -> pd.DataFrame:
@@ -214,7 +213,7 @@ class Report(Evaluation):
         >>> forecaster.transform([[0.5, 0.6]]).round(2)  # a running game after two moves
         array([[0.49, 0.53]])
         """
-        known = {row.predictor: row for row in self.rows if row.form == RECALIBRATED}
+        known = self.rows.recalibrated
         if predictor not in known:
             raise ValueError(unknown_name("recalibrated predictor", predictor, [*known]))
         fitted = clone(known[predictor].calibrator)

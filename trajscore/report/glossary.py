@@ -19,6 +19,9 @@ _TEXTS = tomllib.loads(files("trajscore.report").joinpath("glossary.toml").read_
 LITERATURE: list[str] = _TEXTS["literature"]
 TEMPLATES: dict[str, dict[str, str]] = {name: _TEXTS[name] for name in ("accept", "stop")}
 LOCATORS: dict[str, str] = _TEXTS["locators"]
+COUNTED_AS: dict[str, str] = _TEXTS["counted_as"]
+RUN_SCORE: dict[str, str] = _TEXTS["run_score"]
+NOTES: dict[str, str] = _TEXTS["notes"]
 GLOSSARY: dict[str, str] = _TEXTS["glossary"] | {
     name.partition("_")[0]: metric.meaning for name, metric in RUN_METRICS.items()
 }

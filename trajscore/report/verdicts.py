@@ -28,7 +28,8 @@ from trajscore.evaluation.options import (
     Note,
 )
 from trajscore.evaluation.recommendation import Action, Interval, Recommendation
-from trajscore.report.glossary import digits_that_show, fixed, interval, with_interval
+from trajscore.monitoring import Conformal
+from trajscore.report.glossary import NOTES, digits_that_show, fixed, interval, with_interval
 
 _MOST_NAMED = 5
 
@@ -51,8 +52,7 @@ def verdicts(data: Evaluation) -> list[str]:
             reason = f"it {reason}"
         word = f"at its word: {best.at_its_word}" * bool(best.at_its_word)
         parts = [f"{name}: {best.action}", word, reason, *against_counting(data, name)]
-        by = [] if data.by is None else data.by.index.unique("by")
-        groups = [f" By {kind}, {of_groups(data, kind, name)}" for kind in by]
+        groups = [f" By {kind}, {of_groups(data, kind, name)}" for kind in data.cards_by_kind]
         sentences.append("; ".join(filter(None, parts)) + "." + "".join(groups))
     return sentences
 
@@ -68,11 +68,6 @@ def listed(names: Iterable[str], most: int = _MOST_NAMED) -> str:
 def opening(text: str) -> str:
     """Write the start of a sentence large."""
     return f"{text[:1].upper()}{text[1:]}"
-
-
-def best_of(data: Evaluation) -> Recommendation:
-    """Return what to do with the predictor that is ahead."""
-    return next(iter(data.recommendations.values()))
 
 
 def quoted(name: str) -> str:
@@ -93,7 +88,7 @@ def card_reason(best: Recommendation, data: Evaluation) -> str:
     """Say by what it was decided what to do with a predictor, with the intervals."""
     if not best.varies:
         return without_variation(best.only_value)
-    is_probability = not math.isnan(best.as_given.estimate)
+    is_probability = best.as_given.is_known
     how = "out of fold" if best.best_alone else FORMS[best.form]
     matters = amount(best.matters, data)
     if best.action == Action.AVOID and is_probability and best.form != AS_GIVEN:
@@ -102,7 +97,7 @@ def card_reason(best: Recommendation, data: Evaluation) -> str:
         how += " (as given it is not a probability)"
     if best.is_useful or best.action == Action.NO_GAIN:
         worth = f"{how}, {_size(best.margin, data)} better than the base rate"
-        if math.isnan(best.gain.estimate) or best.gain.estimate == best.margin.estimate:
+        if not best.gain.is_known or best.gain.estimate == best.margin.estimate:
             return worth
         gain = _size(best.gain, data)
         if best.best_alone:
@@ -115,7 +110,7 @@ def card_reason(best: Recommendation, data: Evaluation) -> str:
         )
     if best.has_too_few_runs:
         return _too_few_runs(best)
-    if math.isnan(best.margin.estimate):
+    if not best.margin.is_known:
         return "not a probability, so that it has no score until it is recalibrated"
     low, high = (fixed(end, data.digits, "+") for end in best.margin[1:])
     return (
@@ -157,27 +152,25 @@ def way_gone(best: Recommendation) -> str:
 
 def against_counting(data: Evaluation, name: str) -> list[str]:
     """Hold the form that is acted on, and the ranking as given, against counting steps."""
-    if not data.recommendations[name].varies:
+    best = data.recommendations[name]
+    if not best.varies:
         return []
-    form = data.recommendations[name].form
-    how = "it" if data.recommendations[name].best_alone else f"{FORMS[form]}, it"
-    metrics = [(form, data.score_name, how), (data.first_form(name), "AUROC", "its ranking")]
+    how = "it" if best.best_alone else f"{FORMS[best.form]}, it"
+    metrics = [(best.form, data.score_name, how), (data.first_form(name), "AUROC", "its ranking")]
     return [
-        _counting(data, (name, form, metric), way, subject)
+        _counting(data, metric, subject, way, over)
         for form, metric, subject in metrics
-        if (name, form, metric) in data.intervals.index
-        for way in _ways(data, (name, form, metric))
+        for way, over in _over_counting(data, (name, form, metric)).items()
     ]
 
 
 def not_above_counting(data: Evaluation, name: str) -> str:
     """Say that a useful predictor is not shown to be better than counting steps; "" if it is."""
-    key = _acted_on(data, name)
-    if not data.recommendations[name].is_useful or key not in data.intervals.index:
-        return ""
-    row = data.intervals.loc[key]
-    way = min(_ways(data, key), key=lambda way: row[way[1]] > 0)
-    return "" if row[way[1]] > 0 else _counting(data, key, way, "it")
+    if data.recommendations[name].is_useful:
+        for way, over in _over_counting(data, _acted_on(data, name)).items():
+            if not over.low > 0:
+                return _counting(data, data.score_name, "it", way, over)
+    return ""
 
 
 def is_above_live_counting(data: Evaluation, name: str) -> bool:
@@ -190,33 +183,35 @@ def _acted_on(data: Evaluation, name: str) -> tuple[str, str, str]:
     return name, data.recommendations[name].form, data.score_name
 
 
-def _ways(data: Evaluation, key: tuple[str, str, str]) -> list[list[str]]:
-    """Return the ways of counting steps to compare with, by what the predictor knows."""
-    knows = data.facts.knows_end
-    row = data.intervals.loc[key]
-    if knows is not None:
-        return [OVER_ALIVE_END if knows else OVER_ALIVE]
-    is_alike = _side(*row[OVER_ALIVE[1:]]) == _side(*row[OVER_ALIVE_END[1:]])
-    return [OVER_ALIVE] if is_alike else [OVER_ALIVE, OVER_ALIVE_END]
+def _over_counting(data: Evaluation, place: tuple[str, str, str]) -> dict[str, Interval]:
+    """Return what a number is above each way of counting steps that its predictor may know."""
+    if place not in data.intervals.index:
+        return {}
+    row = data.intervals.loc[place]
+    live = {"counting steps": Interval(*row[OVER_ALIVE])}
+    with_end = "counting steps where it is known which step is the last"
+    known = {with_end: Interval(*row[OVER_ALIVE_END])}
+    if data.facts.knows_end is not None:
+        return known if data.facts.knows_end else live
+    sides = {_side(over) for over in (live | known).values()}
+    return live if len(sides) == 1 else live | known
 
 
-def _counting(data: Evaluation, key: tuple[str, str, str], way: list[str], subject: str) -> str:
+def _counting(data: Evaluation, metric: str, subject: str, way: str, over: Interval) -> str:
     """Say on which side of counting steps a number lies: "it is better than counting steps"."""
-    margin, low, high = data.intervals.loc[key, way]
-    side = _side(low, high)
-    digits = digits_of(key[2])
+    side = _side(over)
+    digits = digits_of(metric)
     if side is not Side.EITHER:
-        digits = digits_that_show(margin, digits)
-    number = with_interval((margin, low, high), digits, "+")
-    number = f"AUROC {number}" if key[2] == "AUROC" else f"{number}{data.options.unit}"
-    end = " where it is known which step is the last" * (way == OVER_ALIVE_END)
-    return f"{subject} is {side} counting steps{end} ({number})"
+        digits = digits_that_show(over.estimate, digits)
+    number = with_interval(over, digits, "+")
+    number = f"AUROC {number}" if metric == "AUROC" else f"{number}{data.options.unit}"
+    return f"{subject} is {side} {way} ({number})"
 
 
-def _side(low: float, high: float) -> Side:
-    if low > 0:
+def _side(over: Interval) -> Side:
+    if over.low > 0:
         return Side.ABOVE
-    return Side.BELOW if high < 0 else Side.EITHER
+    return Side.BELOW if over.high < 0 else Side.EITHER
 
 
 # -------------------------------------------------------------------- groups and stopping
@@ -224,9 +219,8 @@ def _side(low: float, high: float) -> Side:
 
 def of_groups(data: Evaluation, kind: str, name: str = "") -> str:
     """Say whether groups differ for a predictor, or the best, and how many have which card."""
-    assert data.by is not None
-    name = name or next(iter(data.recommendations))
-    cards = data.by.loc[kind].xs(name, level="predictor")
+    name = name or data.best.predictor
+    cards = data.cards_by_kind[kind].xs(name, level="predictor")
     p = float(cards["p_value"].iloc[0])
     n_by_card = cards["card"].value_counts()
     differs = "is not shown to differ"
@@ -302,14 +296,21 @@ def of_window(data: Evaluation, row: int) -> str:
     return f"{text} Its label is step {label}." if label > 0 else text
 
 
-def without_threshold(levels: list[float], needs: int, is_by_task: bool) -> str:
-    """Say at which levels a stopping rule can flag no run, and what it needs."""
+def without_threshold(data: Evaluation) -> str:
+    """Say at which levels a stopping rule can flag no run, and what it needs; "" if at none."""
+    if data.monitoring is None or data.monitoring.empty:
+        return ""
+    too_few = data.monitoring["too_few"].groupby(level="alpha").max()
+    levels = too_few.index[too_few > 0.5].tolist()
+    if not levels:
+        return ""
     held_out = "successes"
     more = "runs"
-    if is_by_task:
+    if data.runs.groups is not None:
         held_out = "tasks with a success"
         more = "tasks"
     alphas = " and ".join(f"{level:g}" for level in levels)
+    needs = Conformal().needs(levels[0])
     return (
         f"Stopping early flags no run at alpha = {alphas}: too few {held_out} are held out to set "
         f"a threshold (alpha = {levels[0]:g} needs {needs}). Collect more {more}."
@@ -353,25 +354,8 @@ def _constant_maps(maps: list[str]) -> str:
 
 
 _NOTES: dict[str, str | Callable[..., str]] = {
+    **NOTES,
     "outside": _outside,
     "leakage": _leakage,
-    "risk": (
-        "its AUROC is {auroc:.3f}: high values go with failure. If it is a risk, give 1 minus it, "
-        "or minus it (on the command line, --risk)."
-    ),
-    "few clusters": (
-        "there are {n} clusters of runs, equivalent to {effective:.1f} equally large ones. "
-        "Intervals from fewer than {enough} may be too narrow: add runs of more tasks."
-    ),
-    "heavy run": (
-        "run {run} ({steps:,} steps) has {share:.0%} of the weight of all forecasts and moves "
-        "every score. A horizon, such as 30 steps, limits the weight of a run."
-    ),
     "constant maps": _constant_maps,
-    "sampled": (
-        "values and margins are of {n_runs:,} runs, read in batches; widths of intervals, cards, "
-        "pictures and the other tables are of {n:,} of them, drawn by a hash of their names."
-    ),
-    "filled": "{share:.1%} of its values were missing; the value before was used.",
-    "text": "{text}",
 }

@@ -33,7 +33,6 @@ from trajscore.evaluation.recommendation import (
 from trajscore.evaluation.reliability import typical
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import (
-    COUNTED_AS,
     are_stopped_by_budget,
     how_to_drop,
     is_settled,
@@ -45,9 +44,8 @@ from trajscore.report._disclosures import (
     other_answer,
     stands_for,
 )
-from trajscore.report.glossary import of_hundred
+from trajscore.report.glossary import COUNTED_AS, of_hundred
 from trajscore.report.verdicts import (
-    best_of,
     card_reason,
     is_above_live_counting,
     listed,
@@ -124,7 +122,7 @@ class Answer(NamedTuple):
 
 def answer(data: Evaluation) -> Answer:
     """Return what is shown of the predictor that is ahead, and how sound the data are."""
-    best = best_of(data)
+    best = data.best
     problems = [visible(text) for text in _problems(data)]
     looks = [visible(text) for text in _looks(data)]
     light = Light.SOUND
@@ -137,7 +135,7 @@ def answer(data: Evaluation) -> Answer:
     why = reason(data)
     by_stops = [of_choice(data, choice) for choice in _by_stops(data)]
     return Answer(
-        predictor="" if best.action == Action.AVOID or _is_small(best) else best.predictor,
+        predictor="" if best.action == Action.AVOID or data.is_small else best.predictor,
         action=str(best.action),
         statements=[each._replace(text=visible(each.text)) for each in statements(data)],
         reason=why and Reason(why.question, visible(why.text)),
@@ -159,12 +157,12 @@ def statements(data: Evaluation) -> list[Statement]:
 
     Of signals together, the word is that of the best one alone.
     """
-    best = best_of(data)
+    best = data.best
     parts = [of_its_word, of_its_worth]
     if best.informs != Shown.OPEN and best.at_its_word == Shown.OPEN:
         parts = [of_its_worth, of_its_word]
     if best.best_alone:
-        alone = f"{quoted(best.best_alone)}, the best alone," * (len(_singles(data)) > 1)
+        alone = f"{quoted(best.best_alone)}, the best alone," * (len(data.singles) > 1)
         both = [of_their_worth(data), of_its_word(data, alone or best.best_alone)]
     else:
         both = [part(data, who) for part, who in zip(parts, (_subject(data), "it"), strict=True)]
@@ -176,15 +174,15 @@ def statements(data: Evaluation) -> list[Statement]:
 
 def _subject(data: Evaluation) -> str:
     """Name the predictor that is ahead, as the first question does."""
-    best = best_of(data)
-    n = len(_singles(data))
+    best = data.best
+    n = len(data.singles)
     name = quoted(best.predictor)
     return f"{name}, the best of {n}," if best.is_useful and n > 1 else name
 
 
 def of_its_word(data: Evaluation, subject: str) -> Statement:
     """Say whether the predictor that is ahead, or alone would be, can be taken at its word."""
-    best = best_of(data)
+    best = data.best
     best = data.recommendations.get(best.best_alone, best)
     question = f"Can {subject} be taken at its word?"
     if best.has_too_few_runs:
@@ -209,15 +207,15 @@ def _said_and_happened(data: Evaluation, best: Recommendation) -> str:
 
 def of_its_worth(data: Evaluation, subject: str) -> Statement:
     """Say whether the predictor that is ahead knows more than the success rate does."""
-    best = best_of(data)
+    best = data.best
     question = f"Does {subject} know anything?"
     how = "" if best.form == AS_GIVEN else "recalibrated, "
     if best.informs == Shown.NO:
-        if len(_singles(data)) > 1:
-            question = f"Does any of these {len(_singles(data))} know anything?"
+        if len(data.singles) > 1:
+            question = f"Does any of these {len(data.singles)} know anything?"
         return Statement(question, Shown.NO, _worth_nothing(data))
     more = f"about {best.n_needed:,} more runs could settle it"
-    if _is_small(best):
+    if data.is_small:
         return Statement(question, Shown.OPEN, more)
     if best.action == Action.UNSCORED:
         return Statement(question, Shown.OPEN, "it has no score until it is recalibrated")
@@ -232,12 +230,11 @@ def of_its_worth(data: Evaluation, subject: str) -> Statement:
 
 def of_their_worth(data: Evaluation) -> Statement:
     """Say what all signals together, or one with its history, know, and what the best one does."""
-    best = best_of(data)
-    alone = data.recommendations.get(best.best_alone)
+    best = data.best
     n = len(data.signals_of(best.predictor))
     way = f"{way_gone(best)} of the way from the success rate to a perfect forecast"
     value = "is not shown to be worth anything"
-    if alone is not None and alone.is_useful:
+    if (alone := data.recommendations[best.best_alone]).is_useful:
         value = f"goes {100 * best.share(alone.margin.estimate):.0f}%"
     if n == 1:
         question = f"Does {quoted(best.best_alone)} know anything?"
@@ -272,7 +269,7 @@ def _of_clock(data: Evaluation, best: Recommendation) -> str:
 
 def _worth_nothing(data: Evaluation) -> str:
     """Say of predictors that none is to be used, and whether that is because none varies."""
-    several = len(_singles(data)) > 1
+    several = len(data.singles) > 1
     if not any(each.varies for each in data.recommendations.values()):
         return "no predictor varies" if several else "it does not vary"
     least = f"{MATERIAL_SHARE:.0%} of the way from the success rate to a perfect forecast"
@@ -296,7 +293,7 @@ def _not_in(data: Evaluation, name: str) -> str:
 
 def reason(data: Evaluation) -> Reason | None:
     """Say what would change the answer, or what the other predictors need to be ahead."""
-    best = best_of(data)
+    best = data.best
     if not is_settled(data):
         other = other_answer(data, data.other_choice("observed"))
         return Reason(
@@ -305,7 +302,7 @@ def reason(data: Evaluation) -> Reason | None:
             f"{COUNTED_AS[data.facts.censored]} here. **If you do not know their outcomes yet, the "
             f"answer is: {other}.** Leave them out then: {how_to_drop(data)}.",
         )
-    if _is_small(best):
+    if data.is_small:
         enough = MIN_RUNS_PER_OUTCOME
         return Reason(
             "Why",
@@ -315,7 +312,7 @@ def reason(data: Evaluation) -> Reason | None:
     if best.best_alone:
         parts = [*filter(None, [of_signals(data), of_purchase(data), _of_clock(data, best)])]
         return Reason("What each part adds", " ".join(parts)) if parts else None
-    _, *others = _singles(data)
+    _, *others = data.singles
     together = [of_other(data, each) for each in data.recommendations.values() if each.best_alone]
     if best.action == Action.AVOID or not (others or together):
         return None
@@ -332,7 +329,7 @@ def reason(data: Evaluation) -> Reason | None:
 def of_signals(data: Evaluation) -> str:
     """Say which few signals suffice, and without which one something is lost; "" of one."""
     table = data.signals
-    best = best_of(data)
+    best = data.best
     if table is None:
         return ""
     parts = []
@@ -366,7 +363,7 @@ def of_other(data: Evaluation, each: Recommendation) -> str:
     """Say of a predictor that is behind what it needs, or why it is."""
     name = quoted(each.predictor)
     if each.best_alone:
-        several = len(_singles(data)) > 1
+        several = len(data.singles) > 1
         over = quoted(each.best_alone) if several else "its value"
         return (
             f"{'together they are ' * several}not shown to gain anything that matters over {over}"
@@ -385,14 +382,14 @@ def of_other(data: Evaluation, each: Recommendation) -> str:
 
 def next_step(data: Evaluation) -> str:
     """Say what to do next."""
-    best = best_of(data)
+    best = data.best
     name = best.predictor
     if not is_settled(data):
         return (
             f"Find out what became of the {number_hidden(data)} without an outcome, before you act "
             f"on these scores."
         )
-    if _is_small(best):
+    if data.is_small:
         n = number_of_runs(best.n_runs)
         return f"Collect about {best.n_needed:,} more runs. Until then, read these {n}."
     if best.action == Action.AVOID:
@@ -405,7 +402,7 @@ def next_step(data: Evaluation) -> str:
     if best.action == Action.TOO_FEW:
         collect = f"Collect about {best.n_needed:,} more runs."
         if best.n_needed > _FAR * best.n_runs:
-            these = "these" if len(_singles(data)) > 1 else "this one"
+            these = "these" if len(data.singles) > 1 else "this one"
             collect = f"Try a score other than {these}, or {collect[0].lower()}{collect[1:]}"
         return f"{collect} Until then, read runs, and do not act on these scores."
     act = f"Use {quoted(name)} as it is: accept and stop new runs by the thresholds below"
@@ -428,7 +425,7 @@ def next_step(data: Evaluation) -> str:
 
 def _to_fit(data: Evaluation) -> str:
     """Say what is to be fitted: "Use all 7 signals together"."""
-    best = best_of(data)
+    best = data.best
     n = len(data.signals_of(best.predictor))
     if not best.best_alone:
         return f"Recalibrate {quoted(best.predictor)}"
@@ -445,7 +442,7 @@ def _or_fewer(data: Evaluation) -> str:
 def _enough(data: Evaluation) -> list[str]:
     """Return the fewest signals that suffice, where these are not all and are to be combined."""
     table = data.signals
-    if table is None or not best_of(data).best_alone:
+    if table is None or not data.best.best_alone:
         return []
     few = table.index[table["order"] > 0]
     return list(table.loc[few, "order"].sort_values().index) if len(few) < len(table) else []
@@ -453,7 +450,7 @@ def _enough(data: Evaluation) -> list[str]:
 
 def before_rules(data: Evaluation) -> str:
     """Say what comes before thresholds to accept and stop by, where they may not hold."""
-    if not best_of(data).is_useful:
+    if not data.best.is_useful:
         return (
             "**Do not act on this yet: no predictor is shown to beat the base rate.** The rule "
             "would be: "
@@ -472,10 +469,8 @@ def _problems(data: Evaluation) -> Iterator[str]:
     if not is_settled(data):
         yield of_unobserved(data)
     yield from (note_text(note) for note in data.remarks if _has_few_tasks(note))
-    few = [data.recommendations[name] for name in data.cards.index]
-    few = [each for each in few if each.has_too_few_runs and each.varies]
-    if few:
-        yield f"{opening(card_reason(few[0], data))}."
+    if data.is_small:
+        yield f"{opening(card_reason(data.best, data))}."
 
 
 def _looks(data: Evaluation) -> Iterator[str]:
@@ -526,18 +521,12 @@ def succeeded(data: Evaluation) -> str:
 
 def outcome_of(data: Evaluation, y: float) -> str:
     """Say how a run ended: "won", "failed", "not observed" or "graded 0.5"."""
-    names = {SUCCESS: succeeded(data), FAILURE: "failed", CENSORED: "not observed"}
-    return next((name for code, name in names.items() if code == y), f"graded {y:g}")
-
-
-def _singles(data: Evaluation) -> list[Recommendation]:
-    """Return what to do with each signal alone, the best first."""
-    return [each for each in data.recommendations.values() if not each.best_alone]
-
-
-def _is_small(best: Recommendation) -> bool:
-    """Whether there are too few runs of an outcome to say anything."""
-    return best.action == Action.TOO_FEW and best.has_too_few_runs
+    names: dict[float, str] = {
+        SUCCESS: succeeded(data),
+        FAILURE: "failed",
+        CENSORED: "not observed",
+    }
+    return names.get(y, f"graded {y:g}")
 
 
 def _tied(data: Evaluation) -> list[str]:

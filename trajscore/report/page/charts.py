@@ -152,7 +152,7 @@ class Plot:
             | (top < high)
             | (top + high > self.height)
         )
-        a, b, c, d = np.array(self._taken or [(0.0, 0.0, 0.0, 0.0)]).T[:, :, None]
+        a, b, c, d = np.array(self._taken).T[:, :, None]
         hides = (a < left + wide) & (c > left - wide) & (b < top + high) & (d > top - high)
         k = int(np.argmin(hides.sum(axis=0) + 1000 * out))
         place = float(across[point[k]]), float(down[point[k]])
@@ -183,4 +183,4 @@ def path(x: ArrayLike, y: ArrayLike) -> str:
         across = across[pick]
         down = down[pick]
     points = [f"{a:.2f} {b:.2f}" for a, b in zip(across, down, strict=True)]
-    return "M" + "L".join(points) if points else ""
+    return "M" + "L".join(points)

@@ -16,8 +16,7 @@ from trajscore.evaluation.options import AS_GIVEN, FORMS, RowKey, columns_of
 from trajscore.evaluation.recommendation import Action, Interval, Recommendation
 from trajscore.evaluation.reliability import Bins, reliability, typical
 from trajscore.evaluation.runs import number_of_runs
-from trajscore.report._disclosures import COUNTED_AS
-from trajscore.report.glossary import TEMPLATES, fixed, of_hundred, with_interval
+from trajscore.report.glossary import COUNTED_AS, TEMPLATES, fixed, of_hundred, with_interval
 from trajscore.report.page.charts import Axis, Plot, axis_of, path
 from trajscore.report.page.view import View, quote
 from trajscore.report.verdicts import card_reason, of_groups, opening
@@ -48,8 +47,8 @@ def screen(view: View) -> ByName:
                    * bool(data.facts.n_censored),
         "price": f"{PRICE:g}", "lost": f"{LOST:g}",
     }  # fmt: skip
-    if view.has_few:
-        best = data.recommendations[view.names[0]]
+    if data.is_small:
+        best = data.best
         return parts | {
             "share": 100 * best.n_runs / (best.n_runs + best.n_needed),
             "n": number_of_runs(best.n_runs),
@@ -133,7 +132,7 @@ def _strips(view: View) -> ByName:
     useful = [name for name in view.names if best[name].action != Action.AVOID]
     shown = (useful or view.names)[:_MOST_ROWS]
     folded = [name for name in view.names if name not in shown]
-    matters = best[view.names[0]].matters
+    matters = view.data.best.matters
     axis = axis_of([*(best[name].margin for name in shown), [-matters, 0, matters]], 3)
     n_tied = sum(each.tied for each in best.values())
     tied = [name for name in shown if best[name].tied] if n_tied > 1 else []
@@ -152,13 +151,13 @@ def _row(view: View, name: str, axis: Axis) -> ByName:
     best = view.data.recommendations[name]
     drawn = view.screen.drawn
     why = card_reason(best, view.data)
-    margin = best.as_given.estimate
     as_given = why
     if best.best_alone:
         as_given = f"{fixed(best.gain.estimate, view.data.digits, '+')} over {best.best_alone}"
     elif best.varies:
-        form = best.form != AS_GIVEN and not np.isnan(margin)
-        parts = [f"as given {fixed(margin, view.data.digits, '+')}"] if form else []
+        form = best.form != AS_GIVEN and best.as_given.is_known
+        margin = fixed(best.as_given.estimate, view.data.digits, "+")
+        parts = [f"as given {margin}"] * form
         as_given = " · ".join([*parts, f"at its word: {best.at_its_word}"])
     return _interval(view, best.action, best.margin, axis) | {
         "name": name, "as_given": as_given, "card": str(best.action),
@@ -176,24 +175,19 @@ def _interval(view: View, action: Action, margin: Interval, axis: Axis) -> ByNam
     """Return a margin with its interval on an axis, and in words."""
     return {
         "places": axis(margin).tolist(), "known": np.isfinite(margin).tolist(),
-        "margin": "" if np.isnan(margin.estimate)
-                  else with_interval(margin, view.data.digits, "+"),
+        "margin": with_interval(margin, view.data.digits, "+") if margin.is_known else "",
         "style": STYLES[action],
     }  # fmt: skip
 
 
 def _groups(view: View) -> list[ByName]:
     """Return the cards of the first predictor within each kind of groups."""
-    table = view.data.by
-    name = view.names[0]
-    kinds = []
-    best = view.data.recommendations[name]
+    kinds: list[ByName] = []
+    best = view.data.best
+    name = best.predictor
     form = best.form
     whole = best.margin.estimate
-    if table is None:
-        return []
-    for kind in table.index.unique("by"):
-        of_kind = table.loc[kind]
+    for kind, of_kind in view.data.cards_by_kind.items():
         shown, more = shown_groups(of_kind)
         cards = shown.xs(name, level="predictor") if len(shown) else shown
         cards = cards.sort_values(form, ascending=False)

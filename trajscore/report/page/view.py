@@ -10,7 +10,6 @@ from trajscore.core.type_aliases import ByName, FloatArray
 from trajscore.core.values import is_number
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import AS_GIVEN, FORMS, RowKey
-from trajscore.evaluation.recommendation import Action
 from trajscore.evaluation.reliability import WrongRun
 from trajscore.io import Run, Step
 from trajscore.report._first_screen import FirstScreen, acted_on, first_screen
@@ -49,12 +48,6 @@ class View:
         scored = [name for name in self.names if self.data.forms_of(name)]
         costs = {name: self.costs(acted_on(self.data, name)) for name in scored if self.log}
         return first_screen(self.data, costs)
-
-    @property
-    def has_few(self) -> bool:
-        """Whether there are too few runs to draw anything."""
-        few = all(each.has_too_few_runs for each in self.data.recommendations.values())
-        return few and self.screen.answer.action == Action.TOO_FEW
 
     @property
     def won(self) -> str:

@@ -69,17 +69,17 @@ def to_summary(data: Evaluation) -> str:
     parts = [
         lines(screen.answer.lines),
         "\n".join([_table(data, names[:_MOST_ROWS]), lines(_about(data, names))]),
-        lines([*_actions(screen), *_warnings(data, screen)]),
+        lines([*_actions(data, screen), *_warnings(data, screen)]),
     ]
     return "\n\n".join(parts)
 
 
-def _actions(screen: FirstScreen) -> list[str]:
+def _actions(data: Evaluation, screen: FirstScreen) -> list[str]:
     """Say which runs to accept, to stop, and to read."""
     if not (texts := screen.texts):
         return []
     rules = [texts["accept"], texts["stop"], texts["thresholds"]]
-    if not screen.is_useful:
+    if not data.best.is_useful:
         rules = ["No rule to accept or stop runs yet: no predictor is shown to beat the base rate."]
     rules += filter(None, [texts["step"], f"Read first: {texts['worst']}"])
     return list(map(without_marks, rules))
@@ -116,8 +116,7 @@ def _about(data: Evaluation, names: list[str]) -> list[str]:
     sentences += [f"{row.predictor} {card_reason(row, data)}." for row in rows if not row.varies]
     if data.monitoring is not None:
         sentences.append(of_stopping(data))
-    if data.by is not None:
-        sentences += [f"By {kind}, {of_groups(data, kind)}" for kind in data.by.index.unique("by")]
+    sentences += [f"By {kind}, {of_groups(data, kind)}" for kind in data.cards_by_kind]
     return sentences
 
 
@@ -131,7 +130,7 @@ def _warnings(data: Evaluation, screen: FirstScreen) -> list[str]:
         sentences.append(f"and {number_of(len(notes) - _MOST_NOTES, 'more note')}")
     if data.exclusions and not stated.doubts[0].startswith(left_out(data)):
         sentences.append(left_out(data, _MOST_REASONS))
-    how = "; code for new runs: --code" * screen.is_useful
+    how = "; code for new runs: --code" * data.best.is_useful
     return [*sentences, _more(data.source.command, how), screen.about.partition(" · judged")[0]]
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -154,17 +154,15 @@ def _of_card(data: Evaluation, name: str, estimate: str, alone: Sequence[float])
 
 def _pairs(data: Evaluation) -> Table:
     """Return what each predictor is above each other one, at one error rate for all pairs."""
-    names = list(data.recommendations)[:_MOST_PAIRED]
+    pairs = [] if data.pairs is None else list(data.pairs.itertuples(index=False))
+    names = list(data.recommendations)[:_MOST_PAIRED] if pairs else []
     digits = data.digits
-    rows: dict[str, dict[str, str]] = {name: dict.fromkeys(names, "") for name in names}
-    pairs = [] if data.pairs is None else data.pairs.itertuples(index=False)
+    rows = {name: dict.fromkeys(names, "") for name in names}
     for name, other, value, low, high in pairs:
         mark = "*" * bool(low > 0 or high < 0)
         if name in rows and other in rows:
             rows[name][other] = fixed(value, digits, "+") + mark
             rows[other][name] = fixed(-value, digits, "+") + mark
-    if data.pairs is None or data.pairs.empty:
-        rows = {}
     about = dict.fromkeys(names, "What the predictor of the row is above this one.")
     return Table("Every pair", _frame(rows, "predictor"), about)
 
@@ -176,8 +174,7 @@ def _signals(data: Evaluation) -> Table:
         return Table(title)
     heads = {NOW: "value", HISTORY: "with history", LOSS: "lost without"}
     cells = {
-        head: _cells(table[columns_of(name)].to_numpy(), data.digits, "+")
-        for name, head in heads.items()
+        head: _cells(table, columns_of(name), data.digits, "+") for name, head in heads.items()
     }
     cells["fewest"] = [f"{n}" if n else "" for n in table["order"]]
     cells["reached"] = ["" if pd.isna(m) else fixed(m, data.digits, "+") for m in table["reached"]]
@@ -211,19 +208,15 @@ def _gains(data: Evaluation) -> Table:
 def _groups(data: Evaluation) -> Iterator[Table]:
     """Return the cards within each kind of groups."""
     about = dict.fromkeys(FORMS.values(), explain("margin"))
-    table = data.by
-    if table is None:
-        return
-    for kind in table.index.unique("by"):
-        cards, more = shown_groups(table.loc[kind])
+    for kind, of_kind in data.cards_by_kind.items():
+        cards, more = shown_groups(of_kind)
         columns = {
             "runs": [f"{n:,}" for n in cards["n_runs"]],
-            "success": [_percent(rate) for rate in cards["success_rate"]],
+            "success": _written(cards["success_rate"], ".0%"),
             "what to do": cards["card"],
         }
         for form, words in FORMS.items():
-            ends = cards[columns_of(form)].to_numpy(dtype=float)
-            columns[words] = _cells(ends, data.digits, "+")
+            columns[words] = _cells(cards, columns_of(form), data.digits, "+")
         rest = f" Not shown: {number_of(more, 'smaller group')}." if more else ""
         sentence = f"By {kind}, {of_groups(data, kind)} {explain('Groups of runs')}{rest}"
         frame = pd.DataFrame(columns, index=cards.index).rename_axis([kind, "predictor"])
@@ -258,7 +251,7 @@ def of_locators(data: Evaluation) -> Table:
         return Table(STEPS)
     table = data.first_errors.table
     cells = {
-        "nats over position": _cells(table[["difference", "low", "high"]].to_numpy(), 2, "+"),
+        "nats over position": _cells(table, ["difference", "low", "high"], 2, "+"),
         "steps read": _written(table["steps_read"], ".1f"),
         "steps in a window": _written(table["window"], ".1f"),
     }
@@ -280,7 +273,7 @@ def _equal_length(data: Evaluation) -> Table:
     """Return AUROC among runs of equal length, and what it is above that of length."""
     is_first = [form == data.first_form(name) for name, form in data.equal_length.index]
     table = data.equal_length[is_first].droplevel("form").dropna(subset="AUROC")
-    over = _cells(table[OVER_LENGTH].to_numpy(), sign="+")
+    over = _cells(table, OVER_LENGTH, sign="+")
     cells = {"AUROC": _written(table["AUROC"], ".3f"), "over what is left of length": over}
     return Table("AUROC among runs of equal length", pd.DataFrame(cells, table.index))
 
@@ -296,10 +289,11 @@ def _stops(data: Evaluation) -> Table:
         for reason, n in Counter(reasons).most_common(_MOST_REASONS):
             outcomes = data.ends.loc[reasons == reason, "y"].to_numpy()
             seen = outcomes[outcomes != CENSORED]
-            success = _percent(seen.mean() if len(seen) else np.nan)
             rows[str(reason)] = {
-                "runs": f"{n:,}", "with an outcome": f"{len(seen):,}", "success": success
-            }  # fmt: skip
+                "runs": f"{n:,}",
+                "with an outcome": f"{len(seen):,}",
+                "success": f"{seen.mean():.0%}" if len(seen) else "",
+            }
     return Table("Why runs ended", _frame(rows, "stop reason"))
 
 
@@ -352,21 +346,18 @@ def _sensitivity(data: Evaluation) -> Table:
 # -------------------------------------------------------------------- cells
 
 
-def _cells(numbers: Iterable[Sequence[float]], digits: int = 3, sign: str = "") -> list[str]:
-    """Write values with their intervals; nothing where there is no value."""
-    return ["" if pd.isna(three[0]) else with_interval(three, digits, sign) for three in numbers]
+def _cells(table: pd.DataFrame, names: list[str], digits: int = 3, sign: str = "") -> list[str]:
+    """Write values with their intervals, of three columns; nothing where there is no value."""
+    threes = table[names].to_numpy(dtype=float)
+    return ["" if pd.isna(three[0]) else with_interval(three, digits, sign) for three in threes]
 
 
 def _rates(table: pd.DataFrame, name: str) -> list[str]:
     """Write rates with their intervals, as far as there are runs and splits to have them of."""
-    rates = table[columns_of(name)].to_numpy()
-    cells = zip(rates, _cells(rates), strict=True)
+    columns = columns_of(name)
+    cells = zip(table[columns].to_numpy(), _cells(table, columns), strict=True)
     return [f"{three[0]:.3f}" if cell and pd.isna(three[1]) else cell for three, cell in cells]
 
 
 def _written(column: pd.Series, style: str) -> list[str]:
     return ["" if pd.isna(value) else f"{value:{style}}" for value in column]
-
-
-def _percent(rate: float) -> str:
-    return "" if pd.isna(rate) else f"{rate:.0%}"
