@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from trajscore.core.errors import visible
+from trajscore.core.policy import MATERIAL_SAVING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import collapse
 from trajscore.evaluation.acting import (
@@ -89,7 +90,7 @@ def first_screen(
     texts = rules | recipes(data, *key) | {
         "accept_note": f"Score: {number_of_run}. Chosen on these runs: new ones cost a little "
                        f"more.",
-        "stop_note": of_stopping(data),
+        "stop_note": of_stopping(data) + _say_solved(data, key, form),
         "thresholds": f"Both rules are for {visible(drawn[0])}, chosen and measured on these "
                       f"runs: expect somewhat less of new ones. A run's score: {number_of_run}. "
                       f"A failure let through counts as {PRICE:g} reviews, and at most {LOST:g} "
@@ -148,6 +149,21 @@ def _say_stop(curves: Mapping[str, Stopping], shown: str, form: str) -> str:
     if most and of_hundred(saved[most]) != "0":
         text += _STOP["other"].format(q=visible(most), s=of_hundred(saved[most]))
     return text
+
+
+def _say_solved(data: Evaluation, key: tuple[str, str], form: str) -> str:
+    """Say when a run is as good as solved, if that spares some steps; " " before it."""
+    trace = data.traces[key]
+    curve = stopping(trace.with_cells(1 - trace.cells), 1 - data.runs.labels, {})
+    best = curve.highest(LOST / 100)
+    if best is None or curve.saved["steps"][best] < MATERIAL_SAVING:
+        return ""
+    return (
+        f" A run may end as solved once its {form} is above "
+        f"{1 - curve.threshold[best]:.{curve.digits}f}: that saves "
+        f"{of_hundred(curve.saved['steps'][best])}% of all steps, and takes "
+        f"{of_hundred(curve.good[best])}% of the failing runs for solved (--flags success)."
+    )
 
 
 def without_marks(text: str) -> str:
