@@ -213,7 +213,6 @@ def evaluate(
     scored = leave_out_missing(counted, notes)
     if scored.units.n_units < 2:
         raise ValueError(ONE_CLUSTER)
-    first_errors = find_first_errors(sample.X, scored, computed.settings, notes)
     others = under_other_choices(sample, stops[0], kind, scored)
     rows, combined = _all_rows(scored, maker, computed, notes)
     cards, pairs = cards_and_pairs(rows, computed)
@@ -223,6 +222,7 @@ def evaluate(
         if options.prices:
             bought = purchase(combined, options.prices)
         signals = signal_table(combined, rows, cards["matters"].iloc[0], computed)
+    first_errors = find_first_errors(sample.X, scored, computed.settings, notes)
     by_group = group_table(rows, groupings, ranked(cards), computed) if groupings else None
     other_choices = {
         choice: (
