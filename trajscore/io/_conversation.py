@@ -28,9 +28,7 @@ from trajscore.io.logprobs import (
     without_logprobs,
 )
 from trajscore.io.vocabulary import (
-    ARGUMENTS,
-    CALL_ID,
-    CALL_NAME,
+    PARTS,
     ROLES,
     USAGES,
     Record,
@@ -50,7 +48,9 @@ _MESSAGE = frozenset(
     {"role", "content", "tool_calls", "function_call", "cost", "confidence", "logprobs", "choices"}
 )
 _NO_SCORES = TokenScores()
-_CALL = frozenset({"type", "part_kind", "function", *CALL_NAME, *CALL_ID, *ARGUMENTS})
+_CALL = frozenset(
+    {"type", "part_kind", "function", *PARTS["call_name"], *PARTS["call_id"], *PARTS["arguments"]}
+)
 
 
 def role_of(role: Any) -> str:
@@ -65,11 +65,11 @@ def read_call(call: Any, index: int) -> ToolCall:
     source = call
     if isinstance(inner, dict):
         source = inner
-    name = first(source, CALL_NAME) or inner
+    name = first(source, PARTS["call_name"]) or inner
     return ToolCall(
         name="" if not name or isinstance(name, (dict, list)) else str(name),
-        arguments=read_arguments(first(source, ARGUMENTS, blank=True)),
-        id=as_id(first(call, CALL_ID)),
+        arguments=read_arguments(first(source, PARTS["arguments"], blank=True)),
+        id=as_id(first(call, PARTS["call_id"])),
         extra=leftover(call, _CALL),
     )
 

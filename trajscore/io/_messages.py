@@ -21,14 +21,11 @@ from trajscore.io.vocabulary import Record, as_fields, as_list, first, first_obj
 Message = dict[str, Any]
 """A message in the form of OpenAI's chats."""
 
-_PARTS = ("blocks", "items", "contents")  # of a message, in LlamaIndex and at Microsoft
-_KINDS = ("type", "part_kind", "kind", "block_type", "content_type")
+_THREAD = "message_thread"  # of AutoGen, within the state of an agent
+_KINDS = keys.PARTS["kinds"]
 _OF_TURN = ("role", "content", "tool_calls")
-_OF_CLIENTS = {  # fields that messages of OpenAI's chats do not have
-    "parts", "additional_kwargs", "response_metadata", "status", "kwargs", "data", "author",
-    "type", "part_kind", "kind", "value", "text", "result", *_PARTS,
-}  # fmt: skip
-_CONTENT = {"content", "parts", "value", "text", "tool_calls", "data", *_PARTS}
+_OF_CLIENTS = {*keys.PARTS["of_clients"]}
+_CONTENT = {*keys.PARTS["content"]}
 _OF_MESSAGES = {  # any of which it has
     "toolName", "tool.name", "lc", "raw_item", *STEP_FIELDS, *_KINDS, *_CONTENT, *keys.OF_ANSWERS,
 }  # fmt: skip
@@ -111,7 +108,7 @@ def spread(record: Record, depth: int = 3) -> Record:
     """Return a record with the fields of the object in it that holds its messages, if one does."""
     if depth and find_messages(record)[0] is None:
         for name, owner in record.items():
-            if name in keys.MESSAGE_OWNERS or keys.THREAD in as_fields(owner):
+            if name in keys.MESSAGE_OWNERS or _THREAD in as_fields(owner):
                 inner = spread(as_fields(owner), depth - 1)
                 messages, used = find_messages(inner)
                 if messages:
@@ -235,7 +232,7 @@ def is_of_program(message: Any) -> bool:
     fields = as_fields(message)
     kind = type_of(fields)
     source = fields.get("source")
-    return kind in keys.PROGRAM_CLASSES and (source, kind) != ("user", "handoffmessage")
+    return kind in keys.TYPES["program"] and (source, kind) != ("user", "handoffmessage")
 
 
 # ------------------------------------------------------------------ responses of servers
@@ -292,7 +289,7 @@ def _is_item(message: Record) -> bool:
         return "role" in message
     if "role" in message:
         return False
-    if kind in keys.ITEM_TYPES or kind.endswith(("_call", "_call_output")):
+    if kind in keys.TYPES["item"] or kind.endswith(("_call", "_call_output")):
         return "function" not in message or kind != "tool_call"
     return bool({"toolName", "tool.name"} & message.keys())
 
@@ -306,11 +303,11 @@ def _of_item(item: Record) -> list[Any]:
         if "source" in item:
             thought["source"] = item["source"]
         return [thought]
-    if kind.endswith("_output") or kind in keys.RESULT_TYPES:
+    if kind.endswith("_output") or kind in keys.TYPES["result"]:
         return [result_of_part(item)]
-    call = {**item, "name": first(item, keys.CALL_NAME) or kind.removesuffix("_call")}
+    call = {**item, "name": first(item, keys.PARTS["call_name"]) or kind.removesuffix("_call")}
     turn = {"role": "assistant", "content": "", "tool_calls": [call]}
-    result = first(item, keys.RESULT, blank=True)
+    result = first(item, keys.PARTS["result"], blank=True)
     if result is None:
         return [turn]
     return [turn, result_of_part(item)]
@@ -348,7 +345,7 @@ def unwrapped(message: Record) -> Message:
     if _is_serialised(fields):
         name = _class_of(message)
         fields = {"role": keys.MESSAGE_CLASSES.get(name, name), **fields["kwargs"]}
-    elif isinstance(fields.get("data"), dict) and type_of(fields) in keys.MESSAGE_TYPES:
+    elif isinstance(fields.get("data"), dict) and type_of(fields) in keys.TYPES["message"]:
         fields = {"role": fields["type"], **fields["data"]}
     elif "parts" in as_fields(fields, "content"):
         fields |= fields.pop("content")
@@ -357,7 +354,7 @@ def unwrapped(message: Record) -> Message:
         if role:
             fields["role"] = role
     if fields.get("content") is None and "parts" not in fields:
-        other = next((name for name in ("value", "text", *_PARTS) if name in fields), None)
+        other = next((name for name in keys.PARTS["instead"] if name in fields), None)
         if other is not None:
             fields |= {"content": fields.pop(other)}
     if "source" in fields and isinstance(fields.get("content"), dict):  # structured, of AutoGen
@@ -376,7 +373,7 @@ def _role_of_type(fields: Record) -> str | None:
     kind = keys.MESSAGE_CLASSES.get(kind.removesuffix("chunk").partition("[")[0], kind)
     if kind == "assistant" and fields.get("source") == "user":  # of AutoGen
         return "user"
-    if kind in keys.MESSAGE_TYPES:
+    if kind in keys.TYPES["message"]:
         return kind
     return None
 
@@ -410,7 +407,7 @@ def _class_of(message: Record) -> str:
 
 def wrapper_of(part: Record) -> str | None:
     """Return the field in which Google or Bedrock puts a call or a result."""
-    names = (*keys.WRAPPED_CALLS, *keys.WRAPPED_RESULTS)
+    names = (*keys.PARTS["wrapped_calls"], *keys.PARTS["wrapped_results"])
     return next((name for name in names if isinstance(part.get(name), dict)), None)
 
 
@@ -428,15 +425,15 @@ def messages_of_parts(fields: Message, parts: list[Any]) -> list[Any]:
         kind = type_of(part)
         wrapper = wrapper_of(part)
         if wrapper is not None:
-            (results if wrapper in keys.WRAPPED_RESULTS else calls).append(part[wrapper])
-        elif kind in keys.CALL_TYPES or {"name", "arguments"} <= part.keys():
+            (results if wrapper in keys.PARTS["wrapped_results"] else calls).append(part[wrapper])
+        elif kind in keys.TYPES["call"] or {"name", "arguments"} <= part.keys():
             calls.append(part)
-        elif kind in keys.RESULT_TYPES or {"call_id", "content"} <= part.keys():
+        elif kind in keys.TYPES["result"] or {"call_id", "content"} <= part.keys():
             results.append(part)
-        elif kind in keys.THOUGHT_TYPES or part.get("thought") is True:
+        elif kind in keys.TYPES["thought"] or part.get("thought") is True:
             more["reasoning"] = "\n".join(filter(None, (more.get("reasoning"), thought_of(part))))
-        elif kind in keys.PROMPT_TYPES:
-            prompts.append({"role": keys.PROMPT_TYPES[kind], "content": part.get("content")})
+        elif kind in keys.TYPES["prompt"]:
+            prompts.append({"role": keys.TYPES["prompt"][kind], "content": part.get("content")})
         else:
             texts.append(_text_part(part, more))
     message = {k: v for k, v in fields.items() if k not in ("parts", "content")} | more
@@ -459,7 +456,7 @@ def as_id(name: Any) -> str | None:
 
 
 def id_of(part: Record) -> Any:
-    return first(part, keys.CALL_ID, blank=True)
+    return first(part, keys.PARTS["call_id"], blank=True)
 
 
 def is_text(part: Any) -> bool:
@@ -475,7 +472,7 @@ def _text_part(part: Record, more: dict[str, Any]) -> Record:
     is_text_elsewhere = isinstance(part.get("content"), str) and not isinstance(
         part.get("text"), str
     )
-    if type_of(part) in keys.TEXT_TYPES or is_text_elsewhere:
+    if type_of(part) in keys.TYPES["text"] or is_text_elsewhere:
         return {"type": "text", "text": part.get("text", part.get("content"))}
     if part.keys() == {"data"}:  # of AutoGen
         return {"type": "image", **part}
@@ -483,14 +480,14 @@ def _text_part(part: Record, more: dict[str, Any]) -> Record:
 
 
 def result_of_part(part: Record) -> Message:
-    result = first(part, keys.RESULT, blank=True)
+    result = first(part, keys.PARTS["result"], blank=True)
     if isinstance(result, dict) and set(result) == {"type", "value"}:  # Vercel's
         result = result["value"]
     failed = part.get("is_error", part.get("isError")) or part.get("status") in ("error", "failed")
     failed = failed or type_of(part) in ("retry-prompt", "tool-error")
     failed = failed or part.get("outcome") in ("failed", "retried")
     message = {"role": "tool", "content": result, "tool_call_id": id_of(part)}
-    if name := first(part, keys.CALL_NAME, blank=True):
+    if name := first(part, keys.PARTS["call_name"], blank=True):
         message["name"] = str(name)
     if failed:
         message["error"] = True

@@ -125,9 +125,10 @@ def _from_object(fields: Record, role: str | None, depth: int) -> list[Any]:
 
 def _role_in(name: str, role: str | None) -> str | None:
     """Return the role of bare text in a field: that of its side, the user's, or none."""
-    if name in keys.OF_USER and role is not None:
+    side = keys.PAYLOADS[name]
+    if side == "user" and role is not None:
         return "user"
-    return role if name in keys.OF_EITHER else None
+    return role if side == "either" else None
 
 
 def _with_role(fields: Record, role: str | None) -> list[Any]:
