@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trajscore.io import vocabulary as keys
-from trajscore.io._results import RESULTS, result_messages
+from trajscore.io._results import RESULTS, result_messages, said
 from trajscore.io._run import leftover
 from trajscore.io._smolagents import STEP_FIELDS, is_step, messages_of_step, with_calls
 from trajscore.io.logprobs import find_logprobs
@@ -117,6 +117,11 @@ def spread(record: Record, depth: int = 3) -> Record:
     return record
 
 
+def is_run(fields: Record) -> bool:
+    """Tell a record that lists its messages, or whose object does."""
+    return find_messages(spread(fields))[0] is not None
+
+
 def _is_answer(message: Any) -> bool:
     """Tell what a model answered, without what it was asked, which is not a conversation."""
     turns = map(as_fields, chat_messages(message))
@@ -142,10 +147,7 @@ def _text_message(value: Any, role: str) -> list[Any]:
     value = parsed(value)
     if isinstance(value, dict):  # what a server was asked
         value = first(value, keys.PROMPTS)
-    is_text = isinstance(value, str) and value.strip()
-    if is_text:
-        return [{"role": role, "content": value}]
-    return []
+    return said(role, [value])
 
 
 def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
@@ -273,8 +275,8 @@ def scored(message: Any, answer: Any) -> Any:
 def answer_within(fields: Record) -> Record:
     """Return the answer of a server's response that a field of a turn holds, if one does."""
     for owner in (fields, as_fields(fields, "extra")):
-        for name in keys.HOLDERS & owner.keys():
-            if part := keys.answer_part(as_fields(owner[name])):
+        for name in keys.HOLDERS:
+            if part := keys.answer_part(as_fields(owner, name)):
                 return part
     return {}
 

@@ -25,23 +25,9 @@ from trajscore.io.vocabulary import (
     unnested,
 )
 
-# fmt: off
-_PREFIXES = (
-    "gen_ai.", "openinference.", "llm.", "traceloop.", "ai.", "langfuse.", "gcp.vertex.agent.",
-)
-# Attributes that a convention defines, which say nothing of the run that a user would name.
-_OF_CONVENTIONS = (
-    *_PREFIXES, "input", "output", "tool", "server.", "http.", "net.", "error.", "otel.",
-    "logfire.", "telemetry.", "service.", "session.", "trace.evaluations", "evaluations",
-    "model_name", "agent_name", "final_result", "model_request_parameters", "pydantic_ai.",
-)
-_OF_MODELS = ("llm.token_count.", "llm.model_name", "gen_ai.usage.", "gen_ai.response.model")
-_INPUT_EVENTS = (
-    "gen_ai.system.message", "gen_ai.user.message", "gen_ai.assistant.message",
-    "gen_ai.tool.message", "gen_ai.content.prompt",
-)
-# fmt: on
-_OUTPUT_EVENTS = ("gen_ai.choice", "gen_ai.content.completion")
+_PREFIXES = tuple(SPANS["prefixes"])
+_OF_CONVENTIONS = (*_PREFIXES, *SPANS["of_conventions"])
+_OF_MODELS = tuple(SPANS["of_models"])
 _LOG = ("body", "eventName", "event_name")  # fields of a log record, which an event is
 _SESSION = ("gen_ai.conversation.id", "session.id", "gcp.vertex.agent.session_id")
 
@@ -272,14 +258,14 @@ def _add_event(run: Run, span: Span | None, name: str, fields: Record) -> None:
         return
     inputs = read_attribute(fields, SPANS["input"][:3])
     outputs = read_attribute(fields, SPANS["output"][:3])
-    if name in _INPUT_EVENTS and inputs is None:
+    if name in SPANS["input_events"] and inputs is None:
         role = name.split(".")[1]
         if role == "tool" == span.kind:  # what the tool was given
             if span.inputs is None:
                 span.inputs = unnested(fields.get("content"))
             return
         inputs = [with_parts({"role": role, "tool_call_id": fields.get("id"), **fields})]
-    if name in _OUTPUT_EVENTS and outputs is None:
+    if name in SPANS["output_events"] and outputs is None:
         outputs = [fields.get("message", dict(fields))]
     span.inputs = _joined(span.inputs, inputs)
     span.outputs = _joined(span.outputs, outputs)
