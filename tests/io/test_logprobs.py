@@ -103,6 +103,7 @@ def test_dialects(write):
             {"steps": [{"response": answer}]}, {"run_id": "r", "step": 1, "response": answer},
             {"run_id": "r", **answer}, {"responses": [answer]}, {"prompt": "Where?", **answer},
         )]  # fmt: skip
+        records += [(name, {"messages": [ASK], **answer})] * (name != "responses")
     for name, record in records:
         runs = io.read_runs(write("log.jsonl", [{"id": "r", "success": True} | record], lines=True))
         step = runs[0].steps[-1]

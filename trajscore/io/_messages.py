@@ -69,7 +69,7 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
         value = parsed(record.get(name))
         usual = name == keys.MESSAGE_LISTS[0]
         if isinstance(value, list) and (usual or not value or is_message(value[0])):
-            if record.get("choices"):
+            if record.get("choices") or not _is_answer(first_object(value[-1:])):
                 value = _with_answer(value, record)
             return value, {name}
     if keys.answer_part(record) and not is_response(record):
@@ -137,9 +137,8 @@ def listed(value: Any, depth: int = 3) -> list[Any] | None:
         return None
     if is_message(value):
         return [value]
-    fields = {**value, "candidates": as_list(value.get("candidates"))[:1]}
-    names = (*keys.MESSAGE_LISTS, *keys.MESSAGE_OWNERS, "output", "candidates")
-    inner = filter(None, (listed(fields.get(name), depth - 1) for name in names))
+    names = (*keys.MESSAGE_LISTS, *keys.MESSAGE_OWNERS, "output")
+    inner = filter(None, (listed(value.get(name), depth - 1) for name in names))
     return next(inner, None) or result_messages(value) or None
 
 
