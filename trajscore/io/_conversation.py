@@ -29,7 +29,6 @@ from trajscore.io.logprobs import (
 )
 from trajscore.io.vocabulary import (
     PARTS,
-    ROLES,
     USAGES,
     Record,
     answer_part,
@@ -37,6 +36,7 @@ from trajscore.io.vocabulary import (
     first,
     only_text,
     parsed,
+    role_of,
     text_of,
     token_counts,
 )
@@ -51,11 +51,6 @@ _NO_SCORES = TokenScores()
 _CALL = frozenset(
     {"type", "part_kind", "function", *PARTS["call_name"], *PARTS["call_id"], *PARTS["arguments"]}
 )
-
-
-def role_of(role: Any) -> str:
-    """Return agent, user, system or tool; environment for an unknown role."""
-    return ROLES.get(str(getattr(role, "value", role)).strip().lower(), "environment")
 
 
 def read_call(call: Any, index: int) -> ToolCall:

@@ -125,7 +125,7 @@ def is_run(fields: Record) -> bool:
 def _is_answer(message: Any) -> bool:
     """Tell what a model answered, without what it was asked, which is not a conversation."""
     turns = map(as_fields, chat_messages(message))
-    return any(keys.ROLES.get(str(turn.get("role"))) == "agent" for turn in turns)
+    return any(keys.role_of(turn.get("role")) == "agent" for turn in turns)
 
 
 def listed(value: Any, depth: int = 3) -> list[Any] | None:
@@ -257,7 +257,7 @@ def _with_answer(messages: list[Any], record: Record) -> list[Any]:
     if not part:
         return messages
     *before, answer = answer_of(part)
-    last = as_fields(messages[-1] if messages else None)
+    last = first_object(messages[-1:])
     if all((last.get(k) or None) == (answer.get(k) or None) for k in _OF_TURN):
         return [*messages[:-1], {**answer, **last}]
     return [*messages, *before, answer]

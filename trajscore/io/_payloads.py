@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from trajscore.io import vocabulary as keys
-from trajscore.io._conversation import role_of
 from trajscore.io._messages import (
     Message,
     answer_of,
@@ -28,6 +27,7 @@ from trajscore.io.vocabulary import (
     as_list,
     first,
     parsed,
+    role_of,
     unnested,
 )
 
@@ -104,9 +104,10 @@ def _is_part(value: Any) -> bool:
 def _from_object(fields: Record, role: str | None, depth: int) -> list[Any]:
     if "gen_ai.event.content" in fields:
         return _search(unnested(fields["gen_ai.event.content"]), role, depth - 1)
-    if "output" not in fields and (part := keys.answer_part(fields)):
+    part = keys.answer_part(fields)
+    if part and "output" not in fields:
         return answer_of(part)
-    if is_message(fields) and not keys.answer_part(fields):
+    if not part and is_message(fields):
         return _with_role(fields, role)
     system: list[Any] = []
     for source in (fields, as_fields(fields, "config")):

@@ -197,11 +197,7 @@ _LONG = (
     (re.compile(r"'([^'{}]{14})[^'{}]{4,}'"), r"'\1…'"),
 )
 _MOST = 3  # names that are shown
-_INSTEAD = {  # of files of Google's ADK, LlamaIndex and CrewAI, by a field: what to save
-    **dict.fromkeys(("eval_cases", "eval_case_results"), "session.model_dump_json()"),
-    **dict.fromkeys(("is_running", "class_name", "chat_store"), "the messages of memory.get_all()"),
-    "emission_sequence": "what kickoff() returns, with model_dump_json(),",
-}
+_INSTEAD = WORDS["instead"]
 
 
 @contextmanager

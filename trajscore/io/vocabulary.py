@@ -43,7 +43,7 @@ _IN_ANSWERS = {*SAID, "logprobs"}
 _MARKS = {name for names, _ in _ANSWERS for name in names} - {*SAID, "model"} | {"generated_text"}
 
 # ------------------------------------------------------------------ messages and their parts
-ROLES = _by_word(WORDS["roles"])
+ROLES: dict[str, str] = _by_word(WORDS["roles"])
 MESSAGE_CLASSES = _by_word(WORDS["classes"])
 TYPES = WORDS["types"]
 PARTS = WORDS["parts"]
@@ -103,6 +103,11 @@ def answer_part(fields: Record) -> Record:
             if not (is_other or _IN_ANSWERS.isdisjoint(part)):
                 return part
     return {}
+
+
+def role_of(role: Any) -> str:
+    """Return agent, user, system or tool; environment for an unknown role."""
+    return ROLES.get(str(getattr(role, "value", role)).strip().lower(), "environment")
 
 
 def is_own_score(name: Any) -> bool:
