@@ -59,6 +59,7 @@ PLACES = [
      [{"type": "message_output_item", "raw_item": YES}]}}, {"llm_context": {"messages": [HI, YES]}},
     {"agent_states": {"a": {"message_buffer": [HI]}, "b": {"message_thread": [HI, YES]}}},
     {"input": [HI], "response": {"object": "response", "output": [YES]}},
+    {"object": "response", "input": [HI], "output": [YES]},
     {"request": json.dumps({"messages": [HI]}),
      "response": json.dumps({"choices": [{"message": YES}]})},
 ]  # fmt: skip

@@ -90,7 +90,8 @@ ANSWERS = {  # the responses of servers
       [dict(sorted(own.items())[::-1]) for own in BY_ID]}]},
     "ollama": {"model": "m", "message": SAID, "done": True, "logprobs": LISTED},
     "ollama, generate": {"model": "m", "response": "In Rome", "done": True, "logprobs": LISTED},
-    "responses": {"object": "response", "output": [TURNS["responses"]]},
+    "responses": {"object": "response", "text": {"format": {"type": "text"}}, "output":
+     [TURNS["responses"]]},
 }  # fmt: skip
 
 

@@ -36,7 +36,7 @@ def is_message(value: Any) -> bool:
     if not isinstance(value, dict) or _OF_MESSAGES.isdisjoint(value):
         return False
     value = _raw_item(value)
-    if is_response(value) or keys.answer_part(value):
+    if keys.answer_part(value):
         return True
     if "choices" in value or _is_item(value) or is_step(value):
         return True
@@ -47,13 +47,6 @@ def is_message(value: Any) -> bool:
     if "parts" in as_fields(value, "content"):  # an event of Google's ADK
         return True
     return bool({"role", "from", "parts"} & value.keys()) or _role_of_type(value) is not None
-
-
-def is_response(value: Any) -> bool:
-    """Tell an answer of OpenAI's Responses, or what its Agents SDK keeps of one."""
-    fields = as_fields(value)
-    is_answer = fields.get("object") == "response" or "response_id" in fields
-    return is_answer and "input" not in fields and isinstance(fields.get("output"), list)
 
 
 def is_chat_list(value: Any) -> bool:
@@ -72,7 +65,7 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
             if record.get("choices") or not _is_answer(first_object(value[-1:])):
                 value = _with_answer(value, record)
             return value, {name}
-    if keys.answer_part(record) and not is_response(record):
+    if keys.answer_part(record) and not keys.is_response(record):
         asked = _text_message(record.get("prompt"), "user")
         return _with_answer(asked, record), {*keys.OF_ANSWERS}
     if (found := _of_sides(record)) is not None:
@@ -192,7 +185,8 @@ def chat_messages(message: Any) -> list[Any]:
         return []
     if is_step(message):
         return messages_of_step(message)
-    if not is_response(message) and "role" not in message and (part := keys.answer_part(message)):
+    is_bare = "role" not in message and not keys.is_response(message)
+    if is_bare and (part := keys.answer_part(message)):
         *before, turn = answer_of(part)
         return [*before, {**leftover(message, keys.OF_ANSWERS), **turn}]
     if _is_item(message):
@@ -200,7 +194,7 @@ def chat_messages(message: Any) -> list[Any]:
     fields = unwrapped(message)
     parts = fields.get("parts")
     content = fields.get("content")
-    if isinstance(parts, list) or is_response(fields):
+    if isinstance(parts, list) or keys.is_response(fields):
         if isinstance(parts, list):
             messages = messages_of_parts(fields, parts)
         else:

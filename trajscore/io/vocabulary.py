@@ -40,7 +40,8 @@ OF_ANSWERS = {*SAID, *WORDS["answers"]["beside"]}
 HOLDERS = WORDS["answers"]["holders"]
 _ANSWERS = [({*names}, path) for names, path in WORDS["answers"]["known"]]
 _IN_ANSWERS = {*SAID, "logprobs"}
-_MARKS = {name for names, _ in _ANSWERS for name in names} - {*SAID, "model"} | {"generated_text"}
+_MARKS = {name for names, _ in _ANSWERS for name in names} - {*SAID, "model"}
+_MARKS |= {"generated_text", "object", "response_id"}
 
 # ------------------------------------------------------------------ messages and their parts
 ROLES: dict[str, str] = _by_word(WORDS["roles"])
@@ -88,6 +89,13 @@ def first_object(values: Any) -> Record:
     return as_fields(next(iter(as_list(values)), None))
 
 
+def is_response(value: Any) -> bool:
+    """Tell an answer of OpenAI's Responses, or what its Agents SDK keeps of one."""
+    fields = as_fields(value)
+    is_answer = fields.get("object") == "response" or "response_id" in fields
+    return is_answer and "input" not in fields and isinstance(fields.get("output"), list)
+
+
 def answer_part(fields: Record) -> Record:
     """Return the first answer of a server's response; an empty object for other objects."""
     if _MARKS.isdisjoint(fields):  # as of most objects
@@ -99,9 +107,10 @@ def answer_part(fields: Record) -> Record:
         if names <= fields.keys():
             part = first_object(fields[path]) if path else fields
             is_other = path == "candidates" and not as_fields(part, "content")
-            is_other = is_other or ("object" in names and fields["object"] != "response")
             if not (is_other or _IN_ANSWERS.isdisjoint(part)):
                 return part
+    if is_response(fields):
+        return {"output": fields["output"]}
     return {}
 
 

@@ -8,7 +8,6 @@ from trajscore.io._messages import (
     is_chat_list,
     is_message,
     is_of_program,
-    is_response,
     is_run,
     spread,
     type_of,
@@ -18,7 +17,15 @@ from trajscore.io._smolagents import stop_of
 from trajscore.io.fields import dig, usual_names
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, RawRuns, register
-from trajscore.io.vocabulary import USAGES, Record, as_fields, first, first_object, token_counts
+from trajscore.io.vocabulary import (
+    USAGES,
+    Record,
+    as_fields,
+    first,
+    first_object,
+    is_response,
+    token_counts,
+)
 
 _ANSWER_ID = ("id", "response_id")
 _LISTS = ("runs", "data", "results")
