@@ -51,7 +51,7 @@ def is_message(value: Any) -> bool:
 
 def is_chat_list(value: Any) -> bool:
     """Tell a list of messages by the first of them."""
-    return bool(as_list(value)) and is_message(value[0])
+    return is_message(first_object(value))
 
 
 def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:

@@ -33,7 +33,7 @@ from trajscore.io.vocabulary import (
 
 _MAX_DEPTH = 6  # of wrappers
 _SPEAKER = re.compile(r"^(system|user|assistant|tool):[ \t]*", re.IGNORECASE | re.MULTILINE)
-_PART_TYPES = ("text", "output_text", "input_text", "tool_use", "image", "thinking")
+_PART_TYPES = (*keys.TYPES["text"], "tool_use", "image", "thinking")
 
 
 def messages_in(value: Any, role: str | None) -> list[Message]:
