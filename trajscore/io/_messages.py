@@ -185,8 +185,9 @@ def chat_messages(message: Any) -> list[Any]:
         return []
     if is_step(message):
         return messages_of_step(message)
-    is_bare = "role" not in message and not keys.is_response(message)
-    if is_bare and (part := keys.answer_part(message)):
+    is_response = keys.is_response(message)
+    part = keys.answer_part(message)
+    if part and not is_response and "role" not in message:
         *before, turn = answer_of(part)
         return [*before, {**leftover(message, keys.OF_ANSWERS), **turn}]
     if _is_item(message):
@@ -194,15 +195,11 @@ def chat_messages(message: Any) -> list[Any]:
     fields = unwrapped(message)
     parts = fields.get("parts")
     content = fields.get("content")
-    if isinstance(parts, list) or keys.is_response(fields):
-        if isinstance(parts, list):
-            messages = messages_of_parts(fields, parts)
-        else:
-            messages = [turn for _, turn in as_chat(fields["output"])]
-        text = fields.get("instructions")  # of each request
-        if isinstance(text, str) and text:
-            return [{"role": "system", "content": text}, *messages]
-        return messages
+    instructions = said("system", [fields.get("instructions")])  # of each request
+    if is_response:
+        return [*instructions, *(turn for _, turn in as_chat(fields["output"]))]
+    if isinstance(parts, list):
+        return [*instructions, *messages_of_parts(fields, parts)]
     if isinstance(content, list):
         return messages_of_parts(fields, content)
     return [fields]

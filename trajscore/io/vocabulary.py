@@ -40,6 +40,7 @@ OF_ANSWERS = {*SAID, *WORDS["answers"]["beside"]}
 HOLDERS = WORDS["answers"]["holders"]
 _ANSWERS = [({*names}, path) for names, path in WORDS["answers"]["known"]]
 _IN_ANSWERS = {*SAID, "logprobs"}
+# one of which every response has, and few other objects
 _MARKS = {name for names, _ in _ANSWERS for name in names} - {*SAID, "model"}
 _MARKS |= {"generated_text", "object", "response_id"}
 
