@@ -197,7 +197,9 @@ def chat_messages(message: Any) -> list[Any]:
     content = fields.get("content")
     instructions = said("system", [fields.get("instructions")])  # of each request
     if is_response:
-        return [*instructions, *(turn for _, turn in as_chat(fields["output"]))]
+        turns = [turn for _, turn in as_chat(fields["output"])]
+        usage = leftover({"usage": first(fields, keys.USAGES)})
+        return [*instructions, *({**turn, **usage} for turn in turns[:1]), *turns[1:]]
     if isinstance(parts, list):
         return [*instructions, *messages_of_parts(fields, parts)]
     if isinstance(content, list):
