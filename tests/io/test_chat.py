@@ -59,6 +59,7 @@ PLACES = [
      [{"type": "message_output_item", "raw_item": YES}]}}, {"llm_context": {"messages": [HI, YES]}},
     {"agent_states": {"a": {"message_buffer": [HI]}, "b": {"message_thread": [HI, YES]}}},
     {"input": [HI], "response": {"object": "response", "output": [YES]}},
+    {"object": "response", "input": [HI], "output": [YES]},
     {"request": json.dumps({"messages": [HI]}),
      "response": json.dumps({"choices": [{"message": YES}]})},
 ]  # fmt: skip
@@ -83,7 +84,8 @@ def answer(key, before=None, calls=(), **more):
     """Return a response of OpenAI: words, or calls."""
     item = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": key}]}
     items = [{"type": "function_call", "call_id": key + name, "name": name} for name in calls]
-    fields = {"id": key, "object": "response", "previous_response_id": before}
+    fields = {"id": key, "object": "response", "previous_response_id": before,
+              "usage": {"input_tokens": 2}}  # fmt: skip
     return fields | {"instructions": "Be kind.", "output": items or [item], "text": {}} | more
 
 
@@ -94,6 +96,7 @@ def test_responses_of_a_run_name_the_one_before(write):
         runs = {run.id: run for run in io.read_runs(path)}
         assert said(runs["a"]) == [("system", "Be kind."), ("f", {}, None), ("agent", "b")]
         assert (runs["a"].stop_kind, len(runs["c"])) == ("administrative", 1)
+        assert [run.meta["input_tokens"] for run in runs.values()] == [2, 4]
     for record in ({"responses": listed[::2]}, {"raw_responses": listed[::2]}):
         assert len(one(write, [record])) == 2
     talk = {"conversation": {"id": "t"}}

@@ -90,7 +90,8 @@ ANSWERS = {  # the responses of servers
       [dict(sorted(own.items())[::-1]) for own in BY_ID]}]},
     "ollama": {"model": "m", "message": SAID, "done": True, "logprobs": LISTED},
     "ollama, generate": {"model": "m", "response": "In Rome", "done": True, "logprobs": LISTED},
-    "responses": {"object": "response", "output": [TURNS["responses"]]},
+    "responses": {"object": "response", "text": {"format": {"type": "text"}}, "output":
+     [TURNS["responses"]]},
 }  # fmt: skip
 
 
@@ -103,6 +104,7 @@ def test_dialects(write):
             {"steps": [{"response": answer}]}, {"run_id": "r", "step": 1, "response": answer},
             {"run_id": "r", **answer}, {"responses": [answer]}, {"prompt": "Where?", **answer},
         )]  # fmt: skip
+        records += [(name, {"messages": [ASK], **answer})] * (name != "responses")
     for name, record in records:
         runs = io.read_runs(write("log.jsonl", [{"id": "r", "success": True} | record], lines=True))
         step = runs[0].steps[-1]

@@ -28,10 +28,7 @@ from trajscore.io.logprobs import (
     without_logprobs,
 )
 from trajscore.io.vocabulary import (
-    ARGUMENTS,
-    CALL_ID,
-    CALL_NAME,
-    ROLES,
+    PARTS,
     USAGES,
     Record,
     answer_part,
@@ -39,6 +36,7 @@ from trajscore.io.vocabulary import (
     first,
     only_text,
     parsed,
+    role_of,
     text_of,
     token_counts,
 )
@@ -50,12 +48,9 @@ _MESSAGE = frozenset(
     {"role", "content", "tool_calls", "function_call", "cost", "confidence", "logprobs", "choices"}
 )
 _NO_SCORES = TokenScores()
-_CALL = frozenset({"type", "part_kind", "function", *CALL_NAME, *CALL_ID, *ARGUMENTS})
-
-
-def role_of(role: Any) -> str:
-    """Return agent, user, system or tool; environment for an unknown role."""
-    return ROLES.get(str(getattr(role, "value", role)).strip().lower(), "environment")
+_CALL = frozenset(
+    {"type", "part_kind", "function", *PARTS["call_name"], *PARTS["call_id"], *PARTS["arguments"]}
+)
 
 
 def read_call(call: Any, index: int) -> ToolCall:
@@ -65,11 +60,11 @@ def read_call(call: Any, index: int) -> ToolCall:
     source = call
     if isinstance(inner, dict):
         source = inner
-    name = first(source, CALL_NAME) or inner
+    name = first(source, PARTS["call_name"]) or inner
     return ToolCall(
         name="" if not name or isinstance(name, (dict, list)) else str(name),
-        arguments=read_arguments(first(source, ARGUMENTS, blank=True)),
-        id=as_id(first(call, CALL_ID)),
+        arguments=read_arguments(first(source, PARTS["arguments"], blank=True)),
+        id=as_id(first(call, PARTS["call_id"])),
         extra=leftover(call, _CALL),
     )
 

@@ -21,7 +21,7 @@ from trajscore.io._selection import Selection, Tally
 from trajscore.io.fields import note_on_trials
 from trajscore.io.outcome_tables import examples, unmatched
 from trajscore.io.unread import shorten
-from trajscore.io.vocabulary import KNOWN_ACTORS
+from trajscore.io.vocabulary import ROLES
 
 _ODD = {  # what is counted, and what is said of it
     "unstarted": ("run", "ended before the agent's first turn, counted in success rates alone"),
@@ -65,7 +65,9 @@ class Findings:
             if name is not None and not tally.used[part, name] and tally.n_runs and not in_table:
                 raise ArgumentError(f"{file}: {{argument}}: {self._not_there(part, name)}", part)
         for role, actor in self.selection.roles.items():
-            usual_actor = KNOWN_ACTORS.get(role.strip().lower())
+            usual_actor = ROLES.get(role.strip().lower())
+            if usual_actor in ("system", "tool"):
+                usual_actor = "environment"
             if not tally.used["roles", role] and usual_actor != actor:
                 problem = unknown_name("role", role, [*tally.unknown_roles, *tally.names_of_users])
                 if usual_actor is not None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trajscore.io import vocabulary as keys
-from trajscore.io._results import RESULTS, result_messages
+from trajscore.io._results import RESULTS, result_messages, said
 from trajscore.io._run import leftover
 from trajscore.io._smolagents import STEP_FIELDS, is_step, messages_of_step, with_calls
 from trajscore.io.logprobs import find_logprobs
@@ -21,14 +21,11 @@ from trajscore.io.vocabulary import Record, as_fields, as_list, first, first_obj
 Message = dict[str, Any]
 """A message in the form of OpenAI's chats."""
 
-_PARTS = ("blocks", "items", "contents")  # of a message, in LlamaIndex and at Microsoft
-_KINDS = ("type", "part_kind", "kind", "block_type", "content_type")
+_THREAD = "message_thread"  # of AutoGen, within the state of an agent
+_KINDS = keys.PARTS["kinds"]
 _OF_TURN = ("role", "content", "tool_calls")
-_OF_CLIENTS = {  # fields that messages of OpenAI's chats do not have
-    "parts", "additional_kwargs", "response_metadata", "status", "kwargs", "data", "author",
-    "type", "part_kind", "kind", "value", "text", "result", *_PARTS,
-}  # fmt: skip
-_CONTENT = {"content", "parts", "value", "text", "tool_calls", "data", *_PARTS}
+_OF_CLIENTS = {*keys.PARTS["of_clients"]}
+_CONTENT = {*keys.PARTS["content"]}
 _OF_MESSAGES = {  # any of which it has
     "toolName", "tool.name", "lc", "raw_item", *STEP_FIELDS, *_KINDS, *_CONTENT, *keys.OF_ANSWERS,
 }  # fmt: skip
@@ -39,7 +36,7 @@ def is_message(value: Any) -> bool:
     if not isinstance(value, dict) or _OF_MESSAGES.isdisjoint(value):
         return False
     value = _raw_item(value)
-    if is_response(value) or keys.answer_part(value):
+    if keys.answer_part(value):
         return True
     if "choices" in value or _is_item(value) or is_step(value):
         return True
@@ -52,16 +49,9 @@ def is_message(value: Any) -> bool:
     return bool({"role", "from", "parts"} & value.keys()) or _role_of_type(value) is not None
 
 
-def is_response(value: Any) -> bool:
-    """Tell an answer of OpenAI's Responses, or what its Agents SDK keeps of one."""
-    fields = as_fields(value)
-    is_answer = fields.get("object") == "response" or "response_id" in fields
-    return is_answer and "input" not in fields and isinstance(fields.get("output"), list)
-
-
 def is_chat_list(value: Any) -> bool:
     """Tell a list of messages by the first of them."""
-    return bool(as_list(value)) and is_message(value[0])
+    return is_message(first_object(value))
 
 
 def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
@@ -72,10 +62,10 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
         value = parsed(record.get(name))
         usual = name == keys.MESSAGE_LISTS[0]
         if isinstance(value, list) and (usual or not value or is_message(value[0])):
-            if record.get("choices"):
+            if record.get("choices") or not _is_answer(first_object(value[-1:])):
                 value = _with_answer(value, record)
             return value, {name}
-    if keys.answer_part(record) and not is_response(record):
+    if keys.answer_part(record) and not keys.is_response(record):
         asked = _text_message(record.get("prompt"), "user")
         return _with_answer(asked, record), {*keys.OF_ANSWERS}
     if (found := _of_sides(record)) is not None:
@@ -111,7 +101,7 @@ def spread(record: Record, depth: int = 3) -> Record:
     """Return a record with the fields of the object in it that holds its messages, if one does."""
     if depth and find_messages(record)[0] is None:
         for name, owner in record.items():
-            if name in keys.MESSAGE_OWNERS or keys.THREAD in as_fields(owner):
+            if name in keys.MESSAGE_OWNERS or _THREAD in as_fields(owner):
                 inner = spread(as_fields(owner), depth - 1)
                 messages, used = find_messages(inner)
                 if messages:
@@ -120,10 +110,15 @@ def spread(record: Record, depth: int = 3) -> Record:
     return record
 
 
+def is_run(fields: Record) -> bool:
+    """Tell a record that lists its messages, or whose object does."""
+    return find_messages(spread(fields))[0] is not None
+
+
 def _is_answer(message: Any) -> bool:
     """Tell what a model answered, without what it was asked, which is not a conversation."""
     turns = map(as_fields, chat_messages(message))
-    return any(keys.ROLES.get(str(turn.get("role"))) == "agent" for turn in turns)
+    return any(keys.role_of(turn.get("role")) == "agent" for turn in turns)
 
 
 def listed(value: Any, depth: int = 3) -> list[Any] | None:
@@ -135,9 +130,8 @@ def listed(value: Any, depth: int = 3) -> list[Any] | None:
         return None
     if is_message(value):
         return [value]
-    fields = {**value, "candidates": as_list(value.get("candidates"))[:1]}
-    names = (*keys.MESSAGE_LISTS, *keys.MESSAGE_OWNERS, "output", "candidates")
-    inner = filter(None, (listed(fields.get(name), depth - 1) for name in names))
+    names = (*keys.MESSAGE_LISTS, *keys.MESSAGE_OWNERS, "output")
+    inner = filter(None, (listed(value.get(name), depth - 1) for name in names))
     return next(inner, None) or result_messages(value) or None
 
 
@@ -145,10 +139,7 @@ def _text_message(value: Any, role: str) -> list[Any]:
     value = parsed(value)
     if isinstance(value, dict):  # what a server was asked
         value = first(value, keys.PROMPTS)
-    is_text = isinstance(value, str) and value.strip()
-    if is_text:
-        return [{"role": role, "content": value}]
-    return []
+    return said(role, [value])
 
 
 def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
@@ -194,7 +185,9 @@ def chat_messages(message: Any) -> list[Any]:
         return []
     if is_step(message):
         return messages_of_step(message)
-    if not is_response(message) and "role" not in message and (part := keys.answer_part(message)):
+    is_response = keys.is_response(message)
+    part = keys.answer_part(message)
+    if part and not is_response and "role" not in message:
         *before, turn = answer_of(part)
         return [*before, {**leftover(message, keys.OF_ANSWERS), **turn}]
     if _is_item(message):
@@ -202,15 +195,13 @@ def chat_messages(message: Any) -> list[Any]:
     fields = unwrapped(message)
     parts = fields.get("parts")
     content = fields.get("content")
-    if isinstance(parts, list) or is_response(fields):
-        if isinstance(parts, list):
-            messages = messages_of_parts(fields, parts)
-        else:
-            messages = [turn for _, turn in as_chat(fields["output"])]
-        text = fields.get("instructions")  # of each request
-        if isinstance(text, str) and text:
-            return [{"role": "system", "content": text}, *messages]
-        return messages
+    instructions = said("system", [fields.get("instructions")])  # of each request
+    if is_response:
+        turns = [turn for _, turn in as_chat(fields["output"])]
+        usage = leftover({"usage": first(fields, keys.USAGES)})
+        return [*instructions, *({**turn, **usage} for turn in turns[:1]), *turns[1:]]
+    if isinstance(parts, list):
+        return [*instructions, *messages_of_parts(fields, parts)]
     if isinstance(content, list):
         return messages_of_parts(fields, content)
     return [fields]
@@ -235,7 +226,7 @@ def is_of_program(message: Any) -> bool:
     fields = as_fields(message)
     kind = type_of(fields)
     source = fields.get("source")
-    return kind in keys.PROGRAM_CLASSES and (source, kind) != ("user", "handoffmessage")
+    return kind in keys.TYPES["program"] and (source, kind) != ("user", "handoffmessage")
 
 
 # ------------------------------------------------------------------ responses of servers
@@ -259,7 +250,7 @@ def _with_answer(messages: list[Any], record: Record) -> list[Any]:
     if not part:
         return messages
     *before, answer = answer_of(part)
-    last = as_fields(messages[-1] if messages else None)
+    last = first_object(messages[-1:])
     if all((last.get(k) or None) == (answer.get(k) or None) for k in _OF_TURN):
         return [*messages[:-1], {**answer, **last}]
     return [*messages, *before, answer]
@@ -276,8 +267,8 @@ def scored(message: Any, answer: Any) -> Any:
 def answer_within(fields: Record) -> Record:
     """Return the answer of a server's response that a field of a turn holds, if one does."""
     for owner in (fields, as_fields(fields, "extra")):
-        for name in keys.HOLDERS & owner.keys():
-            if part := keys.answer_part(as_fields(owner[name])):
+        for name in keys.HOLDERS:
+            if part := keys.answer_part(as_fields(owner, name)):
                 return part
     return {}
 
@@ -292,7 +283,7 @@ def _is_item(message: Record) -> bool:
         return "role" in message
     if "role" in message:
         return False
-    if kind in keys.ITEM_TYPES or kind.endswith(("_call", "_call_output")):
+    if kind in keys.TYPES["item"] or kind.endswith(("_call", "_call_output")):
         return "function" not in message or kind != "tool_call"
     return bool({"toolName", "tool.name"} & message.keys())
 
@@ -306,11 +297,11 @@ def _of_item(item: Record) -> list[Any]:
         if "source" in item:
             thought["source"] = item["source"]
         return [thought]
-    if kind.endswith("_output") or kind in keys.RESULT_TYPES:
+    if kind.endswith("_output") or kind in keys.TYPES["result"]:
         return [result_of_part(item)]
-    call = {**item, "name": first(item, keys.CALL_NAME) or kind.removesuffix("_call")}
+    call = {**item, "name": first(item, keys.PARTS["call_name"]) or kind.removesuffix("_call")}
     turn = {"role": "assistant", "content": "", "tool_calls": [call]}
-    result = first(item, keys.RESULT, blank=True)
+    result = first(item, keys.PARTS["result"], blank=True)
     if result is None:
         return [turn]
     return [turn, result_of_part(item)]
@@ -348,7 +339,7 @@ def unwrapped(message: Record) -> Message:
     if _is_serialised(fields):
         name = _class_of(message)
         fields = {"role": keys.MESSAGE_CLASSES.get(name, name), **fields["kwargs"]}
-    elif isinstance(fields.get("data"), dict) and type_of(fields) in keys.MESSAGE_TYPES:
+    elif isinstance(fields.get("data"), dict) and type_of(fields) in keys.TYPES["message"]:
         fields = {"role": fields["type"], **fields["data"]}
     elif "parts" in as_fields(fields, "content"):
         fields |= fields.pop("content")
@@ -357,7 +348,7 @@ def unwrapped(message: Record) -> Message:
         if role:
             fields["role"] = role
     if fields.get("content") is None and "parts" not in fields:
-        other = next((name for name in ("value", "text", *_PARTS) if name in fields), None)
+        other = next((name for name in keys.PARTS["instead"] if name in fields), None)
         if other is not None:
             fields |= {"content": fields.pop(other)}
     if "source" in fields and isinstance(fields.get("content"), dict):  # structured, of AutoGen
@@ -376,7 +367,7 @@ def _role_of_type(fields: Record) -> str | None:
     kind = keys.MESSAGE_CLASSES.get(kind.removesuffix("chunk").partition("[")[0], kind)
     if kind == "assistant" and fields.get("source") == "user":  # of AutoGen
         return "user"
-    if kind in keys.MESSAGE_TYPES:
+    if kind in keys.TYPES["message"]:
         return kind
     return None
 
@@ -410,7 +401,7 @@ def _class_of(message: Record) -> str:
 
 def wrapper_of(part: Record) -> str | None:
     """Return the field in which Google or Bedrock puts a call or a result."""
-    names = (*keys.WRAPPED_CALLS, *keys.WRAPPED_RESULTS)
+    names = (*keys.PARTS["wrapped_calls"], *keys.PARTS["wrapped_results"])
     return next((name for name in names if isinstance(part.get(name), dict)), None)
 
 
@@ -428,15 +419,15 @@ def messages_of_parts(fields: Message, parts: list[Any]) -> list[Any]:
         kind = type_of(part)
         wrapper = wrapper_of(part)
         if wrapper is not None:
-            (results if wrapper in keys.WRAPPED_RESULTS else calls).append(part[wrapper])
-        elif kind in keys.CALL_TYPES or {"name", "arguments"} <= part.keys():
+            (results if wrapper in keys.PARTS["wrapped_results"] else calls).append(part[wrapper])
+        elif kind in keys.TYPES["call"] or {"name", "arguments"} <= part.keys():
             calls.append(part)
-        elif kind in keys.RESULT_TYPES or {"call_id", "content"} <= part.keys():
+        elif kind in keys.TYPES["result"] or {"call_id", "content"} <= part.keys():
             results.append(part)
-        elif kind in keys.THOUGHT_TYPES or part.get("thought") is True:
+        elif kind in keys.TYPES["thought"] or part.get("thought") is True:
             more["reasoning"] = "\n".join(filter(None, (more.get("reasoning"), thought_of(part))))
-        elif kind in keys.PROMPT_TYPES:
-            prompts.append({"role": keys.PROMPT_TYPES[kind], "content": part.get("content")})
+        elif kind in keys.TYPES["prompt"]:
+            prompts.append({"role": keys.TYPES["prompt"][kind], "content": part.get("content")})
         else:
             texts.append(_text_part(part, more))
     message = {k: v for k, v in fields.items() if k not in ("parts", "content")} | more
@@ -459,7 +450,7 @@ def as_id(name: Any) -> str | None:
 
 
 def id_of(part: Record) -> Any:
-    return first(part, keys.CALL_ID, blank=True)
+    return first(part, keys.PARTS["call_id"], blank=True)
 
 
 def is_text(part: Any) -> bool:
@@ -475,7 +466,7 @@ def _text_part(part: Record, more: dict[str, Any]) -> Record:
     is_text_elsewhere = isinstance(part.get("content"), str) and not isinstance(
         part.get("text"), str
     )
-    if type_of(part) in keys.TEXT_TYPES or is_text_elsewhere:
+    if type_of(part) in keys.TYPES["text"] or is_text_elsewhere:
         return {"type": "text", "text": part.get("text", part.get("content"))}
     if part.keys() == {"data"}:  # of AutoGen
         return {"type": "image", **part}
@@ -483,14 +474,14 @@ def _text_part(part: Record, more: dict[str, Any]) -> Record:
 
 
 def result_of_part(part: Record) -> Message:
-    result = first(part, keys.RESULT, blank=True)
+    result = first(part, keys.PARTS["result"], blank=True)
     if isinstance(result, dict) and set(result) == {"type", "value"}:  # Vercel's
         result = result["value"]
     failed = part.get("is_error", part.get("isError")) or part.get("status") in ("error", "failed")
     failed = failed or type_of(part) in ("retry-prompt", "tool-error")
     failed = failed or part.get("outcome") in ("failed", "retried")
     message = {"role": "tool", "content": result, "tool_call_id": id_of(part)}
-    if name := first(part, keys.CALL_NAME, blank=True):
+    if name := first(part, keys.PARTS["call_name"], blank=True):
         message["name"] = str(name)
     if failed:
         message["error"] = True

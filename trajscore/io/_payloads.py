@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from trajscore.io import vocabulary as keys
-from trajscore.io._conversation import role_of
 from trajscore.io._messages import (
     Message,
     answer_of,
@@ -28,12 +27,13 @@ from trajscore.io.vocabulary import (
     as_list,
     first,
     parsed,
+    role_of,
     unnested,
 )
 
 _MAX_DEPTH = 6  # of wrappers
 _SPEAKER = re.compile(r"^(system|user|assistant|tool):[ \t]*", re.IGNORECASE | re.MULTILINE)
-_PART_TYPES = ("text", "output_text", "input_text", "tool_use", "image", "thinking")
+_PART_TYPES = (*keys.TYPES["text"], "tool_use", "image", "thinking")
 
 
 def messages_in(value: Any, role: str | None) -> list[Message]:
@@ -104,9 +104,10 @@ def _is_part(value: Any) -> bool:
 def _from_object(fields: Record, role: str | None, depth: int) -> list[Any]:
     if "gen_ai.event.content" in fields:
         return _search(unnested(fields["gen_ai.event.content"]), role, depth - 1)
-    if "output" not in fields and (part := keys.answer_part(fields)):
+    part = keys.answer_part(fields)
+    if part and "output" not in fields:
         return answer_of(part)
-    if is_message(fields) and not keys.answer_part(fields):
+    if not part and is_message(fields):
         return _with_role(fields, role)
     system: list[Any] = []
     for source in (fields, as_fields(fields, "config")):
@@ -125,9 +126,10 @@ def _from_object(fields: Record, role: str | None, depth: int) -> list[Any]:
 
 def _role_in(name: str, role: str | None) -> str | None:
     """Return the role of bare text in a field: that of its side, the user's, or none."""
-    if name in keys.OF_USER and role is not None:
+    side = keys.PAYLOADS[name]
+    if side == "user" and role is not None:
         return "user"
-    return role if name in keys.OF_EITHER else None
+    return role if side == "either" else None
 
 
 def _with_role(fields: Record, role: str | None) -> list[Any]:

@@ -20,10 +20,10 @@ def result_messages(record: Record) -> list[Any]:
         tasks = map(as_fields, as_list(record["tasks_output"]))
         return [message for task in tasks for message in _of_task(task)]
     if {"messages", "outputs", "model_type"} <= record.keys():
-        asked = as_list(record["messages"]) or _said("user", [record.get("prompt")])
+        asked = as_list(record["messages"]) or said("user", [record.get("prompt")])
         if "[[ ## trajectory ## ]]" in str(asked):  # a call of ReAct is not a run
             return []
-        return [*asked, *_said("assistant", as_list(record["outputs"])[:1])]
+        return [*asked, *said("assistant", as_list(record["outputs"])[:1])]
     for fields in ({**record, **as_fields(record, "prediction")}, {"trajectory": record}):
         if any(name.startswith(_CALLED) for name in as_fields(fields, "trajectory")):
             return _of_prediction(fields)
@@ -33,7 +33,7 @@ def result_messages(record: Record) -> list[Any]:
 def _of_task(task: Record) -> list[Any]:
     """Return the messages of a task and its answer, which not all agents put into them."""
     messages: list[Any] = []
-    asked = _said("user", [task.get("description")])
+    asked = said("user", [task.get("description")])
     for message in map(as_fields, as_list(task.get("messages")) or asked):
         role = message.get("role")
         spoken, observed, result = text_of(message.get("content")).partition("\nObservation:")
@@ -46,7 +46,7 @@ def _of_task(task: Record) -> list[Any]:
         elif role != "user" or "tool" not in [last.get("role") for last in messages[-1:]]:
             messages.append(message)  # else what the program asks after a result
     last = "".join(text_of(message.get("content")) for message in messages[-1:])
-    return messages + _said("assistant", [task.get("raw")] * (str(task.get("raw")) not in last))
+    return messages + said("assistant", [task.get("raw")] * (str(task.get("raw")) not in last))
 
 
 def _of_prediction(fields: dict[str, Any]) -> list[Any]:
@@ -57,7 +57,7 @@ def _of_prediction(fields: dict[str, Any]) -> list[Any]:
     of_run = {*USUAL_FIELDS.names(fields, _OF_RUN).values()}
     asked = [name for name in names[:split] if name not in of_run]
     # `Evaluate` keeps labels, too
-    messages = _said("user", [fields[k] for k in asked if not k.startswith("example_")])
+    messages = said("user", [fields[k] for k in asked if not k.startswith("example_")])
     for name, value in trajectory.items():
         kind, _, number = name.rpartition("_")
         if kind == "tool_name":
@@ -68,9 +68,10 @@ def _of_prediction(fields: dict[str, Any]) -> list[Any]:
             failed = str(value).startswith("Execution error in ") or None
             messages.append({"role": "tool", "content": value, "error": failed})
     answer = [fields[name] for name in names[split + 1 :] if name != "reasoning"]
-    return messages + _said("assistant", answer)
+    return messages + said("assistant", answer)
 
 
-def _said(role: str, values: list[Any]) -> list[Any]:
+def said(role: str, values: list[Any]) -> list[Any]:
+    """Return the texts among some values as one message; none where they are blank."""
     text = "\n".join(value for value in values if isinstance(value, str))
-    return [{"role": role, "content": text}] if text else []
+    return [{"role": role, "content": text}] if text.strip() else []

@@ -6,7 +6,7 @@ from ast import literal_eval
 from collections.abc import Iterable
 from typing import Any
 
-from trajscore.io.vocabulary import CALL_ID, Record, as_fields, as_list, first, text_of
+from trajscore.io.vocabulary import PARTS, Record, as_fields, as_list, first, text_of
 
 _STEPS = (  # fields that each kind has
     {"task", "task_images"}, {"step_number", "model_output"}, {"plan", "model_output_message"},
@@ -87,7 +87,7 @@ def _printed_calls(text: str) -> list[Any]:
 
 def _results(text: str, calls: list[Any], failed: Any) -> list[Any]:
     """Return the result of each call, a line each, or else one of all."""
-    ids = [str(first(as_fields(call), CALL_ID) or "") for call in calls]
+    ids = [str(first(as_fields(call), PARTS["call_id"]) or "") for call in calls]
     parts = text.split("\n")
     if len(parts) != len(ids):
         parts = [text]

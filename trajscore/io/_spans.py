@@ -26,7 +26,6 @@ from trajscore.io._run import MalformedRunError, Run, Step, leftover
 from trajscore.io._thread import Thread
 from trajscore.io.fields import USUAL_FIELDS, scalar, usual_names
 from trajscore.io.vocabulary import (
-    NOT_TOOLS,
     Kind,
     Record,
     as_fields,
@@ -34,6 +33,8 @@ from trajscore.io.vocabulary import (
     text_of,
     unnested,
 )
+
+_AROUND_TOOLS = "(merged tools)"  # the name of a span around several tools
 
 
 @dataclass(slots=True)
@@ -162,7 +163,7 @@ class _Tree:
 
     def is_tool_again(self, span: Span) -> bool:
         """Tell a span within that of the same call, or around several calls."""
-        return span.name in NOT_TOOLS or any(
+        return span.name == _AROUND_TOOLS or any(
             outer.kind == "tool" and outer.inputs == span.inputs for outer in self._around(span)
         )
 

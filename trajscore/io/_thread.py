@@ -9,11 +9,11 @@ from itertools import takewhile
 from operator import eq
 from typing import Any
 
-from trajscore.io._conversation import Called, Conversation, read_call, role_of
+from trajscore.io._conversation import Called, Conversation, read_call
 from trajscore.io._messages import Message, as_id
 from trajscore.io._payloads import messages_in
 from trajscore.io._run import Step, ToolCall
-from trajscore.io.vocabulary import Record, as_list, text_of
+from trajscore.io.vocabulary import Record, as_list, role_of, text_of
 
 
 class Thread:

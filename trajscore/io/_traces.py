@@ -12,7 +12,7 @@ from trajscore.io._run import Run, as_objects
 from trajscore.io._spans import Span, add_spans
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, RawRuns
-from trajscore.io.vocabulary import SESSION, Record, as_fields, first
+from trajscore.io.vocabulary import SPANS, Record, as_fields, first
 
 _SHARED = ""  # key of what the files of a log share
 
@@ -77,7 +77,7 @@ class TraceFormat(Format):
             file.is_head = n_records > 0  # its runs come with the last file
             return
         del file.others[_SHARED]
-        if file.fields.id in SESSION:
+        if file.fields.id in SPANS["session"]:
             groups = self._by_session(groups)
         for index, (path, group) in enumerate(groups.values()):
             yield replace(file.place(index), file=path), group

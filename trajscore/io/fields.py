@@ -12,52 +12,14 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import bare_name
 from trajscore.core.stops import ERROR_FIELDS, STOP_FIELDS, names_among
 from trajscore.core.values import number_of, run_label
-from trajscore.io.vocabulary import Record, first
+from trajscore.io.vocabulary import WORDS, Record, first
 
-# fmt: off
-USUAL: dict[str, tuple[str, ...]] = {
-    "id": (
-        "uq_problem_idx", "traj_id", "trajectory_id", "run_id", "trace_id", "conversation_id",
-        "thread_id", "session_id", "run", "episode", "id", "uuid", "game",
-    ),
-    "step": (
-        "num_steps", "step_idx", "step", "step_id", "step_number", "t", "turn", "move",
-        "timestamp", "ts", "created_at", "start_time",
-    ),
-    "outcome": (
-        "outcome", "solved", "success", "resolved", "passed", "correct", "is_correct",
-        "is_success", "is_resolved", "succeeded", "correctness", "exact_match", "acc", "reward",
-        "y", "rewards",
-    ),
-    "stop_reason": STOP_FIELDS,
-    "error": ERROR_FIELDS,
-    "confidence": (
-        "judge_probability", "confidence", "verbal_confidence", "stated_confidence",
-        "self_confidence", "score", "prob", "probability", "forecast", "p",
-    ),
-    "task": (
-        "task_id", "task", "doc_id", "instance_id", "test_idx", "test_id", "case_id",
-        "test_case_id", "question_id", "example_id", "scenario", "scenario_id",
-    ),
-    "trial": ("trial",),
-    "actor": ("actor", "role", "source"),
-    "text": ("text", "content", "message"),
-    "action": (),
-    "tool_calls": ("tool_calls",),
-    "observation": ("observation",),
-    "logprobs": ("logprobs",),
-    "cost": ("cost", "cost_usd"),
-    "tokens": ("tokens", "n_tokens", "total_tokens"),
-    "steps": ("steps", "turns", "trajectory", "trace"),
-}
-# fmt: on
+USUAL: dict[str, Sequence[str]] = {
+    **WORDS["usual"], "stop_reason": STOP_FIELDS, "error": ERROR_FIELDS,
+}  # fmt: skip
 """The usual names of each part, the most specific first; "runId" is the same as "run_id"."""
 
-SCORES = (
-    *USUAL["confidence"], "value", "judge", "judge_score", "llm_judge", "grade", "quality",
-    "verbal", "token_probability", "entropy_confidence", "action_token_probability",
-    "action_entropy_confidence",
-)  # fmt: skip
+SCORES = (*USUAL["confidence"], *WORDS["names"]["judged"])
 """The usual names of predictors: of confidences, of judgements, and those that we write.
 
 Columns of tables with these names are judged; of logs only confidences, and others are asked for.
@@ -76,17 +38,9 @@ NAMED_PARTS = ("steps", *ANY_OF_STEPS, "task", "trial")
 ANY_PARTS = (*NAMED_PARTS, "id", "step", "confidence", "outcome", "stop_reason")
 """The same, and those that have an option of their own."""
 
-WITHIN = (
-    "metadata", "meta", "info", "scores", "evaluation", "eval", "result", "results", "feedback",
-    "feedback_stats", "labels", "tags", "attributes", "extra", "summary",
-    "grading", "additional_kwargs", "response_metadata", "report", "test_result",
-)  # fmt: skip
-"""Objects within a record whose fields are searched too."""
-_WITHIN = {*WITHIN}
-
-OF_ONE_RUN = {"model", "model_name", "trial", "attempt", "seed", "repetition", "rollout"}
+_WITHIN = WORDS["names"]["within"]
+OF_ONE_RUN = {*WORDS["names"]["of_one_run"]}
 """Fields that have one value in a run, unless its id is that of several."""
-
 
 _NUMBERS = ("value", "score", "avg", "mean")
 _WORDS = ("stringValue", "string_value")
@@ -249,14 +203,14 @@ _SEARCHED_WITHIN = ("outcome", "stop_reason", "confidence", "task")
 def _owners(record: Record, depth: int = 2) -> Iterator[tuple[str, Any]]:
     """Yield a record, and the objects within it whose fields are searched too, by their paths."""
     yield "", record
-    for name in WITHIN if depth else ():
+    for name in _WITHIN if depth else ():
         if isinstance(inner := record.get(name), dict):
             yield from ((f"{name}.{path}", owner) for path, owner in _owners(inner, depth - 1))
 
 
 def _path_within(record: Record, part: str) -> str | None:
     """Return the path of a part within an object of a record, such as ``metadata.success``."""
-    if _WITHIN.isdisjoint(record):
+    if record.keys().isdisjoint(_WITHIN):
         return None
     owners = sorted(_owners(record), key=lambda owner: owner[0].count("."))[1:]
     for path, inner in owners:

@@ -13,7 +13,7 @@ from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run
 from trajscore.io.fields import USUAL
 from trajscore.io.files import Place
-from trajscore.io.vocabulary import MESSAGE_TYPES, OF_USER, first
+from trajscore.io.vocabulary import OF_USER, TYPES, first
 
 
 def as_run(messages: Iterable[Any], id: str = "run") -> Run:  # noqa: A002
@@ -72,7 +72,7 @@ class LiveRun:
         kept = self._messages
         n = len(kept)
         # an item of OpenAI's Responses may go on
-        if not n or plain[:n] != kept or str(first(kept[-1], _KINDS)) not in MESSAGE_TYPES:
+        if not n or plain[:n] != kept or str(first(kept[-1], _KINDS)) not in TYPES["message"]:
             self.__init__(self.id)  # type: ignore[misc]
             n = 0
         self._messages = []  # should a message be refused

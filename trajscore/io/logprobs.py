@@ -12,37 +12,26 @@ from typing import Any, NamedTuple
 from trajscore.core.values import UNIT_ROUNDING
 from trajscore.io._run import MalformedRunError, Run, Step
 from trajscore.io.files import Place
-from trajscore.io.vocabulary import HOLDERS, Record, as_fields, as_list, first, first_object, parsed
+from trajscore.io.vocabulary import (
+    HOLDERS,
+    WORDS,
+    Record,
+    as_fields,
+    as_list,
+    first,
+    first_object,
+    parsed,
+)
 
 NOT_RECORDED = -9999.0  # written by servers where they have no value, as is any lower number
 
 Top = tuple[tuple[str, float], ...]
 
-
-# The lists of tokens, of their alternatives, and of their texts, which may stand beside the tokens.
-_LISTS = (
-    ("content", "", ""),  # chat completions
-    ("token_logprobs", "top_logprobs", "tokens"),  # legacy completions
-    ("chosenCandidates", "topCandidates", ""),  # Gemini
-    ("chosen_candidates", "top_candidates", ""),  # Gemini in Python, events of Google's ADK
-    ("output_token_logprobs", "output_top_logprobs", ""),  # SGLang
-    ("tokens", "top_tokens", ""),  # TGI
-)
-# Where an answer, its message, its choice or a part of it has the list of tokens, or these lists.
-_PATHS = (
-    ("logprobs",),  # also Responses, Ollama, vLLM, and lists of numbers
-    ("completion_probabilities",),  # llama.cpp
-    ("meta_info", ""),  # SGLang
-    ("details", ""),  # TGI
-    ("logprobsResult",),
-    ("logprobs_result",),
-    ("response_metadata", "logprobs"),  # LangChain
-    ("response_metadata", "logprobs_result"),
-    ("provider_details", "logprobs"),  # Pydantic AI
-)
-_LOGPROB = ("logprob", "logProbability", "log_probability")
-_ALTERNATIVES = ("top_logprobs", "topLogprobs", "top_probs", "probs")
-_TEXTS = ("text", "tok_str", "decoded_token", "content")
+_LISTS = WORDS["logprobs"]["lists"]
+_PATHS = WORDS["logprobs"]["paths"]
+_LOGPROB = WORDS["logprobs"]["value"]
+_ALTERNATIVES = WORDS["logprobs"]["alternatives"]
+_TEXTS = WORDS["logprobs"]["text"]
 
 _OUTER = {path[0] for path in _PATHS}
 MAY_HOLD = _OUTER | {"choices", "candidates", "outputs", *HOLDERS}

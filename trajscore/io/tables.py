@@ -38,7 +38,7 @@ from trajscore.io.fields import (
     usual_names,
 )
 from trajscore.io.files import Broken, LogFile, from_csv, open_text, parquet_dataset, parquet_files
-from trajscore.io.vocabulary import ROLES
+from trajscore.io.vocabulary import role_of
 from trajscore.io.wide_tables import as_lists
 
 PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "stop reason"}
@@ -304,7 +304,7 @@ def agent_rows(frame: pd.DataFrame, chosen: Fields) -> tuple[pd.DataFrame, tuple
     """
     taken = {*chosen.ids, chosen.step, chosen.outcome, *chosen.scores}
     for name in usual_names("actor", frame.columns)[:1]:
-        whose = frame[name].map(lambda role: ROLES.get(str(role).strip().lower()))
+        whose = frame[name].map(role_of)
         others = whose.isin(("user", "tool", "system"))
         if name in taken or not others.any() or not (whose == "agent").any():
             break

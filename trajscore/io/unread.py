@@ -16,18 +16,10 @@ from trajscore.io._messages import is_message
 from trajscore.io._run import Run, Step
 from trajscore.io._smolagents import REPEATED
 from trajscore.io.logprobs import names_logprobs, recorded_in
-from trajscore.io.vocabulary import Record, as_fields, parsed
+from trajscore.io.vocabulary import WORDS, Record, as_fields, parsed
 
-# fmt: off
-_BESIDE = {  # words for what is said of a tool or a program, and not in a turn
-    "chunk", "chunks", "config", "configuration", "invalid", "parameters", "resource", "schema",
-    "scope", "tools",
-}
-_LABELS = {  # the same, where it is a text
-    "backstory", "comment", "description", "explanation", "goal", "id", "instructions", "label",
-    "msg", "name", "rationale", "reason", "summary", "title", "url", "version",
-}
-# fmt: on
+_BESIDE = {*WORDS["names"]["beside"]}
+_LABELS = {*WORDS["names"]["labels"], *_BESIDE}
 _LEFT_OUT = {"isSidechain", "isMeta", "isCompactSummary", "is_copied_context", "is_demo"}
 _OF_SILENCE = {"error", "errors", "reasoning", "thinking", "thought", "thoughts"}
 _OF_CALLS = {"input", "tokens", "finish_reason"}  # in which no text is expected
@@ -52,7 +44,7 @@ def _fields(outer: str, names: tuple[Any, ...]) -> list[_Field]:
         path = ".".join(part for part in parts if part and not part.isdigit())
         words = words_of(name)
         is_logprobs = names_logprobs(path.rpartition(".")[2])
-        is_label = bool(words & (_BESIDE | _LABELS))
+        is_label = bool(words & _LABELS)
         is_beside = bool(words & _BESIDE) or name == REPEATED
         fields.append(_Field(path, is_beside, is_label, is_logprobs))
     return fields
@@ -205,11 +197,7 @@ _LONG = (
     (re.compile(r"'([^'{}]{14})[^'{}]{4,}'"), r"'\1…'"),
 )
 _MOST = 3  # names that are shown
-_INSTEAD = {  # of files of Google's ADK, LlamaIndex and CrewAI, by a field: what to save
-    **dict.fromkeys(("eval_cases", "eval_case_results"), "session.model_dump_json()"),
-    **dict.fromkeys(("is_running", "class_name", "chat_store"), "the messages of memory.get_all()"),
-    "emission_sequence": "what kickoff() returns, with model_dump_json(),",
-}
+_INSTEAD = WORDS["instead"]
 
 
 @contextmanager

@@ -3,200 +3,61 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterable, Mapping
+from importlib.resources import files
 from typing import Any, Literal
 
 Record = Mapping[str, Any]
 """An object of JSON."""
 
-# fmt: off
-# ------------------------------------------------------------------ runs and messages
-MESSAGE_LISTS = (
-    "messages", "contents", "conversations", "conversation", "history", "events",
-    "chat_history", "all_messages", "new_messages", "message_history",
+WORDS: dict[str, Any] = tomllib.loads(
+    files("trajscore.io").joinpath("words.toml").read_text(encoding="utf-8")
 )
-"""Fields of a run that list its messages."""
+"""All words, by what they are for; words.toml says what each list is."""
 
-CALL_SIDES = (
-    ("input", "output"), ("inputs", "outputs"), ("request", "response"), ("input", "response"),
-    ("input", "new_items"), ("original_input", "session_items"),
-    ("original_input", "generated_items"),
-)
-"""What a model was given, and what it answered; or an agent of OpenAI's SDK, and what it did."""
 
-THREAD = "message_thread"
-ITEM_LISTS = (
-    "items", "new_items", "session_items", "generated_items", "input_list", "to_input_list",
-    "responses", "raw_responses", "model_responses", "values", "state", "result", THREAD,
-)
-"""Fields that list the messages, items or answers of a run, where they are that."""
+def _by_word(kinds: Mapping[str, Iterable[str]]) -> dict[str, Any]:
+    """Return what each word means, of the words by their meaning."""
+    return {word: kind for kind, words in kinds.items() for word in words}
 
-MESSAGE_OWNERS = (
-    "values", "state", "final_state", "result", "session", "_state", "run_result", "task_result",
-    "llm_context", "agent_states",
-)
-"""Fields of a run whose object holds its messages: a result, or a state that was saved."""
 
-PAYLOADS = (
-    "messages", "contents", "input_messages", "output_messages", "all_messages",
-    "new_messages", "chat_history", "history", "input", "output", "inputs", "outputs", "prompts",
-    "prompt", "new_message", "message", "response", "result", "generations", "candidates", "value",
-    "kwargs", "args",
-)
-"""Fields of a request, a response or a state that hold messages, in the order of the search."""
+# ------------------------------------------------------------------ where messages are
+MESSAGE_LISTS = WORDS["message_lists"]
+CALL_SIDES = WORDS["call_sides"]
+ITEM_LISTS = WORDS["item_lists"]
+MESSAGE_OWNERS = WORDS["message_owners"]
+INSTRUCTIONS = WORDS["instructions"]
+TEXTS = WORDS["texts"]
+PROMPTS = WORDS["prompts"]
+PAYLOADS = WORDS["payloads"]
+OF_USER = [name for name, side in PAYLOADS.items() if side == "user"]
+"""Fields of a request whose bare text is the user's."""
 
-OF_USER = {"prompt", "prompts", "input", "inputs", "contents", "new_message", "args", "kwargs"}
-OF_EITHER = {"messages", "message", "response", "generations", "candidates", "output", "outputs"}
-ANSWERS = (
-    ({"choices"}, "choices"), ({"candidates"}, "candidates"),  # completions, Gemini
-    ({"outputs", "prompt_token_ids"}, "outputs"), ({"text", "meta_info"}, ""),  # vLLM, SGLang
-    # llama.cpp, TGI, Ollama, Responses
-    ({"content", "completion_probabilities"}, ""), ({"content", "tokens_predicted"}, ""),
-    ({"generated_text"}, ""), ({"output", "object"}, ""),
-    ({"model", "message", "done"}, ""), ({"model", "response", "done"}, ""),
-)
-"""Fields that tell the response of a server, and the one that lists its answers, if any does."""
-SAID = ("text", "message", "content", "generated_text", "response", "delta", "output")
-"""Where an answer has its turn, or the text of it."""
-OF_ANSWERS = {
-    *SAID, "choices", "candidates", "outputs", "logprobs", "details", "meta_info",
-    "completion_probabilities", "generation_settings", "timings",
-}
+SAID = WORDS["answers"]["said"]
+OF_ANSWERS = {*SAID, *WORDS["answers"]["beside"]}
 """All fields of a response that are of its turn, or of how it was made."""
-HOLDERS = {
-    "response", "raw", "raw_response", "raw_data", "model_response", "llm_response", "completion",
-    "output", "generation", "extra",
-}
-"""Fields of a turn that may hold the response that it comes from."""
-PROMPTS = ("prompt", "inputs", "input", "text")
+HOLDERS = WORDS["answers"]["holders"]
+_ANSWERS = [({*names}, path) for names, path in WORDS["answers"]["known"]]
+_IN_ANSWERS = {*SAID, "logprobs"}
+# one of which every response has, and few other objects
+_MARKS = {name for names, _ in _ANSWERS for name in names} - {*SAID, "model"}
+_MARKS |= {"generated_text", "object", "response_id"}
 
-INSTRUCTIONS = ("system", "instructions", "system_instruction", "systemInstruction")
-TEXTS = ("text", "content", "output_text", "completion", "answer", "delta")
-
-ROLES = {
-    **dict.fromkeys(("agent", "ai", "assistant", "bot", "chatgpt", "gpt", "model"), "agent"),
-    **dict.fromkeys(("customer", "human", "user"), "user"),
-    **dict.fromkeys(("developer", "system"), "system"),
-    **dict.fromkeys(("function", "observation", "tool"), "tool"),
-}
-KNOWN_ACTORS = {
-    role: "environment" if kind in ("system", "tool") else kind for role, kind in ROLES.items()
-}
-MESSAGE_TYPES = {"human", "user", "ai", "assistant", "system", "tool", "function", "developer"}
-MESSAGE_CLASSES = {
-    # of LangChain
-    "humanmessage": "user", "aimessage": "assistant", "systemmessage": "system",
-    "toolmessage": "tool", "functionmessage": "tool",
-    # of AutoGen, whose agents and users are told apart by the source of a message
-    **dict.fromkeys((
-        "textmessage", "multimodalmessage", "structuredmessage", "stopmessage", "handoffmessage",
-        "toolcallrequestevent", "codegenerationevent", "assistantmessage",
-    ), "assistant"),
-    **dict.fromkeys(("toolcallexecutionevent", "codeexecutionevent"), "tool"),
-    "usermessage": "user", "functionexecutionresultmessage": "tool",
-}
-PROGRAM_CLASSES = {  # which a program writes: of AutoGen, repeats of a result, who is next
-    "toolcallsummarymessage", "handoffmessage", "memoryqueryevent", "selectorevent",
-    "selectspeakerevent", "userinputrequestedevent", "modelclientstreamingchunkevent",
-    # of OpenAI's Responses and Agents SDK: lists of tools, requests for approval, references
-    "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "tool_approval_item",
-    "item_reference", "compaction", "additional_tools",
-}
-ITEM_TYPES = {"reasoning", "thoughtevent", "program", "program_output", "tool_search_output"}
-"""Items of OpenAI's Responses, and of AutoGen, other than messages, ``_call`` and its output."""
-
-# ------------------------------------------------------------------ parts of a message
-TEXT_TYPES = {"text", "output_text", "input_text"}
-THOUGHT_TYPES = {"thinking", "redacted_thinking", "reasoning", "thought", "thoughtevent"}
-PROMPT_TYPES = {"system-prompt": "system", "user-prompt": "user"}
-CALL_TYPES = {
-    "tool_use", "server_tool_use", "mcp_tool_use", "tool-call", "tool_call", "function_call",
-}
-RESULT_TYPES = {
-    "tool_result", "tool-result", "tool_call_response", "tool-return", "function_call_output",
-    "function_result", "retry-prompt", "tool-error",
-}
-NOT_TOOLS = {"(merged tools)"}  # spans around several tools
-WRAPPED_CALLS = ("functionCall", "function_call", "toolUse")
-WRAPPED_RESULTS = ("functionResponse", "function_response", "toolResult")
-
-CALL_NAME = ("name", "toolName", "tool_name", "tool.name", "function_name")
-CALL_ID = (
-    "call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId", "id",
-)
-ARGUMENTS = (
-    "arguments", "args", "input", "action", "parameters", "queries", "query", "code",
-    "tool.args", "tool_kwargs",
-)
-RESULT = ("output", "result", "response", "content", "outputs", "results", "error")
+# ------------------------------------------------------------------ messages and their parts
+ROLES: dict[str, str] = _by_word(WORDS["roles"])
+MESSAGE_CLASSES = _by_word(WORDS["classes"])
+TYPES = WORDS["types"]
+PARTS = WORDS["parts"]
+USAGES = WORDS["usage"]["fields"]
+USAGE = WORDS["usage"]["tokens"]
+"""The number of tokens by side, in the usage that a call of a model reports."""
 
 # ------------------------------------------------------------------ spans
 Kind = Literal["model", "tool", "other"]
 OWN_SCORES = "trajscore"
-SPAN_KINDS: dict[str, Kind] = {
-    **dict.fromkeys((
-        "chat", "call_llm", "chat_model", "completion", "text_completion", "generate_content",
-        "generation", "llm", "response", "dogenerate", "dostream", "generatetext", "streamtext",
-        "generateobject", "streamobject",
-    ), "model"),
-    **dict.fromkeys(("execute_tool", "function", "tool", "toolcall"), "tool"),
-}
-SESSION = ("session", "sessionId", "session_id", "session.id", "gen_ai.conversation.id")
-"""What several traces of one conversation share; a user may give these for the id."""
-
-# attributes of spans, by the GenAI convention, OpenInference, Traceloop, Vercel and Google
-SPAN_KIND = (
-    "openinference.span.kind", "gen_ai.operation.name", "ai.operationId", "llm.request.type",
-    "traceloop.span.kind", "langfuse.observation.type", "span_kind",
-)
-SPAN_INPUT = (
-    "gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt", "ai.prompt.messages",
-    "ai.prompt", "traceloop.entity.input", "input.value", "input", "langfuse.observation.input",
-    "gcp.vertex.agent.llm_request",
-)
-SPAN_OUTPUT = (
-    "gen_ai.output.messages", "llm.output_messages", "gen_ai.completion", "gen_ai.output",
-    "traceloop.entity.output", "output.value", "output", "langfuse.observation.output",
-    "gcp.vertex.agent.llm_response",
-)
-TOOL_NAME = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "traceloop.entity.name")
-TOOL_CALL_ID = ("gen_ai.tool.call.id", "tool_call.id", "tool.id", "ai.toolCall.id")
-TOOL_INPUT = (
-    "gen_ai.tool.call.arguments", "gen_ai.tool.args", "tool_arguments", "ai.toolCall.args",
-    "traceloop.entity.input", "input.value", "input", "tool.parameters",
-    "langfuse.observation.input", "gcp.vertex.agent.tool_call_args",
-)
-TOOL_OUTPUT = (
-    "gen_ai.tool.call.result", "tool_response", "ai.toolCall.result", "gen_ai.output",
-    "traceloop.entity.output", "output.value", "output", "langfuse.observation.output",
-    "gcp.vertex.agent.tool_response",
-)
-MODEL = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name")
-FINISH_REASON = ("gen_ai.response.finish_reasons", "llm.finish_reason")
-COSTS = (
-    ("gen_ai.usage.input_cost", "gen_ai.usage.output_cost"), ("llm.cost.total",),
-    ("gen_ai.usage.cost",),
-)
-TOKENS = {
-    "input": ("gen_ai.usage.input_tokens", "llm.token_count.prompt", "gen_ai.usage.prompt_tokens"),
-    "output": (
-        "gen_ai.usage.output_tokens", "llm.token_count.completion",
-        "gen_ai.usage.completion_tokens",
-    ),
-}
-USAGE = {
-    "input": (
-        "input_tokens", "prompt_tokens", "prompt_token_count", "promptTokenCount", "inputTokens",
-        "input",
-    ),
-    "output": (
-        "output_tokens", "completion_tokens", "candidates_token_count", "candidatesTokenCount",
-        "outputTokens", "output",
-    ),
-}
-"""The number of tokens by side, in the usage that a call of a model reports."""
-USAGES = ("usage", "usage_metadata", "usageMetadata", "token_usage", "models_usage", "metrics")
-# fmt: on
+SPANS = WORDS["spans"]
+SPAN_KINDS: dict[str, Kind] = _by_word(SPANS["kinds"])
 
 
 def first(fields: Record, names: Iterable[str], *, blank: bool = False) -> Any:
@@ -229,6 +90,13 @@ def first_object(values: Any) -> Record:
     return as_fields(next(iter(as_list(values)), None))
 
 
+def is_response(value: Any) -> bool:
+    """Tell an answer of OpenAI's Responses, or what its Agents SDK keeps of one."""
+    fields = as_fields(value)
+    is_answer = fields.get("object") == "response" or "response_id" in fields
+    return is_answer and "input" not in fields and isinstance(fields.get("output"), list)
+
+
 def answer_part(fields: Record) -> Record:
     """Return the first answer of a server's response; an empty object for other objects."""
     if _MARKS.isdisjoint(fields):  # as of most objects
@@ -236,18 +104,20 @@ def answer_part(fields: Record) -> Record:
     is_piece = False in (fields.get("done"), fields.get("stop"))  # of a stream
     if is_piece or str(fields.get("object")).endswith(".chunk"):
         return {}
-    for names, path in ANSWERS:
+    for names, path in _ANSWERS:
         if names <= fields.keys():
             part = first_object(fields[path]) if path else fields
             is_other = path == "candidates" and not as_fields(part, "content")
-            is_other = is_other or ("object" in names and fields["object"] != "response")
             if not (is_other or _IN_ANSWERS.isdisjoint(part)):
                 return part
+    if is_response(fields):
+        return {"output": fields["output"]}
     return {}
 
 
-_IN_ANSWERS = {*SAID, "logprobs"}
-_MARKS = {name for names, _ in ANSWERS for name in names} - {*SAID, "model"} | {"generated_text"}
+def role_of(role: Any) -> str:
+    """Return agent, user, system or tool; environment for an unknown role."""
+    return ROLES.get(str(getattr(role, "value", role)).strip().lower(), "environment")
 
 
 def is_own_score(name: Any) -> bool:

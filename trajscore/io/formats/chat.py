@@ -8,7 +8,7 @@ from trajscore.io._messages import (
     is_chat_list,
     is_message,
     is_of_program,
-    is_response,
+    is_run,
     spread,
     type_of,
 )
@@ -17,7 +17,15 @@ from trajscore.io._smolagents import stop_of
 from trajscore.io.fields import dig, usual_names
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, RawRuns, register
-from trajscore.io.vocabulary import USAGES, Record, as_fields, first, first_object, token_counts
+from trajscore.io.vocabulary import (
+    USAGES,
+    Record,
+    as_fields,
+    first,
+    first_object,
+    is_response,
+    token_counts,
+)
 
 _ANSWER_ID = ("id", "response_id")
 _LISTS = ("runs", "data", "results")
@@ -34,11 +42,7 @@ def is_chat(head: Head) -> bool:
     if is_message(fields):
         return "parts" in fields or is_of_line
     runs = (first_object(fields.get(name)) for name in _LISTS)
-    return is_chat_list(head.item) or any(map(_is_run, (fields, *runs)))
-
-
-def _is_run(fields: Record) -> bool:
-    return find_messages(spread(fields))[0] is not None
+    return is_chat_list(head.item) or any(map(is_run, (fields, *runs)))
 
 
 @register
@@ -63,13 +67,13 @@ class OpenAI(Format):
                 chain = chains.pop(item.get("previous_response_id") or talk, [])
                 chain.append(item)
                 chains[talk or first(item, _ANSWER_ID) or index] = chain
-            elif messages or (is_message(item) and not _is_run(item)):
+            elif messages or (is_message(item) and not is_run(item)):
                 messages.append(item)
             else:
                 yield file.place(index), item
         if messages:
             fields |= {"messages": messages}
-        if _is_run(fields) or is_message(fields):
+        if is_run(fields) or is_message(fields):
             is_named = file.fields.id_of(fields) is not None
             yield file.place(0), fields if is_named else {"id": stem(file.path)} | fields
         else:

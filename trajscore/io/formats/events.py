@@ -4,7 +4,7 @@ from typing import Any
 
 from trajscore.core.stops import as_reason
 from trajscore.io._conversation import Conversation
-from trajscore.io._messages import as_id, find_messages, is_message, listed, spread, unwrapped
+from trajscore.io._messages import as_id, is_message, is_run, listed, unwrapped
 from trajscore.io._run import Run, as_object, leftover
 from trajscore.io._spans import Span, add_spans
 from trajscore.io.fields import USUAL_FIELDS, dig
@@ -156,7 +156,7 @@ def _of_graph(event: Any) -> Span | None:
 
 def _is_update(fields: Record) -> bool:
     """Tell the updates of nodes, each an object with messages, that are not a run of chats."""
-    if find_messages(spread(fields))[0] is not None or not any(map(_listed, fields.values())):
+    if is_run(fields) or not any(map(_listed, fields.values())):
         return False
     are_nodes = all(isinstance(node, (dict, list, type(None))) for node in fields.values())
     return are_nodes or USUAL_FIELDS.id_of(fields) is not None

@@ -45,7 +45,7 @@ class Langfuse(TraceFormat):
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
         """Yield whole traces at once, and records that stand apart after the last file."""
-        at_once = file.n_files == 1 and file.fields.id not in keys.SESSION
+        at_once = file.n_files == 1 and file.fields.id not in keys.SPANS["session"]
         apart: list[tuple[Any, Any]] = []
         for index, (trace, record) in enumerate(self.records(file)):
             if at_once and _is_trace(as_fields(record)):
@@ -122,8 +122,8 @@ def _span(observation: Record) -> Span:
         parent=_get(observation, "parentObservationId"),
         start=_get(observation, "startTime"),
         end=_get(observation, "endTime"),
-        name=first(attributes, keys.TOOL_NAME) or observation.get("name"),
-        call=first(attributes, keys.TOOL_CALL_ID),
+        name=first(attributes, keys.SPANS["tool_name"]) or observation.get("name"),
+        call=first(attributes, keys.SPANS["tool_call_id"]),
         inputs=observation.get("input"),
         outputs=observation.get("output"),
         error=True if observation.get("level") == "ERROR" else None,

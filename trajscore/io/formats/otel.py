@@ -6,7 +6,6 @@ The spans may be OTLP in JSON, what the SDKs print, or a list; the attributes of
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from trajscore.io import vocabulary as keys
 from trajscore.io._payloads import attributes_of, messages_in, plain, read_attribute, with_parts
 from trajscore.io._run import Run, leftover
 from trajscore.io._spans import Span, add_score
@@ -14,6 +13,7 @@ from trajscore.io._traces import TraceFormat
 from trajscore.io.files import LogFile
 from trajscore.io.registry import Head, register
 from trajscore.io.vocabulary import (
+    SPANS,
     Kind,
     Record,
     as_fields,
@@ -25,23 +25,9 @@ from trajscore.io.vocabulary import (
     unnested,
 )
 
-# fmt: off
-_PREFIXES = (
-    "gen_ai.", "openinference.", "llm.", "traceloop.", "ai.", "langfuse.", "gcp.vertex.agent.",
-)
-# Attributes that a convention defines, which say nothing of the run that a user would name.
-_OF_CONVENTIONS = (
-    *_PREFIXES, "input", "output", "tool", "server.", "http.", "net.", "error.", "otel.",
-    "logfire.", "telemetry.", "service.", "session.", "trace.evaluations", "evaluations",
-    "model_name", "agent_name", "final_result", "model_request_parameters", "pydantic_ai.",
-)
-_OF_MODELS = ("llm.token_count.", "llm.model_name", "gen_ai.usage.", "gen_ai.response.model")
-_INPUT_EVENTS = (
-    "gen_ai.system.message", "gen_ai.user.message", "gen_ai.assistant.message",
-    "gen_ai.tool.message", "gen_ai.content.prompt",
-)
-# fmt: on
-_OUTPUT_EVENTS = ("gen_ai.choice", "gen_ai.content.completion")
+_PREFIXES = tuple(SPANS["prefixes"])
+_OF_CONVENTIONS = (*_PREFIXES, *SPANS["of_conventions"])
+_OF_MODELS = tuple(SPANS["of_models"])
 _LOG = ("body", "eventName", "event_name")  # fields of a log record, which an event is
 _SESSION = ("gen_ai.conversation.id", "session.id", "gcp.vertex.agent.session_id")
 
@@ -154,12 +140,16 @@ def _ids(record: Any) -> tuple[Any, Any, Any]:
 
 def _span(record: Record, attributes: Record, name: str, parent: Any) -> Span:
     kind = _kind(attributes)
-    inputs = read_attribute(attributes, keys.TOOL_INPUT) if kind == "tool" else _asked(attributes)
-    outputs = read_attribute(attributes, keys.TOOL_OUTPUT if kind == "tool" else keys.SPAN_OUTPUT)
+    if kind == "tool":
+        inputs = read_attribute(attributes, SPANS["tool_input"])
+        outputs = read_attribute(attributes, SPANS["tool_output"])
+    else:
+        inputs = _asked(attributes)
+        outputs = read_attribute(attributes, SPANS["output"])
     system = first(attributes, ("gen_ai.system_instructions",))
     if system is not None:
         inputs = {"instructions": system, "messages": unnested(inputs)}
-    reason = unnested(first(attributes, keys.FINISH_REASON))
+    reason = unnested(first(attributes, SPANS["finish_reason"]))
     if isinstance(reason, list) and len(reason) == 1:
         reason = reason[0]
     start = ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime", "timestamp")
@@ -170,36 +160,37 @@ def _span(record: Record, attributes: Record, name: str, parent: Any) -> Span:
         parent=parent,
         start=first(record, start),
         end=first(record, end),
-        name=first(attributes, keys.TOOL_NAME) or str(record.get("name")).removesuffix(".__call__"),
+        name=first(attributes, SPANS["tool_name"])
+        or str(record.get("name")).removesuffix(".__call__"),
         inputs=inputs,
         outputs=outputs or _vercel_answer(attributes),
-        call=first(attributes, keys.TOOL_CALL_ID),
+        call=first(attributes, SPANS["tool_call_id"]),
         error=True if _failed(record.get("status")) else None,
         cost=_cost(attributes),
-        tokens=token_counts(attributes, keys.TOKENS),
+        tokens=token_counts(attributes, SPANS["tokens"]),
         scores=_evaluations(attributes, "evaluations"),
-        extra={"model": first(attributes, keys.MODEL), "finish_reason": reason},
+        extra={"model": first(attributes, SPANS["model"]), "finish_reason": reason},
     )
 
 
 def _asked(attributes: Record) -> Any:
     """Return the input of a span: the first with messages, or else the first there is."""
-    values = (read_attribute(attributes, (name,)) for name in keys.SPAN_INPUT)
+    values = (read_attribute(attributes, (name,)) for name in SPANS["input"])
     there = [value for value in values if value is not None]
     return next((value for value in there if messages_in(value, None)), next(iter(there), None))
 
 
 def _kind(attributes: Record) -> Kind:
     """Return what a span stands for, by its kind or by the attributes that it has."""
-    name = first(attributes, keys.SPAN_KIND)
+    name = first(attributes, SPANS["kind"])
     if name:
         return span_kind(name)
-    if any(tool in attributes for tool in keys.TOOL_CALL_ID):
+    if any(tool in attributes for tool in SPANS["tool_call_id"]):
         return "tool"
     if attributes.get("gcp.vertex.agent.llm_response") not in (None, "", "{}"):
         return "model"
     is_models = any(name.startswith(_OF_MODELS) for name in attributes)
-    is_models = is_models or read_attribute(attributes, keys.SPAN_OUTPUT[:3]) is not None
+    is_models = is_models or read_attribute(attributes, SPANS["output"][:3]) is not None
     if is_models:
         return "model"
     return "other"
@@ -221,7 +212,7 @@ def _failed(status: Any) -> bool:
 
 
 def _cost(attributes: Record) -> float | None:
-    for names in keys.COSTS:
+    for names in SPANS["costs"]:
         parts: list[Any] = [attributes.get(name) for name in names]
         if all(isinstance(part, (int, float)) and not isinstance(part, bool) for part in parts):
             return float(sum(parts))
@@ -265,16 +256,16 @@ def _add_event(run: Run, span: Span | None, name: str, fields: Record) -> None:
         return
     if span is None:
         return
-    inputs = read_attribute(fields, keys.SPAN_INPUT[:3])
-    outputs = read_attribute(fields, keys.SPAN_OUTPUT[:3])
-    if name in _INPUT_EVENTS and inputs is None:
+    inputs = read_attribute(fields, SPANS["input"][:3])
+    outputs = read_attribute(fields, SPANS["output"][:3])
+    if name in SPANS["input_events"] and inputs is None:
         role = name.split(".")[1]
         if role == "tool" == span.kind:  # what the tool was given
             if span.inputs is None:
                 span.inputs = unnested(fields.get("content"))
             return
         inputs = [with_parts({"role": role, "tool_call_id": fields.get("id"), **fields})]
-    if name in _OUTPUT_EVENTS and outputs is None:
+    if name in SPANS["output_events"] and outputs is None:
         outputs = [fields.get("message", dict(fields))]
     span.inputs = _joined(span.inputs, inputs)
     span.outputs = _joined(span.outputs, outputs)

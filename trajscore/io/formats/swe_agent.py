@@ -1,7 +1,6 @@
 """Trajectories of SWE-agent, mini-SWE-agent and OpenHands, and which issues were resolved."""
 
 import re
-from collections import ChainMap
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
@@ -9,13 +8,13 @@ from types import MappingProxyType
 from typing import Any
 
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
-from trajscore.io._conversation import Conversation, role_of
+from trajscore.io._conversation import Conversation
 from trajscore.io._messages import Message, is_chat_list
 from trajscore.io._run import Run, as_object, check_list, leftover
 from trajscore.io.fields import dig
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, RawRuns, register
-from trajscore.io.vocabulary import Record, as_fields, as_list, first, first_object
+from trajscore.io.vocabulary import Record, as_fields, as_list, first, first_object, role_of
 
 _RUN = ("info", "trajectory", "messages", "history", "instance_id", "trajectory_format")
 _REPORTS = ("results.json", "report.json", "results/results.json", "output.report.json")
@@ -183,8 +182,8 @@ def _message_of(event: Record) -> Message | None:
     """Return an event as a message of a chat; None of one that the program put in."""
     kind = _kind_of(event)
     arguments = as_fields(event, "args") or as_fields(event, "action")
-    inner = (as_fields(event, name) for name in ("tool_call_metadata", "observation"))
-    about: Message = dict(ChainMap(dict(event), *map(dict, inner), dict(arguments)))
+    result = as_fields(event, "observation")
+    about: Message = {**arguments, **result, **as_fields(event, "tool_call_metadata"), **event}
     key = first(about, ("tool_call_id", "cause"))
     content = first(about, ("system_prompt", "content", "error", "rejection_reason"))
     if kind in ("SystemPromptEvent", "system"):
