@@ -135,7 +135,8 @@ def _of_graph(event: Any) -> Span | None:
         case (
             [*_, "values", state]
             | {"type": "values", "data": state}
-            | {"values": state, "next": _, "config": _}
+            | {"values": dict(state), "next": list()}
+            | {"values": dict(state), "metadata": {"step": _}}
             | [dict(state), list(), {"configurable": _}, *_]
             | {"checkpoint": {"channel_values": state}}
         ):
