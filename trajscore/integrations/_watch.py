@@ -138,7 +138,7 @@ class Watch:
         pairs = zip_longest(turns, self._turns[n_same:])
         for turn, (now, before) in enumerate(pairs, start=n_same + 1):
             if before is not None and now != before:
-                self._live = LiveRun(self.run)
+                live.forget()
                 raise ValueError(
                     f"run {run_label(self.run)}: turn {turn} has changed or is missing; give the "
                     f"guard all messages, before they are summed up or cut"

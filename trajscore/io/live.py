@@ -63,6 +63,10 @@ class LiveRun:
 
     def __init__(self, id: Any) -> None:  # noqa: A002
         self.id = str(id)
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew."""
         self.talk = Conversation(Place(Path(self.id), 0, run=self.id))
         self._messages: list[Any] = []
 
@@ -73,7 +77,7 @@ class LiveRun:
         n = len(kept)
         # an item of OpenAI's Responses may go on
         if not n or plain[:n] != kept or str(first(kept[-1], _KINDS)) not in TYPES["message"]:
-            self.__init__(self.id)  # type: ignore[misc]
+            self.forget()
             n = 0
         self._messages = []  # should a message be refused
         new = deepcopy(plain[n:])
