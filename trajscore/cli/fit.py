@@ -15,7 +15,7 @@ from trajscore.cli.report import add_recalibration, judge, words_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_predictors
 from trajscore.core.convert import as_table
-from trajscore.core.errors import ArgumentError
+from trajscore.core.errors import ArgumentError, NoOutcomeError
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.values import number_of
 from trajscore.core.within_runs import whole_runs
@@ -161,8 +161,8 @@ def _read(arguments: argparse.Namespace) -> Inputs:
     """Read runs; where none has an outcome, and no option names it, without outcomes."""
     try:
         return read_inputs(arguments.table, arguments, needs_scores=False)
-    except ArgumentError as error:
-        if "{argument:outcomes}" not in error.text or arguments.outcome or arguments.outcomes:
+    except NoOutcomeError:
+        if arguments.outcome or arguments.outcomes:
             raise
     arguments.outcomes = {}
     inputs = read_inputs(arguments.table, arguments, needs_scores=False)

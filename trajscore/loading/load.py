@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from trajscore import io
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.errors import ArgumentError
+from trajscore.core.errors import ArgumentError, NoOutcomeError
 from trajscore.core.outcomes import CENSORED, as_verdicts, outcomes_vary
 from trajscore.core.stops import EXCLUDED, names_among
 from trajscore.core.type_aliases import AnyArray
@@ -102,7 +102,7 @@ def _load_log(
     if not log:
         raise ValueError(f"{path}: the log holds no run that can be judged")
     if problem := stream.findings.outcome_problem():
-        raise ArgumentError(f"{path}: {problem}")
+        raise NoOutcomeError(f"{path}: {problem}")
     lost = _lost_runs(log) if request.keep_lost else []
     runs = [*log, *lost]
     notes: list[Note] = []
