@@ -152,7 +152,9 @@ class Watch:
             stop = self.guard.look(run, self.run, alpha=self.alpha)
             if stop.stop:
                 return stop._replace(answer=self.last_answer)
-        return self._by_answer(run, look, approved)
+        if not self.last_answer and (question := self._ask(run, look, approved)) is not None:
+            return question
+        return look._replace(stop=self.last_answer == "stop", answer=self.last_answer)
 
     def _look(self, steps: list[Step], done: bool) -> Look:
         """Decide on the turns so far, those that were not seen yet where that is enough."""
@@ -171,15 +173,15 @@ class Watch:
         check_choice(answer, "answer", ANSWERS)
         self.last_answer = answer
 
-    def _by_answer(self, run: Run, look: Look, approved: Any) -> Look:
-        """Ask about a flag, unless there is an answer, or the agent has gone on since."""
+    def _ask(self, run: Run, look: Look, approved: Any) -> Look | None:
+        """Ask about a flag, unless the agent has gone on since; return a question that waits."""
         turns = take_turns([run], SEEN, "look")
         step: Any = look.flagged_step
         since: list[Any] = [turn for turn in turns.steps[step:] if turn.actor == "agent"]
         if approved is not None:
             told = [{approved(call) for call in turn.tool_calls} - {None} for turn in since]
             since = list(filter(None, told))  # answers about turns that a person was asked about
-        if not self.last_answer and not since:
+        if not since:
             results = [call.result for call in turns.steps[step - 1].tool_calls]
             lines = [turns.text_with_calls(step - 1), *map(str, filter(None, results))]
             question = look._replace(stop=False, ask=True, text="\n".join(lines))
@@ -193,11 +195,11 @@ class Watch:
                 if said not in ANSWERS:
                     said = str(self.on_flag(question)).strip().lower()
             self.answer(said)
-        elif not self.last_answer and approved is not None:
+        elif approved is not None:
             self.last_answer = "go on"
             if False in since[0]:
                 self.last_answer = "stop"
-        return look._replace(stop=self.last_answer == "stop", answer=self.last_answer)
+        return None
 
     def _look_at(self, run: str, steps: list[Step]) -> Look:
         """Decide on the next turns, each of which is seen once."""
