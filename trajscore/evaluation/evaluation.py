@@ -17,7 +17,8 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.core.score_families import digits_of
 from trajscore.core.type_aliases import AnyArray, FloatArray
 from trajscore.core.weights import StepWeights
-from trajscore.evaluation.combined import FirstErrors, Purchase
+from trajscore.evaluation.combined import Purchase
+from trajscore.evaluation.first_errors import FirstErrors
 from trajscore.evaluation.options import (
     AS_GIVEN,
     GAIN,

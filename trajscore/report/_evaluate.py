@@ -28,12 +28,12 @@ from trajscore.evaluation.batches import batch_selection, evaluate_batches
 from trajscore.evaluation.combined import (
     Combined,
     combine,
-    find_first_errors,
     purchase,
     signal_table,
 )
 from trajscore.evaluation.doubts import doubts
 from trajscore.evaluation.evaluation import Counts, Facts, Source
+from trajscore.evaluation.first_errors import find_first_errors
 from trajscore.evaluation.groups import group_table
 from trajscore.evaluation.intervals import interval_table
 from trajscore.evaluation.options import (

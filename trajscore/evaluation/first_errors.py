@@ -1,0 +1,64 @@
+"""Which step of each run failed, as labels of steps show it, and how surely signals find it."""
+
+import warnings
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pandas as pd
+
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.type_aliases import IntArray
+from trajscore.evaluation.options import TOGETHER, EvaluationOptions, Note
+from trajscore.evaluation.runs import EvaluatedRuns
+from trajscore.localization import FirstErrorLocator, FirstErrorWindow, compare_locators
+from trajscore.localization._evidence import steps_to_read
+from trajscore.metrics.first_error import check_first_error
+
+
+class FirstErrors(NamedTuple):
+    """How surely signals find the first wrong step of labelled runs, out of fold."""
+
+    labels: IntArray  # of each run that is judged: 0 no step is wrong, -1 not labelled
+    table: pd.DataFrame  # of `trajscore.localization.compare_locators`
+    best: str  # the locator that is shown to gain most over position
+    windows: IntArray | None  # by it, the likeliest step of each run, and those to read from and to
+
+    def window(self, row: int) -> Sequence[int] | None:
+        """Return these steps of a run; None where nothing is shown, or no step of it is wrong."""
+        if self.windows is None or self.labels[row] == 0:
+            return None
+        return self.windows[row]
+
+
+def find_first_errors(
+    X: TrajectoryArray, runs: EvaluatedRuns, settings: EvaluationOptions, notes: list[Note]
+) -> FirstErrors | None:
+    """Learn which step failed by labels of X, from all signals together and from each alone.
+
+    A note says why nothing is learnt from too few of them.
+    """
+    if settings.first_error is None:
+        return None
+    labels = check_first_error(settings.first_error, X)[runs.source_rows]
+    traces = dict(runs.traces)
+    if len(traces) > 1:
+        traces[TOGETHER] = TrajectoryArray.stack(list(traces.values()), channels=list(traces))
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of few errors, which the report says
+            found = {
+                name: FirstErrorLocator().fit_transform(trace, labels, runs.groups)
+                for name, trace in traces.items()
+            }
+            table = compare_locators(
+                labels, found, groups=runs.groups, random_state=settings.random_state
+            ).sort_values("log_score", ascending=False)
+    except ValueError as error:
+        notes.append(Note("step labels", "text", {"text": f"not used; {error}"}))
+        return None
+    best = table["low"][list(found)].idxmax()
+    windows = None
+    if table["beats_position"][best]:
+        P = found[best]
+        window = FirstErrorWindow().fit(P, labels, runs.groups).transform(P)
+        windows = steps_to_read(P, window)[["step", "window_start", "window_end"]].to_numpy()
+    return FirstErrors(labels, table, best, windows)
