@@ -104,14 +104,14 @@ class FittedTest:
 
     def log_m(self, X: TrajectoryArray) -> FloatArray:
         """Log M of every cell, as it is shown."""
-        if self.forecaster is None:
-            F = check_trajectories(X, probabilities=self.reads_forecasts, single_channel=True)
-        else:
+        F: Any = X
+        if self.forecaster is not None:
             with np.errstate(over="ignore", invalid="ignore"):
-                F = check_trajectories(
-                    self.forecaster.transform(X), single_channel=True, allow_missing=True
-                )
-            check_finite(F.cells, F)
+                F = self.forecaster.transform(X)
+        F = check_trajectories(
+            F, probabilities=self.reads_forecasts, single_channel=True, allow_missing=True
+        )
+        check_finite(F.cells, F)
         return self._log_ratio(F.cells)
 
     def statistic(self, X: TrajectoryArray, log_m: FloatArray) -> FloatArray:
@@ -132,9 +132,10 @@ class FittedTest:
         stops = first_step_above(X, values, self.threshold.limits(X.ids, alpha))
         return log_m, self.threshold.p_values(running_max(X, values)), stops
 
-    def begin(self) -> Any:
-        """State of the forecaster before a run's first step."""
-        return self._live().begin()
+    @property
+    def live(self) -> Live:
+        """The forecaster step by step; it begins with the state before a run's first step."""
+        return live_form(self.forecaster, self.n_channels, self.channels)
 
     def advance(
         self, state: Any, scores: FloatArray, run_id: Hashable, step: int, *, done: bool = False
@@ -161,14 +162,11 @@ class FittedTest:
             values = np.maximum(going, values)
         return self.threshold.final_values(values, ids)
 
-    def _live(self) -> Live:
-        return live_form(self.forecaster, self.n_channels, self.channels)
-
     def _next_log_m(
         self, state: Any, scores: FloatArray, done: Any = None
     ) -> tuple[Any, FloatArray]:
         """Return the state of the forecaster after a step, and log M."""
         with np.errstate(over="ignore", invalid="ignore"):
-            after, F = self._live().advance(state, scores[None], done)
+            after, F = self.live.advance(state, scores[None], done)
         check_finite(F)
         return after, self._log_ratio(F)

@@ -24,7 +24,6 @@ from trajscore.core.values import as_count, as_fraction, check_jobs, is_number
 from trajscore.core.within_runs import (
     first_step_above,
     last_cells,
-    run_numbers,
     running_max,
     running_sum,
 )
@@ -325,24 +324,18 @@ class _Account(NamedTuple):
 def _curve(account: _Account) -> pd.DataFrame:
     """Return a row for each threshold, from none to all runs flagged.
 
-    A threshold below a record of a run, but not below the one before, stops the run there. So each
-    record brings the run's cost down from that of its next record, and the last one, the first to
-    be passed, from its full cost, and takes its outcome.
+    A threshold below the largest statistic of a run up to a step spares the run the step after it;
+    one below that of the whole run takes its outcome.
     """
     X, y, statistic, spent = account
     largest = running_max(X, statistic)
-    is_record = np.append(True, largest[1:] > largest[:-1])
-    is_record[X.offsets[:-1]] = True
-    cells = np.flatnonzero(is_record)
-    run = run_numbers(X)[cells]
-    value = largest[cells]
-    cost = spent[cells]
-    is_last = np.append(run[1:] != run[:-1], True)
-    until = np.where(is_last, spent[last_cells(X)][run], np.append(cost[1:], 0.0))
-    saved = until - cost
-    lost = np.where(is_last, y[run], 0.0)
-    order = np.lexsort((lost, saved, -value))  # ties too in an order that rows cannot change
-    value = value[order]
+    last = last_cells(X)
+    saved = np.diff(spent, append=0.0)
+    saved[last] = 0.0
+    lost = np.zeros(len(saved))
+    lost[last] = y
+    order = np.lexsort((lost, saved, -largest))  # ties too in an order that rows cannot change
+    value = largest[order]
     ends = np.append(value[1:] != value[:-1], True)
     saved = np.append(0.0, np.cumsum(saved[order])[ends])
     accepted = y.sum() - np.append(0.0, np.cumsum(lost[order])[ends])
@@ -352,7 +345,7 @@ def _curve(account: _Account) -> pd.DataFrame:
 
 def _at_alpha(process: StoppingRule, account: _Account) -> pd.DataFrame:
     X, y, statistic, spent = account
-    limits = [process._limits(X, alpha) for alpha in process.alphas_.tolist()]
+    limits = (process._limits(X, alpha) for alpha in process.alphas_.tolist())
     stops = [first_step_above(X, statistic, limit) for limit in limits]
     table = account.shares(
         process.thresholds_.to_numpy(),

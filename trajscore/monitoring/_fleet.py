@@ -399,40 +399,37 @@ class FleetMonitor(BaseEstimator):
         Bets are learned from the `training` runs, and p-values are ranks among the `ranked` ones.
         To name a cause, runs after a change are compared with `ranked` and `extra`.
         """
-        n_forecasts = len(self._names)
         self._reference = ranked + extra
         self._after: Runs | None = None  # since an alarm
-        self._recent: list[Run] = []
+        self._recent: Runs = []
         self._processes = [("length", ""), *(("forecast", name) for name in self._names)]
+        n_inputs = len(self._processes)
+        shares = np.full(n_inputs, 1 / n_inputs)
         if self._watches_outcomes:
             self._processes += [("success", "")]
             self._processes += [(kind, name) for kind in ("level", "slope") for name in self._names]
-        n = len(self._processes)
-        n_inputs = 1 + n_forecasts
-        input_share = 1.0
-        if self._watches_outcomes:
-            input_share = _ALPHA_OF_INPUTS
-        shares = np.full(n, (1 - input_share) / max(n - n_inputs, 1))
-        shares[:n_inputs] = input_share / n_inputs
+            n_others = len(self._processes) - n_inputs
+            others = np.full(n_others, (1 - _ALPHA_OF_INPUTS) / n_others)
+            shares = np.append(_ALPHA_OF_INPUTS * shares, others)
         self._first_log_thresholds = -np.log(self.alpha * shares)
+        n = len(shares)
         self._shares = np.tile(_START, (n, 1))
         self._log_e = np.zeros(n)
         self._lowest = np.zeros(n)
         self._lowest_at = np.full(n, n_runs)
         # rows are the length, then predictors; columns are places of the grid
-        self._counts = np.zeros((1 + n_forecasts, GRID))
+        self._counts = np.zeros((n_inputs, GRID))
         forecasts = np.stack([run.forecast for run in training if run.has_forecast])
         n_bins = min(_BINS, max(len(training) // _LEAST_IN_BIN, 2))
         self._edges = np.quantile(forecasts, np.arange(1, n_bins) / n_bins, axis=0).T
-        # known outcomes and successes: a row of all runs, in its first bin, then one a predictor
-        self._n_observed = np.zeros((1 + n_forecasts, n_bins))
-        self._successes = np.zeros_like(self._n_observed)
+        # failures and successes: a row of all runs, in its first bin, then one a predictor
+        self._outcomes = np.zeros((2, n_inputs, n_bins))
         self._count_outcomes(training)
-        rate = (self._successes[0, 0] + 0.5) / (self._n_observed[0, 0] + 1)
-        self._splits = (self._successes + _PRIOR * rate) / (self._n_observed + _PRIOR)
+        n_observed = self._outcomes.sum(axis=0)
+        rate = (self._outcomes[1, 0, 0] + 0.5) / (n_observed[0, 0] + 1)
+        self._splits = (self._outcomes[1] + _PRIOR * rate) / (n_observed + _PRIOR)
         self._bets = bets_on_outcomes(self._splits)
-        self._n_observed[:] = 0
-        self._successes[:] = 0
+        self._outcomes[:] = 0
         self._count_outcomes(ranked)
         for run in ranked:
             self._counts[np.arange(len(run.cells)), run.cells] += 1
@@ -464,20 +461,19 @@ class FleetMonitor(BaseEstimator):
 
     def _bet_on_outcome(self, run: Run) -> None:
         """Bet on the rank of the outcome among all, and among those of like forecasts."""
-        bins = self._bins(run)
-        rows = np.arange(len(bins))
-        successes = self._successes[rows, bins]
-        n_observed = self._n_observed[rows, bins]
-        low = np.where(run.outcome, 0.0, successes / (n_observed + 1))
-        high = np.where(run.outcome, (successes + 1) / (n_observed + 1), 1.0)
-        # levels, then slopes: other bets on the same outcomes
-        repeated = np.concatenate([rows, rows[1:]])
-        u = low[repeated] + self._random.random(len(repeated)) * (high - low)[repeated]
-        is_below = (u < self._splits[rows, bins][repeated]).astype(int)
-        bets = self._bets[is_below, np.arange(len(repeated)), bins[repeated]]
         self._count_outcomes([run])
-        n_inputs = 1 + len(self._names)
-        self._bet(slice(n_inputs, n_inputs + len(repeated)), bets, run.number)
+        rows, bins = self._places(run)
+        # levels, then slopes: other bets on the same outcomes
+        rows = np.append(rows, rows[1:])
+        bins = np.append(bins, bins[1:])
+        failures, successes = self._outcomes[:, rows, bins]
+        rate = successes / (failures + successes)  # successes are below it, failures above
+        drawn = self._random.random(len(rows))
+        u = rate * drawn if run.outcome else rate + (1 - rate) * drawn
+        is_below = (u < self._splits[rows, bins]).astype(int)
+        bets = self._bets[is_below, np.arange(len(rows)), bins]
+        n_inputs = len(self._counts)
+        self._bet(slice(n_inputs, n_inputs + len(rows)), bets, run.number)
 
     def _bet(self, rows: slice, bets: FloatArray, number: int) -> None:
         """Multiply capital by bets; note where it is lowest."""
@@ -489,19 +485,17 @@ class FleetMonitor(BaseEstimator):
         self._lowest[rows] = np.minimum(self._log_e[rows], self._lowest[rows])
         self._lowest_at[rows] = np.where(is_lowest, number, self._lowest_at[rows])
 
-    def _bins(self, run: Run) -> IntArray:
-        """Columns of `_n_observed`: of all runs and, with a forecast, of each predictor."""
-        if not run.has_forecast:
-            return np.zeros(1, dtype=np.int64)
-        return np.append(0, (run.forecast[:, None] >= self._edges).sum(axis=1))
+    def _places(self, run: Run) -> tuple[IntArray, IntArray]:
+        """Rows and bins of `_outcomes`: of all runs and, with a forecast, of each predictor."""
+        bins = np.zeros(1, dtype=np.int64)
+        if run.has_forecast:
+            bins = np.append(bins, (run.forecast[:, None] >= self._edges).sum(axis=1))
+        return np.arange(len(bins)), bins
 
     def _count_outcomes(self, runs: Runs) -> None:
         for run in runs:
             if run.outcome != CENSORED:
-                bins = self._bins(run)
-                rows = np.arange(len(bins))
-                self._successes[rows, bins] += run.outcome
-                self._n_observed[rows, bins] += 1
+                self._outcomes[run.outcome, *self._places(run)] += 1
 
     # ------------------------------------------------------------------ alarms
 

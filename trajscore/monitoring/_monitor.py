@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -113,7 +113,7 @@ class EProcessMonitor:
         self._ended: dict[Hashable, _Run] = {}  # the last of them, in case their end comes twice
         self._file: StateFile | None = None
         self._start = time.monotonic()
-        self._begin = test.begin()
+        self._begin = test.live.begin()
         # a forecaster extrapolates in a run that is longer than any in fitting
         self._may_warn_of_length = test.forecaster is not None
         self._may_warn_of_range = True
@@ -171,20 +171,21 @@ class EProcessMonitor:
         label = run_label(run_id)
         done = as_flag(done, "done")
         with self._lock:
-            before = self._runs.get(run_id)
-            latest = before or self._ended.get(run_id)
-            if latest is not None and self._is_repeat(latest, step, score, done):
-                return latest.last
-            before = before or self._new_run(run_id)
+            open_run = self._runs.get(run_id)
+            before = open_run or self._new_run(run_id)
+            latest = self._ended.get(run_id, before)
             due = before.last.step + 1
-            if step is not None and step != due:
+            scores = _checked_scores(self.test, score, run_id, due if step is None else step)
+            is_last = step == latest.last.step and np.array_equal(scores, latest.scores)
+            if is_last and not (done and open_run):  # it was sent again; an end of it would be new
+                return latest.last
+            if step not in (None, due):
                 problem = f"got step {step}, expected step {due}; send the steps of a run in order"
                 if run_id in self._ended:
                     problem = (
                         f"step {step} comes after its end; begin a new run of that id with step 1"
                     )
                 raise ValueError(f"run {label}: {problem}")
-            scores = _checked_scores(self.test, score, run_id, due)
             after = self._after(before, scores, done=done)
             if self._may_warn_of_length and due > self.test.longest:
                 self._may_warn_of_length = False
@@ -195,27 +196,7 @@ class EProcessMonitor:
             ):
                 self._may_warn_of_range = False
                 warnings.warn(f"run {label}, step {due}: {message}", UserWarning, stacklevel=2)
-            self._take(after, done)
-            return after.last
-
-    def _is_repeat(self, run: _Run, step: int | None, score: Any, done: bool) -> bool:
-        """Whether a step is the last one that was taken, and says the same; a new end does not."""
-        if step != run.last.step or (done and run.last.id in self._runs):
-            return False
-        scores = _checked_scores(self.test, score, run.last.id, run.last.step)
-        return bool(np.array_equal(scores, run.scores))
-
-    def _take(self, after: _Run, done: bool) -> None:
-        """Go on with a run, once it is kept: what is refused leaves no trace."""
-        changes: dict[Hashable, _Run | None] = {after.last.id: after}
-        if done and len(self._ended) == _REMEMBERED and after.last.id not in self._ended:
-            changes[next(iter(self._ended))] = None
-        self._keep(changes, done)
-        for run_id in changes:
-            self._ended.pop(run_id, None)
-        self._runs[after.last.id] = after
-        if done:
-            self._ended[after.last.id] = self._runs.pop(after.last.id)
+            return self._take(after)
 
     def finish(self, run: Hashable | None = None, *, step: int | None = None) -> Decision:
         """Say that a run ended with its last score, and forget it; twice is answered again.
@@ -242,7 +223,7 @@ class EProcessMonitor:
         """
         run_id = _checked_id(run)
         with self._lock:
-            if run_id in self._ended and run_id not in self._runs:
+            if run_id in self._ended:
                 return self._ended[run_id].last
             open_run = self._open_run(run_id)
             if step not in (None, open_run.last.step):
@@ -250,9 +231,7 @@ class EProcessMonitor:
                     f"run {run_label(run_id)}: got its end at step {step}, but the last was step "
                     f"{open_run.last.step}; send the steps of a run in order"
                 )
-            after = self._after(open_run.before, open_run.scores, done=True)
-            self._take(after, done=True)
-            return after.last
+            return self._take(self._after(open_run.before, open_run.scores, done=True))
 
     def reset(self, run: Hashable | None = None) -> None:
         """Forget one run, or all.
@@ -269,9 +248,9 @@ class EProcessMonitor:
         """
         with self._lock:
             if run is None:
-                self._drop(list(self._runs))
+                self._change(dict.fromkeys(self._runs))
             else:
-                self._drop([self._open_run(_checked_id(run)).last.id])
+                self._change({self._open_run(_checked_id(run)).last.id: None})
 
     def forget(self, seconds: float) -> list[Hashable]:
         """Forget runs that have had no score for so long; they have not ended.
@@ -291,7 +270,7 @@ class EProcessMonitor:
         with self._lock:
             due = time.monotonic() - self._start - seconds
             old = [run_id for run_id, run in self._runs.items() if run.time < due]
-            self._drop(old)
+            self._change(dict.fromkeys(old))
             return old
 
     def close(self) -> None:
@@ -299,44 +278,49 @@ class EProcessMonitor:
         if self._file is not None:
             self._file.close()
 
-    def _drop(self, run_ids: Iterable[Hashable]) -> None:
-        self._keep(dict.fromkeys(run_ids))
-        for run_id in run_ids:
-            self._runs.pop(run_id, None)
+    def _take(self, after: _Run) -> Decision:
+        """Go on with a run; the end of one that ended long ago is forgotten for that of another."""
+        changes: dict[Hashable, _Run | None] = {}
+        if after.is_ended and len(self._ended) == _REMEMBERED:
+            changes[next(iter(self._ended))] = None
+        changes[after.last.id] = after
+        self._change(changes)
+        return after.last
 
-    def _keep(self, changes: Mapping[Hashable, _Run | None], done: bool = False) -> None:
-        """Write before it counts."""
-        if self._file is None:
-            return
-        for run_id in changes:
-            if not isinstance(run_id, (str, int)):
-                raise TypeError(
-                    f"run {run_label(run_id)}: only ids that are text or integers can be kept"
-                )
-        self._file.write(
-            {  # the rest of a run follows from the process
-                run_id: run and packed((done, run.last.step, run.last.log_e_value, *run[1:]))
-                for run_id, run in changes.items()
-            }
-        )
+    def _change(self, changes: Mapping[Hashable, _Run | None]) -> None:
+        """Set runs, or forget them (None), once that is kept: what is refused leaves no trace."""
+        if self._file is not None:
+            for run_id in changes:
+                if not isinstance(run_id, (str, int)):
+                    raise TypeError(
+                        f"run {run_label(run_id)}: only ids that are text or integers can be kept"
+                    )
+            self._file.write(
+                {  # the rest of a run follows from the process
+                    run_id: run and packed((run.is_ended, *run.last[1:3], *run[2:]))
+                    for run_id, run in changes.items()
+                }
+            )
+        for run_id, run in changes.items():
+            self._ended.pop(run_id, None)
+            if run is None or run.is_ended:
+                self._runs.pop(run_id, None)
+            if run is not None:
+                place = self._ended if run.is_ended else self._runs
+                place[run_id] = run
 
     def _resume(self, contents: Mapping[Hashable, bytes]) -> None:
         """Go on with the runs of a file."""
-        ended = []
-        latest = 0.0
+        runs = []
         for run_id, content in contents.items():
             new = self._new_run(run_id)
-            is_ended, step, log_m, *rest = unpacked((False, 0, 0.0, *new[1:]), content)
-            run = _Run(new.last, *rest)
-            run = run._replace(last=self._decision(run, step, log_m, run.largest))
-            latest = max(latest, run.time)
-            if is_ended:
-                ended.append(run)
-            else:
-                self._runs[run_id] = run
-        ended.sort(key=lambda run: run.time)
-        self._ended = {run.last.id: run for run in ended}
-        self._start -= latest
+            is_ended, step, log_m, *rest = unpacked((False, 0, 0.0, *new[2:]), content)
+            runs.append(_Run(new.last, is_ended, *rest).decided(step, log_m))
+        self._runs = {run.last.id: run for run in runs if not run.is_ended}
+        runs.sort(key=lambda run: run.time)
+        self._ended = {run.last.id: run for run in runs if run.is_ended}
+        if runs:
+            self._start -= runs[-1].time
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -360,7 +344,7 @@ class EProcessMonitor:
     def _new_run(self, run_id: Hashable) -> _Run:
         limit = self.test.threshold.limits([run_id], self.alpha).item()
         last = Decision(run_id, 0, 0.0, limit, False, np.inf)
-        return _Run(last, -np.inf, self._begin, np.empty(0), 0.0, -np.inf, self._begin)
+        return _Run(last, False, -np.inf, self._begin, np.empty(0), 0.0, -np.inf, self._begin)
 
     def _after(self, run: _Run, scores: FloatArray, *, done: bool = False) -> _Run:
         """Return a run after checked scores; where a forecast fails, nothing has changed."""
@@ -370,13 +354,9 @@ class EProcessMonitor:
                 run.progress, scores, run.last.id, step, done=done
             )
         largest = max(run.largest, statistic)
-        last = self._decision(run, step, log_m, largest)
         now = time.monotonic() - self._start
-        return _Run(last, largest, progress, scores, now, run.largest, run.progress)
-
-    def _decision(self, run: _Run, step: int, log_m: float, largest: float) -> Decision:
-        margin = run.last.log_threshold - largest
-        return run.last._replace(step=step, log_e_value=log_m, flagged=margin < 0, margin=margin)
+        after = _Run(run.last, done, largest, progress, scores, now, run.largest, run.progress)
+        return after.decided(step, log_m)
 
     def _open_run(self, run_id: Hashable) -> _Run:
         run = self._runs.get(run_id)
@@ -403,6 +383,7 @@ class _Run(NamedTuple):
     """One run after a step."""
 
     last: Decision
+    is_ended: bool
     largest: float
     progress: Any  # state of the forecaster
     scores: FloatArray  # of the last step
@@ -415,6 +396,12 @@ class _Run(NamedTuple):
         """The run without its last step, which `finish` decides on again."""
         last = self.last._replace(step=self.last.step - 1)
         return self._replace(last=last, largest=self.largest_before, progress=self.progress_before)
+
+    def decided(self, step: int, log_m: float) -> _Run:
+        """The run with the decision after a step, from its limit and its largest statistic."""
+        margin = self.last.log_threshold - self.largest
+        last = self.last._replace(step=step, log_e_value=log_m, flagged=margin < 0, margin=margin)
+        return self._replace(last=last)
 
 
 def _checked_id(run: Hashable | None) -> Hashable:
@@ -436,7 +423,7 @@ def _fingerprint(test: FittedTest) -> ByName:
     """Return what identifies a fitted process, for JSON."""
     # log M and statistic after each step of a made-up run, which two processes seldom share
     statistics = []
-    progress = test.begin()
+    progress = test.live.begin()
     low, high = np.array(test.fitted_range).T
     for step, share in enumerate((0.5, 0.1, 0.9, 0.3), start=1):
         progress, log_m, statistic = test.advance(

@@ -65,6 +65,8 @@ class RawVerifier(OneLimit):
     array([2])
     """
 
+    _reads = {"single_channel": True, "probabilities": True}  # noqa: RUF012
+
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
         """Check the input; there is nothing to learn.
 
@@ -80,13 +82,10 @@ class RawVerifier(OneLimit):
         RawVerifier
             The rule.
         """
-        check_estimator_input(self, X, reset=True, probabilities=True)
+        check_estimator_input(self, X, reset=True, **self._reads)
         self.alphas_ = check_alphas(self.alpha)
         self._thresholds = self.alphas_
         return self
-
-    def _check(self, X: Any) -> TrajectoryArray:
-        return check_estimator_input(self, X, reset=False, probabilities=True)
 
     def _statistic(self, X: TrajectoryArray) -> FloatArray:
         return -X.cells
@@ -129,6 +128,7 @@ class CalibratedVerifier(OneLimit):
     """
 
     _needs_outcomes = True
+    _reads = {"single_channel": True}  # noqa: RUF012
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Calibrate the scores.
@@ -150,7 +150,7 @@ class CalibratedVerifier(OneLimit):
         ValueError
             If no outcome was observed, or one is a grade.
         """
-        traces, labels, observed = self._check_training(X, y, single_channel=True)
+        traces, labels, observed = self._check_training(X, y)
         outcomes = np.repeat(labels[observed], traces.lengths[observed])
         self.isotonic_ = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")
         self.isotonic_.fit(traces[observed].cells, outcomes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from math import isclose
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -73,6 +73,8 @@ class StoppingRule(ABC, BaseEstimator):
     longest_: int  # steps of the longest run in fitting
     _fitted_range: Ranges = ()  # of the scores in fitting; () where they may be any
     _needs_outcomes = False
+    # what scores must be: arguments of `check_trajectories`
+    _reads: ClassVar[dict[str, bool]] = {"single_channel": False}
     _spared = 1  # the outcome of the runs of which few are flagged
 
     @abstractmethod
@@ -263,7 +265,7 @@ class StoppingRule(ABC, BaseEstimator):
         return first_step_above(X, self._statistic(X), self._limits(X, alpha))
 
     def _check(self, X: Any) -> TrajectoryArray:
-        traces = check_estimator_input(self, X, reset=False, single_channel=False)
+        traces = check_estimator_input(self, X, reset=False, **self._reads)
         has_forecaster = getattr(self, "forecaster_", None) is not None
         if has_forecaster and (longer := int((traces.lengths > self.longest_).sum())):
             message = longer_than_fitted(number_of(longer, "run"), self.longest_)
@@ -273,13 +275,11 @@ class StoppingRule(ABC, BaseEstimator):
         _check_scores(traces)
         return traces
 
-    def _check_training(
-        self, X: Any, y: Any, *, single_channel: bool = False
-    ) -> tuple[TrajectoryArray, IntArray, IntArray]:
+    def _check_training(self, X: Any, y: Any) -> tuple[TrajectoryArray, IntArray, IntArray]:
         """Set what every fit sets; return runs, outcomes, and the rows of observed ones by id."""
         if self._needs_outcomes:
             require_y(self, y)
-        traces = check_estimator_input(self, X, reset=True, single_channel=single_channel)
+        traces = check_estimator_input(self, X, reset=True, **self._reads)
         _check_scores(traces)
         labels = np.full(len(traces), self._spared)
         if y is not None:
