@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups, check_trajectories
@@ -211,7 +210,12 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         traces, labels, observed = self._check_training(X, y)
         has_outcomes = y is not None
         if not has_outcomes:
-            _check_without_outcomes(traces, threshold)
+            check_trajectories(traces, single_channel=True)
+            if not isinstance(threshold, HeldOut) or threshold.end_worth is not None:
+                raise ValueError(
+                    f"threshold={threshold.keyword!r} with end_worth={threshold.end_worth} needs "
+                    f'outcomes; without y take "conformal" or "pac", without end_worth'
+                )
         clusters = np.arange(len(traces))
         if groups is not None:
             clusters = check_groups(groups, len(traces))
@@ -227,14 +231,14 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         self.forecaster_ = None
         self.base_rate_ = np.nan
         end = None
-        going: tuple[float, ...] = (0.0,)
-        at_end = 0.0
+        log_offset = 0.0
+        train = runs[~held_out]
+        y_train = outcomes[~held_out]
         if has_outcomes:
-            train = runs[~held_out]
-            y_train = outcomes[~held_out]
             end = self._learn(train, y_train, threshold)
-            sought = train.lengths[y_train != self._spared]
-            going, at_end = added_to_log_m(sought, end, float(self.log_offset), threshold.end_worth)
+            log_offset = float(self.log_offset)
+        sought = train.lengths[y_train != self._spared]
+        going, at_end = added_to_log_m(sought, end, log_offset, threshold.end_worth)
         spared_rows = np.flatnonzero(held_out & (outcomes == self._spared))
         if isinstance(threshold, HeldOut) and not len(spared_rows):
             raise ValueError(
@@ -319,8 +323,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         ValueError
             If the level was not fitted, or the state is that of another process.
         """
-        check_is_fitted(self)
-        return EProcessMonitor(self.test_, self._level(alpha), state, durability)
+        level = self._level(alpha)
+        return EProcessMonitor(self.test_, level, state, durability)
 
     def p_values(self, X: Any) -> FloatArray:
         """Return how rarely a run that would succeed looks as bad as each of these so far.
@@ -355,8 +359,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     def promise(self, alpha: float | None = None) -> Promise:
         """Return what is promised to which runs at a fitted level, by default the first."""
         level = self._level(alpha)
-        threshold = self.test_.threshold
-        return Promise(level, threshold.of, threshold.holds)
+        return Promise(level, self.test_.threshold.of, self.test_.threshold.holds)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         shown = super().__repr__(N_CHAR_MAX)
@@ -406,25 +409,24 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             return np.empty(0, dtype=np.int64)
         share = self.calibration_fraction
         seed = random.randint(2**31)
-        if calibration is not None:
-            return held_out_rows(observed, len(y), calibration, share, seed)
+        outcomes = y[observed]
+        groups = groups[observed]
         for outcome, name in ((1, "success"), (0, "failure")):
-            count = int((y[observed] == outcome).sum())
-            if count < 2:
+            count = int((outcomes == outcome).sum())
+            if calibration is None and count < 2:
                 raise ValueError(
                     f"the runs have {number_of(count, name)} (n_samples = {len(observed)}); "
                     f"splitting them needs at least 2; or fit without outcomes"
                 )
-        is_grouped = len(np.unique(groups[observed])) < len(observed)
-        if self.hold_out == "runs" and not is_grouped:
-            return held_out_rows(observed, len(y), None, share, seed, stratify=y[observed])
+        is_grouped = len(np.unique(groups)) < len(observed)
+        if calibration is not None or (self.hold_out == "runs" and not is_grouped):
+            return held_out_rows(observed, len(y), calibration, share, seed, stratify=outcomes)
         # whole groups of which a run is spared; without groups every run is one
-        spared = pd.unique(groups[observed[y[observed] == self._spared]])
+        spared = pd.unique(groups[outcomes == self._spared])
         n_held_out = threshold.n_held_out(
             int(share * len(spared)), len(spared), float(self.alphas_.min())
         )
-        drawn = random.permutation(spared)[:n_held_out]
-        return observed[np.isin(groups[observed], drawn)]
+        return observed[np.isin(groups, random.permutation(spared)[:n_held_out])]
 
     # ------------------------------------------------------------------ using
 
@@ -439,16 +441,6 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         if not self.test_.has_outcomes:
             return -self.test_.sign * log_threshold
         return float(np.exp(log_threshold))
-
-
-def _check_without_outcomes(X: TrajectoryArray, threshold: Threshold) -> None:
-    """Refuse several scores a step, and thresholds that need a density ratio."""
-    check_trajectories(X, single_channel=True)
-    if not isinstance(threshold, HeldOut) or threshold.end_worth is not None:
-        raise ValueError(
-            f"threshold={threshold.keyword!r} with end_worth={threshold.end_worth} needs outcomes; "
-            f'without y take "conformal" or "pac", without end_worth'
-        )
 
 
 def _warn_if_alike(test: FittedTest, X: TrajectoryArray) -> None:

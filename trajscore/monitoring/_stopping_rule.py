@@ -176,8 +176,8 @@ class StoppingRule(ABC, BaseEstimator):
         weight = check_sample_weight(sample_weight, len(traces))[sought]
         if not weight.any():
             raise ValueError(f"all runs that {verb} have weight zero, so power is undefined")
-        stops = self._stops(ended_where_known(traces, labels), self._level(None))
-        return float(np.average(stops[sought] > 0, weights=weight))
+        stops = self._stops(traces[sought].with_ended(), self._level(None))
+        return float(np.average(stops > 0, weights=weight))
 
     def report(self, X: Any, y: ArrayLike, *, cost: Any = None) -> pd.DataFrame:
         """Say how often good and bad runs are flagged, and how early.
@@ -330,7 +330,7 @@ def _rates(X: TrajectoryArray, y: AnyArray, stop: IntArray, spared: int) -> dict
 
 def _saved(name: str, cost: TrajectoryArray, stop: IntArray, sought: BoolArray) -> dict[str, float]:
     """Share of its cost that each run of some is spared, in the mean, and of that of all runs."""
-    until, whole = spent_until(cost, running_sum(cost, cost.cells.ravel()), stop)
+    until, whole = spent_until(cost, running_sum(cost, cost.cells), stop)
     saved = whole - until
     share = np.divide(saved, whole, out=np.zeros(len(cost)), where=whole > 0)
     with np.errstate(invalid="ignore"):  # NaN where nothing costs anything
