@@ -85,7 +85,7 @@ class RiskCoverageDisplay(AnswerDisplayMixin):
         return cls(coverage, risk, area, best).plot(**kwargs)
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> Any:
-        label = f"{name or 'AURC'}{' AURC' if name else ''} = {self.aurc:.3f}"
+        label = f"{name or ''} AURC = {self.aurc:.3f}".lstrip()
         # a threshold accepts whole groups of ties, so the curve moves in steps
         look = next_style(ax, style, linewidth=1.6, drawstyle="steps-pre", label=label)
         (line,) = ax.plot(self.coverage, self.risk, **look)
@@ -272,13 +272,11 @@ class ReliabilityDisplay(PredictionDisplayMixin):
         if n_bins is None:
             n_bins = min(10, max(1, len(complete) // 10))
         bins = bins_of(confidence, np.ones(len(complete)), n_bins, "quantile")
-        counts = np.bincount(bins, minlength=n_bins)
-        used = counts > 0
-        return cls(
-            forecast=np.bincount(bins, confidence, n_bins)[used] / counts[used],
-            success_rate=np.bincount(bins, y[complete], n_bins)[used] / counts[used],
-            n_runs=counts[used],
-        ).plot(**kwargs)
+        _, used, n_runs = np.unique(bins, return_inverse=True, return_counts=True)
+        forecast, success_rate = (
+            np.bincount(used, values) / n_runs for values in (confidence, y[complete])
+        )
+        return cls(forecast, success_rate, n_runs).plot(**kwargs)
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> Any:
         ax.plot([0, 1], [0, 1], label="perfectly calibrated", zorder=0, **REFERENCE)

@@ -12,9 +12,9 @@ import pandas as pd
 from sklearn.utils import check_random_state
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_labels, check_trajectories, ended_where_known
+from trajscore.core.checks import check_labels, check_trajectories
 from trajscore.core.ids import id_order
-from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
+from trajscore.core.outcomes import FAILURE, SUCCESS, check_outcomes
 from trajscore.core.type_aliases import ArrayLike, BoolArray, IntArray
 from trajscore.core.values import as_count
 from trajscore.core.within_runs import step_numbers
@@ -133,16 +133,18 @@ class EProcessDisplay(DisplayMixin):
             The display, drawn.
         """
         level = process._level(alpha)
-        outcome = check_outcomes(y, allow_soft=False)
-        transformed = process.transform(ended_where_known(X, outcome))
-        log_m = check_trajectories(transformed, single_channel=True)
-        observed = outcome != CENSORED
-        log_m = log_m[observed]
-        outcome = outcome[observed]
-        shown = _drawn_rows(log_m, outcome, n_runs, random_state)
-        is_weighted = process.test_.threshold.end_worth is not None
-        threshold = np.nan if is_weighted else process._shown_threshold(level)
-        return cls(log_m, outcome, threshold, level, shown).plot(**kwargs)
+        traces, outcome, *_ = process._observed(X, y, None, allow_soft=False)
+        order = id_order(traces.ids)  # so that the order of rows cannot matter
+        random = check_random_state(random_state)
+        shown = [
+            random.permutation(order[outcome[order] == k])[: -(-n_runs // 2)]
+            for k in (FAILURE, SUCCESS)
+        ]
+        threshold = process._shown_threshold(level)
+        if process.test_.threshold.end_worth is not None:
+            threshold = np.nan
+        log_m = traces.with_cells(process.test_.log_m(traces), channels=("log_e_value",))
+        return cls(log_m, outcome, threshold, level, np.sort(np.concatenate(shown))).plot(**kwargs)
 
     def _draw(self, ax: Any, name: str | None, *, min_runs: int = 10, **style: Any) -> list[Any]:
         lines = []
@@ -166,17 +168,6 @@ class EProcessDisplay(DisplayMixin):
         ax.set_ylabel("log M (above the threshold: flagged)")
         step_axis(ax)
         return lines
-
-
-def _drawn_rows(X: TrajectoryArray, y: IntArray, n_runs: int, random_state: Any) -> IntArray:
-    """Draw rows of both outcomes alike, whatever the order of rows."""
-    rng = check_random_state(random_state)
-    rows = []
-    for outcome in (FAILURE, SUCCESS):
-        some = np.flatnonzero(y == outcome)
-        some = some[id_order(X.ids[some])]
-        rows.append(rng.permutation(some)[: -(-n_runs // 2)])
-    return np.sort(np.concatenate(rows))
 
 
 _ROWS = 3  # of names of changes, which would overlap in one
@@ -254,14 +245,14 @@ class FleetDisplay(DisplayMixin):
         for start, stop in pairwise(bounds):
             thresholds = copy.e_values_["log_threshold"]
             labels = (v if v is None else v[start:stop] for v in (outcomes, tasks))
-            alarm = copy.update(traces[start:stop], *labels).alarm
+            status = copy.update(traces[start:stop], *labels)
             share = copy.e_values_["log_e_value"] / thresholds
             run = copy.n_runs_
-            if copy.changes_ and not copy.changes_[-1].cause:
+            if copy.changes_ and not status.cause:
                 share = share * np.nan  # no evidence is gathered
-            if alarm:
-                run, _, quantity, predictor, log_e, *_ = copy.changes_[-1]
-                share[(quantity, predictor)] = log_e / thresholds[(quantity, predictor)]
+            if status.alarm:
+                run, _, *process, log_e = copy.changes_[-1][:5]
+                share[tuple(process)] = log_e / thresholds[tuple(process)]
             rows[run] = share
         evidence = pd.DataFrame(rows).T.rename_axis("run")
         return cls(evidence, list(copy.changes_)).plot(**kwargs)

@@ -88,32 +88,27 @@ class ScoreDisplay(DisplayMixin):
         return cls(table[~constant], metric, reference).plot(**kwargs)
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> list[Any]:
-        predictors = self.table.index.unique("predictor")
+        predictors = self.table.index.unique("predictor")[::-1]  # from below
         drawn = []
         for form, shift in (("as_given", 0.14), ("recalibrated", -0.14)):
             rows = self.table.query("form == @form")
             if rows.empty:
                 continue
-            from_top = predictors.get_indexer(rows.index.get_level_values("predictor"))
-            place = len(predictors) - 1 - from_top + shift
-            spread = np.array([rows["value"] - rows["low"], rows["high"] - rows["value"]])
+            place = predictors.get_indexer(rows.index.get_level_values("predictor")) + shift
+            spread = np.maximum([rows["value"] - rows["low"], rows["high"] - rows["value"]], 0)
             look = {
                 "fmt": "o", "markersize": 5, "color": COLORS[form], "linewidth": 1.5,
                 "label": form.replace("_", " "), **style,
             }  # fmt: skip
-            drawn.append(ax.errorbar(rows["value"], place, xerr=np.maximum(spread, 0), **look))
+            drawn.append(ax.errorbar(rows["value"], place, xerr=spread, **look))
         if self.reference is not None:
             ax.axvline(self.reference, label="base rate", **REFERENCE)
-        ax.set_yticks(range(len(predictors)), [plain(predictor) for predictor in predictors[::-1]])
+        ax.set_yticks(range(len(predictors)), [plain(predictor) for predictor in predictors])
         ax.set(xlabel=self.metric, ylim=(-0.6, len(predictors) - 0.4))
         return drawn
 
     def _size(self) -> tuple[float, float]:
         return 6.4, 1.4 + 0.3 * len(self.table)
-
-
-GAIN = BLUE
-LOSS = ORANGE
 
 
 @display
@@ -186,12 +181,12 @@ class DecompositionDisplay(PredictionDisplayMixin):
             raise ValueError(
                 f'by="step" shows one predictor, got {len(named)}; make a display for each'
             )
-        how: ByName = {"score": score, "weights": weights, "horizon": horizon}
-        how["sample_weight"] = sample_weight
-        parts = [tps_decomposition(y_true, X, by=by, **how) for X in named.values()]
-        if by == "step":
-            table = parts[0]
-        else:
+        how: ByName = {
+            "score": score, "weights": weights, "horizon": horizon, "sample_weight": sample_weight
+        }  # fmt: skip
+        parts: Any = [tps_decomposition(y_true, X, by=by, **how) for X in named.values()]
+        table = parts[0]
+        if by == "pooled":
             table = pd.DataFrame(parts, index=pd.Index(named, name="predictor"))
         return cls(table, family_name(score)).plot(**kwargs)
 
@@ -218,13 +213,13 @@ class DecompositionDisplay(PredictionDisplayMixin):
 def _draw_steps(ax: Any, table: pd.DataFrame, style: ByName) -> Any:
     constant = -table["uncertainty"]
     recalibrated = constant + table["discrimination"]
-    gain = {"color": GAIN, "alpha": 0.25, "linewidth": 0, "label": "gained by discrimination"}
+    gain = {"color": BLUE, "alpha": 0.25, "linewidth": 0, "label": "gained by discrimination"}
     ax.fill_between(table.index, constant, recalibrated, **gain)
-    loss = {"facecolor": "none", "edgecolor": LOSS, "hatch": "////", "linewidth": 0, "alpha": 0.6}
+    loss = {"facecolor": "none", "edgecolor": ORANGE, "hatch": "////", "linewidth": 0, "alpha": 0.6}
     ax.fill_between(
         table.index, table["score"], recalibrated, label="lost by miscalibration", **loss
     )
-    ax.plot(table.index, recalibrated, color=GAIN, linewidth=1.4, label="recalibrated")
+    ax.plot(table.index, recalibrated, color=BLUE, linewidth=1.4, label="recalibrated")
     ax.plot(table.index, constant, label="base rate", **REFERENCE)
     style = {"color": ink(), "linewidth": 1.8, "label": "score", **style}
     (line,) = ax.plot(table.index, table["score"], **style)
@@ -238,8 +233,8 @@ def _draw_rows(ax: Any, table: pd.DataFrame, style: ByName) -> Any:
     upper = place + 0.17
     lower = place - 0.17
     bars = {"height": 0.3, "linewidth": 0}
-    gains = ax.barh(upper, gained, left=-uncertainty, color=GAIN, label="discrimination", **bars)
-    losses = ax.barh(lower, lost, left=score, color=LOSS, label="miscalibration", **bars)
+    gains = ax.barh(upper, gained, left=-uncertainty, color=BLUE, label="discrimination", **bars)
+    losses = ax.barh(lower, lost, left=score, color=ORANGE, label="miscalibration", **bars)
     ax.vlines(-uncertainty, place - 0.5, place + 0.5, label="base rate", **REFERENCE)
     dots = {"marker": "D", "markersize": 5, "color": ink(), "linestyle": "none", "label": "score"}
     (line,) = ax.plot(score, lower, **{**dots, **style})

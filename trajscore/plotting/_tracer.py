@@ -237,7 +237,12 @@ class TracerStripDisplay(DisplayMixin):
         steps = np.arange(len(self.table) + 1) + 0.5
         heights = np.arange(len(rows) + 1)
         mesh = ax.pcolormesh(steps, heights, values, **style)
-        self._frame_critical(ax, len(rows))
+        ends = np.flatnonzero(np.diff(self.table["critical"], prepend=False, append=False))
+        starts, stops = ends.reshape(-1, 2).T
+        ax.bar(
+            starts + 0.5, len(rows), stops - starts, align="edge", fill=False, clip_on=False,
+            zorder=3, edgecolor=ink(), linewidth=1.6,
+        )  # fmt: skip
         ax.set_yticks(np.arange(len(rows)) + 0.5, [_ROWS[name] for name in rows])
         ax.invert_yaxis()
         self._label_steps(ax)
@@ -255,26 +260,16 @@ class TracerStripDisplay(DisplayMixin):
     def _size(self) -> tuple[float, float]:
         return min(4 + 0.28 * len(self.table), 14), 2.9
 
-    def _frame_critical(self, ax: Any, n_rows: int) -> None:
-        from matplotlib.patches import Rectangle
-
-        marked = self.table["critical"].to_numpy(dtype=bool)
-        bounds = np.flatnonzero(np.diff(np.concatenate([[False], marked, [False]]).astype(int)))
-        black: ByName = {"fill": False, "clip_on": False, "zorder": 3, "edgecolor": ink()}
-        for start, stop in bounds.reshape(-1, 2):
-            frame = Rectangle((start + 0.5, 0), stop - start, n_rows, linewidth=1.6, **black)
-            ax.add_patch(frame)
-
     def _label_steps(self, ax: Any) -> None:
         n_steps = len(self.table)
         shown = np.arange(1, n_steps + 1, -(-n_steps // 30))
+        ax.set_xticks(shown)
+        actors = ""
         if "actor" in self.table:
-            letters = self.table["actor"].map(_ACTORS).to_numpy()
-            ax.set_xticks(shown, [f"{letters[step - 1]}\n{step}" for step in shown])
-            ax.set_xlabel("step (A agent, U user); framed: critical steps; grey: absent")
-        else:
-            ax.set_xticks(shown)
-            ax.set_xlabel("step; framed: critical steps; grey: absent")
+            letters = self.table["actor"].map(_ACTORS)
+            ax.set_xticks(shown, [f"{letters[step]}\n{step}" for step in shown])
+            actors = " (A agent, U user)"
+        ax.set_xlabel(f"step{actors}; framed: critical steps; grey: absent")
         ax.tick_params(axis="x", labelsize="small")
 
 

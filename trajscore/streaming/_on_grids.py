@@ -255,12 +255,10 @@ class CalibrationAccumulator(_GridAccumulator):
     def _by_outcome(self) -> CalibrationSample:
         """Return successes and failures of each cell at their own mean values."""
         weight, moments = np.split(self.sums.sum(axis=1), 2)
-        outcome, cell = np.nonzero(weight)
-        total = weight[outcome, cell]
-        values = moments[outcome, cell] / total
+        used = np.nonzero(weight)
+        values = moments[used] / weight[used]
         order = np.argsort(values)
-        success = np.where(outcome == 0, total, 0.0)[order]
-        failure = np.where(outcome == 1, total, 0.0)[order]
+        success, failure = ((weight[used] * (used[0] == k))[order] for k in (0, 1))
         return CalibrationSample(values[order], success, failure, self.n_runs)
 
     def fit(self, calibrator: CrossFitCalibrator) -> Any:

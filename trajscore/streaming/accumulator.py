@@ -239,8 +239,10 @@ class TPSAccumulator(Accumulator):
     def add(self, runs: LabelledRuns, forecasts: FloatArray) -> None:
         """Add trusted runs with one forecast a step."""
         self._refuse_some_groups(runs.groups is not None)
-        cells = (score_cells(family, forecasts, runs.step_label) for family in self.scores)
-        scores = [runs.of_runs.sums(scored) for scored in cells]
+        scores = [
+            runs.of_runs.sums(score_cells(family, forecasts, runs.step_label))
+            for family in self.scores
+        ]
         total = runs.of_runs.total
         success = total * runs.label
         columns = [runs.of_runs.divisor(), success, total - success, np.ones(len(total))]
@@ -319,9 +321,11 @@ class TPSAccumulator(Accumulator):
         error, quantile = self._error(directions, confidence_level)
         low = value - quantile * error
         high = value + quantile * error
-        table = {"n_runs": n, "value": value[:k], "low": low[:k], "high": high[:k]}
-        table |= {"base_rate": value[:k] - value[k:], "margin": value[k:]}
-        table |= {"margin_low": low[k:], "margin_high": high[k:]}
+        table = {
+            "n_runs": n, "value": value[:k], "low": low[:k], "high": high[:k],
+            "base_rate": value[:k] - value[k:],
+            "margin": value[k:], "margin_low": low[k:], "margin_high": high[k:],
+        }  # fmt: skip
         return pd.DataFrame(table, index=[family.name for family in self.scores])
 
     def _error(self, directions: FloatArray, level: float) -> tuple[FloatArray, float]:

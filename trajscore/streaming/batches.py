@@ -102,6 +102,8 @@ class RunBatches:
     def __init__(
         self, source: Any, columns: Columns, progress: Callable[[Iterator[Any]], Any] | None = None
     ) -> None:
+        if isinstance(source, (str, Path)):
+            source = parquet_dataset(source)
         self.source = source
         self.columns = columns
         self._progress = progress or iter
@@ -117,16 +119,17 @@ class RunBatches:
         """Return a copy of the accumulator after all batches."""
         return add_up(self, accumulator)
 
+    @property
+    def _is_dataset(self) -> bool:
+        return isinstance(self.source, _arrow("pyarrow.dataset").Dataset)
+
     def _read(self) -> Iterator[Any]:
         """Read tables of some rows, in the order of the source."""
-        source = self.source
         names = self.columns.names
-        if isinstance(source, (str, Path)):
-            source = parquet_dataset(source)
-        if isinstance(source, _arrow("pyarrow.dataset").Dataset):
-            batches = source.to_batches(columns=names, batch_size=BATCH_ROWS, **NO_READAHEAD)
+        if self._is_dataset:
+            batches = self.source.to_batches(columns=names, batch_size=BATCH_ROWS, **NO_READAHEAD)
         else:
-            batches = _arrow().RecordBatchReader.from_stream(source)
+            batches = _arrow().RecordBatchReader.from_stream(self.source)
         for batch in batches:
             table = _arrow().Table.from_batches([batch]).select(names)
             for start in range(0, len(table), BATCH_ROWS):
@@ -155,21 +158,17 @@ class RunBatches:
         """Sort the rows into temporary files by run, and yield each file as a table."""
         pa = _arrow()
         n_buckets = _MAX_BUCKETS
-        if isinstance(self.source, (str, Path)):
-            n_rows = parquet_dataset(self.source).count_rows()
-            n_buckets = min(n_buckets, 1 + n_rows // _BUCKET_ROWS)
+        if self._is_dataset:
+            n_buckets = min(n_buckets, 1 + self.source.count_rows() // _BUCKET_ROWS)
         with tempfile.TemporaryDirectory(prefix="trajscore-") as folder:
             paths = [Path(folder) / f"{k}.arrow" for k in range(n_buckets)]
             writers: dict[int, Any] = {}
             for table in self._read():
                 bucket = hashed(table[self.columns.id].to_pandas()) % n_buckets
-                order = np.argsort(bucket, kind="stable")
-                ends = np.cumsum(np.bincount(bucket, minlength=n_buckets))[:-1]
-                for k, rows in enumerate(np.split(order, ends)):
-                    if len(rows) and k not in writers:
+                for k in np.unique(bucket).tolist():
+                    if k not in writers:
                         writers[k] = pa.ipc.new_stream(str(paths[k]), table.schema)
-                    if len(rows):
-                        writers[k].write_table(table.take(rows))
+                    writers[k].write_table(table.take(np.flatnonzero(bucket == k)))
             for k, writer in writers.items():
                 writer.close()
                 with pa.OSFile(str(paths[k])) as file, pa.ipc.open_stream(file) as reader:
@@ -261,7 +260,7 @@ class DaskBatches:
         """Return a copy of the accumulator after all partitions, merged by tree."""
         if self.columns.scattered and (total := self._reduce_in_place(accumulator)) is not None:
             return total
-        return _reduce_tree(_add_up, _merge_all, accumulator, self.columns, self._whole_parts)
+        return _reduce_tree(_add_up, accumulator, self.columns, self._whole_parts)
 
     def _reduce_in_place(self, accumulator: Reduced) -> Reduced | None:
         """Add up scattered runs without a shuffle: only those at partition ends are moved.
@@ -270,20 +269,16 @@ class DaskBatches:
         """
         middle = len(self._parts) // 2
         for parts in (self._parts[middle : middle + 1], self._parts):  # a cheap look at first
-            steps = (_add_inner_runs, _join_partial_sums, accumulator, self.columns)
-            sums = _reduce_tree(*steps, parts)
-            if sums is None:
+            sums = _reduce_tree(_add_inner_runs, accumulator, self.columns, parts)
+            if sums.total is None:
                 return None
-        whole = _with_runs(sums, self.columns, sums.split_rows)
-        if whole is None:
-            return None
-        total: Reduced = whole.total
+        rows = sums.split_rows
+        sums.merge(_add_runs(accumulator, self.columns, rows, rows[:0]))
+        total: Reduced | None = sums.total
         return total
 
 
-def _reduce_tree(
-    leaf: Any, node: Any, accumulator: Any, columns: Columns, parts: Sequence[Any]
-) -> Any:
+def _reduce_tree(leaf: Any, accumulator: Any, columns: Columns, parts: Sequence[Any]) -> Any:
     """Compute a leaf for each partition, and merge `_FAN_IN` results at a time."""
     import cloudpickle  # comes with dask
     from dask.delayed import delayed
@@ -293,7 +288,7 @@ def _reduce_tree(
     level = [delayed(leaf)(empty, columns, part) for part in parts]
     while len(level) > 1:
         starts = range(0, len(level), _FAN_IN)
-        level = [delayed(node)(level[start : start + _FAN_IN]) for start in starts]
+        level = [delayed(_merge_all)(level[start : start + _FAN_IN]) for start in starts]
     return level[0].compute()
 
 
@@ -324,47 +319,42 @@ def _merge_all(accumulators: Sequence[Any]) -> Any:
 class _PartialSums:
     """Sums over the runs within some partitions, and the rows of runs at partition ends."""
 
-    total: Any
+    total: Any  # None where a run lies in several partitions, and not at their ends alone
     hashes: IntArray  # of the runs in the total
     split_rows: pd.DataFrame
 
+    def merge(self, other: _PartialSums) -> None:
+        """Add other partitions."""
+        self.hashes = np.append(self.hashes, other.hashes)
+        self.split_rows = pd.concat([self.split_rows, other.split_rows])
+        is_torn = self.total is None or other.total is None
+        if is_torn or len(np.unique(self.hashes)) < len(self.hashes):
+            self.total = None
+        else:
+            merge(self.total, other.total)
 
-def _add_inner_runs(accumulator: Any, columns: Columns, table: Any) -> _PartialSums | None:
-    """Add up a partition's runs but the first and the last; None if these are most of it."""
+
+def _add_runs(
+    accumulator: Any, columns: Columns, rows: pd.DataFrame, split_rows: pd.DataFrame
+) -> _PartialSums:
+    """Add up runs, of which there may be none."""
+    try:
+        batches = list(_batches_of(columns, rows))
+    except ValueError:  # steps stand elsewhere; any other error comes again after the shuffle
+        return _PartialSums(None, np.empty(0), split_rows)
+    hashes = hashed(rows[columns.id].unique())
+    return _PartialSums(add_up(batches, accumulator), hashes, split_rows)
+
+
+def _add_inner_runs(accumulator: Any, columns: Columns, table: Any) -> _PartialSums:
+    """Add up a partition's runs but the first and the last, unless these are most of it."""
     rows = _read(columns, table)
     ids = rows[columns.id]
     is_outer = (ids == ids[:1].squeeze()) | (ids == ids[-1:].squeeze())
+    sums = _add_runs(accumulator, columns, rows[~is_outer], rows[is_outer])
     if 2 * is_outer.sum() > len(rows):
-        return None
-    sums = _PartialSums(accumulator, np.empty(0, dtype=np.int64), rows[is_outer])
-    return _with_runs(sums, columns, rows[~is_outer])
-
-
-def _join_partial_sums(parts: Sequence[_PartialSums | None]) -> _PartialSums | None:
-    """Join partitions; None if they have a run in common."""
-    sums = [part for part in parts if part is not None]
-    if len(sums) < len(parts):
-        return None
-    hashes = np.concatenate([part.hashes for part in sums])
-    if len(np.unique(hashes)) < len(hashes):
-        return None
-    total = _merge_all([part.total for part in sums])
-    return _PartialSums(total, hashes, pd.concat([part.split_rows for part in sums]))
-
-
-def _with_runs(sums: _PartialSums, columns: Columns, rows: pd.DataFrame) -> _PartialSums | None:
-    """Add runs; None if steps of one are missing, or was added before."""
-    if not len(rows):
-        return sums
-    try:
-        batch = columns.batch(rows)
-    except ValueError:  # steps stand elsewhere; any other error comes again after the shuffle
-        return None
-    hashes = hashed(batch.X.ids)
-    if np.isin(hashes, sums.hashes).any():
-        return None
-    total = add_up([batch], sums.total)
-    return _PartialSums(total, np.append(sums.hashes, hashes), sums.split_rows)
+        sums.total = None
+    return sums
 
 
 def _read(columns: Columns, table: Any) -> pd.DataFrame:
