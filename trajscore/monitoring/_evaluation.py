@@ -309,16 +309,14 @@ class _Account(NamedTuple):
         """Cost of all runs to their ends."""
         return float(self.spent[last_cells(self.X)].sum())
 
-    def shares(self, threshold: FloatArray, cost: FloatArray, accepted: FloatArray) -> pd.DataFrame:
-        """One row a threshold, from the cost that it leaves and the successes that it keeps."""
-        return pd.DataFrame(
-            {
-                "threshold": threshold,
-                "cost_share": np.maximum(cost / self.total, 0.0),
-                "accuracy": accepted / len(self.y),
-                "accuracy_share": accepted / self.y.sum(),
-            }
-        )
+    def shares(self, threshold: Any, cost: Any, accepted: Any) -> dict[str, Any]:
+        """Columns of thresholds, from the cost that each leaves and the successes it keeps."""
+        return {
+            "threshold": threshold,
+            "cost_share": np.maximum(cost / self.total, 0.0),
+            "accuracy": accepted / len(self.y),
+            "accuracy_share": accepted / self.y.sum(),
+        }
 
 
 def _curve(account: _Account) -> pd.DataFrame:
@@ -340,17 +338,17 @@ def _curve(account: _Account) -> pd.DataFrame:
     saved = np.append(0.0, np.cumsum(saved[order])[ends])
     accepted = y.sum() - np.append(0.0, np.cumsum(lost[order])[ends])
     accepted[-1] = 0.0
-    return account.shares(np.append(value[ends], -np.inf), account.total - saved, accepted)
+    threshold = np.append(value[ends], -np.inf)
+    return pd.DataFrame(account.shares(threshold, account.total - saved, accepted))
 
 
 def _at_alpha(process: StoppingRule, account: _Account) -> pd.DataFrame:
     X, y, statistic, spent = account
-    limits = (process._limits(X, alpha) for alpha in process.alphas_.tolist())
-    stops = [first_step_above(X, statistic, limit) for limit in limits]
-    table = account.shares(
-        process.thresholds_.to_numpy(),
-        np.array([spent_until(X, spent, steps)[0].sum() for steps in stops]),
-        np.array([y[steps == 0].sum() for steps in stops]),
-    )
-    rates = [rate_with_interval("false_alarm_rate", steps[y == 1] > 0) for steps in stops]
-    return table.join(pd.DataFrame(rates)).set_axis(process.thresholds_.index)
+    thresholds = process.thresholds_
+    rows = []
+    for alpha, threshold in thresholds.items():
+        stops = first_step_above(X, statistic, process._limits(X, alpha))
+        until, _ = spent_until(X, spent, stops)
+        row = account.shares(threshold, until.sum(), y[stops == 0].sum())
+        rows.append(row | rate_with_interval("false_alarm_rate", stops[y == 1] > 0))
+    return pd.DataFrame(rows, thresholds.index)

@@ -14,14 +14,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.calibration import cross_fit_traces
+from trajscore.calibration.forecaster import Forecaster
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.checks import check_labels
 from trajscore.core.errors import ArgumentError
-from trajscore.core.estimator import check_estimator_input
+from trajscore.core.estimator import check_estimator_input, parts_of
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.policy import MIN_REFERENCE_RUNS
 from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, as_fraction, check_choice, number_of
 from trajscore.core.weights import AGGREGATORS
+from trajscore.core.within_runs import whole_runs
 from trajscore.monitoring._fleet_runs import (
     GRID,
     FleetChange,
@@ -29,15 +32,12 @@ from trajscore.monitoring._fleet_runs import (
     Run,
     Runs,
     are_new,
-    as_outcomes,
     bets_on_outcomes,
     bets_on_ranks,
     count_outcomes,
     forecasts_of_runs,
     grid_cells,
     name_cause,
-    task_labels,
-    with_forecasts,
 )
 
 _START = np.array([0.25, 0.5, 0.25])  # shares of capital
@@ -173,12 +173,10 @@ class FleetMonitor(BaseEstimator):
         as_fraction(self.alpha, "alpha")
         check_choice(self.phi, "phi", AGGREGATORS)
         as_count(self.n_after, "n_after", MIN_REFERENCE_RUNS)
-        traces = self._checked(X, reset=True)
-        outcomes = as_outcomes(y, traces)
+        traces, outcomes, tasks, is_whole = self._checked(X, y, groups, reset=True)
         self._watches_outcomes = y is not None
         if self.forecaster is not None and not self._watches_outcomes:
             raise ValueError("y is missing: a forecaster learns from outcomes")
-        tasks = task_labels(groups, len(traces))
         n_tasks = len(np.unique(tasks))
         if n_tasks < MIN_REFERENCE_RUNS:
             raise ArgumentError(
@@ -202,7 +200,6 @@ class FleetMonitor(BaseEstimator):
         self._waiting: OrderedDict[Any, Run] = OrderedDict()
         self.changes_: list[FleetChange] = []
         parts = self._parts(tasks)
-        is_whole = with_forecasts(traces, self.forecaster)
         train_rows, ranked_rows = (rows[is_whole[rows]] for rows in parts)
         if not (len(train_rows) and len(ranked_rows)):
             raise ValueError("too few runs have a forecast at every step; give more of them")
@@ -258,16 +255,13 @@ class FleetMonitor(BaseEstimator):
             raise ValueError(
                 "groups: give the task of each run to fit and to update, or to neither of them"
             )
-        traces = self._checked(X, reset=False)
-        outcomes = as_outcomes(y, traces)
-        is_whole = with_forecasts(traces, self.forecaster)
+        traces, outcomes, tasks, is_whole = self._checked(X, y, groups, reset=False)
         forecasts = np.full((len(traces), len(self._names)), np.nan)
         if is_whole.any():
             F = traces[is_whole]
             if self.forecaster_ is not None:
                 F = self.forecaster_.transform(F)
             forecasts[is_whole] = forecasts_of_runs(F, self.phi)
-        tasks = task_labels(groups, len(traces))
         n_alarms = len(self.changes_)
         n_repeated = self.n_repeated_
         is_new = are_new(traces, self._earlier)
@@ -333,10 +327,9 @@ class FleetMonitor(BaseEstimator):
     def e_values_(self) -> pd.DataFrame:
         """Evidence that something changed, by quantity and predictor."""
         check_is_fitted(self, "changes_")
-        log_e = self._log_e
         columns = {
-            "e_value": np.exp(np.minimum(log_e, 700.0)),
-            "log_e_value": log_e,
+            "e_value": np.exp(np.minimum(self._log_e, 700.0)),
+            "log_e_value": self._log_e,
             "log_threshold": self._log_thresholds,
             "since": self._lowest_at + 1,
         }
@@ -345,8 +338,14 @@ class FleetMonitor(BaseEstimator):
 
     # ------------------------------------------------------------------ runs
 
-    def _checked(self, X: Any, *, reset: bool) -> TrajectoryArray:
-        return check_estimator_input(
+    def _checked(
+        self, X: Any, y: Any, groups: Any, *, reset: bool
+    ) -> tuple[TrajectoryArray, IntArray, AnyArray, BoolArray]:
+        """Return runs, their outcomes and tasks, and whether each can have a forecast.
+
+        Without outcomes all are unobserved; without groups each run is a task of its own.
+        """
+        traces = check_estimator_input(
             self,
             X,
             reset=reset,
@@ -355,6 +354,16 @@ class FleetMonitor(BaseEstimator):
             allow_missing=True,
             allow_empty=True,
         )
+        outcomes = np.full(len(traces), CENSORED)
+        if y is not None:
+            outcomes = check_outcomes(y, traces, allow_soft=False)
+        tasks: AnyArray = np.arange(len(traces))
+        if groups is not None:
+            tasks = check_labels(groups, len(traces))
+        forecasters = [part for part in parts_of(self.forecaster) if isinstance(part, Forecaster)]
+        if any(forecaster._takes_missing() for forecaster in forecasters):
+            return traces, outcomes, tasks, traces.lengths > 0
+        return traces, outcomes, tasks, whole_runs(traces)
 
     def _runs(
         self,
@@ -480,10 +489,11 @@ class FleetMonitor(BaseEstimator):
         shares = ((1 - _MOVE) * self._shares[rows] + _MOVE * _START) * bets
         growth = shares.sum(axis=1)
         self._shares[rows] = shares / growth[:, None]
-        self._log_e[rows] += np.log(growth)
-        is_lowest = self._log_e[rows] <= self._lowest[rows]
-        self._lowest[rows] = np.minimum(self._log_e[rows], self._lowest[rows])
-        self._lowest_at[rows] = np.where(is_lowest, number, self._lowest_at[rows])
+        log_e = self._log_e[rows]  # a view
+        log_e += np.log(growth)
+        is_lowest = log_e <= self._lowest[rows]
+        self._lowest[rows][is_lowest] = log_e[is_lowest]
+        self._lowest_at[rows][is_lowest] = number
 
     def _places(self, run: Run) -> tuple[IntArray, IntArray]:
         """Rows and bins of `_outcomes`: of all runs and, with a forecast, of each predictor."""

@@ -15,16 +15,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.preprocessing import scale
 
-from trajscore.calibration.forecaster import Forecaster
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_labels
-from trajscore.core.estimator import parts_of
 from trajscore.core.ids import are_default_ids
-from trajscore.core.outcomes import CENSORED, check_outcomes
+from trajscore.core.outcomes import CENSORED
 from trajscore.core.policy import MIN_RUNS_TO_NAME_CAUSE
-from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.weights import collapse
-from trajscore.core.within_runs import whole_runs
 
 _MOST_EARLIER = 100_000  # runs by which those that are sent again are known
 _LEAST_ALIKE = 20  # values of a set of runs that are not those of another by chance
@@ -48,15 +44,6 @@ class Run:
 
 
 Runs = list[Run]
-
-
-def with_forecasts(X: TrajectoryArray, forecaster: Any) -> BoolArray:
-    """Whether each run can have a forecast: it has a step, and all that is needed there."""
-    if forecaster is not None and any(
-        part._takes_missing() for part in parts_of(forecaster) if isinstance(part, Forecaster)
-    ):
-        return X.lengths > 0
-    return whole_runs(X)
 
 
 def run_hashes(X: TrajectoryArray) -> list[int]:
@@ -84,13 +71,6 @@ def are_new(X: TrajectoryArray, earlier: OrderedDict[Any, None]) -> BoolArray:
     return is_new | (is_default and len(X.cells) < _LEAST_ALIKE)
 
 
-def task_labels(groups: Any, n_runs: int) -> AnyArray:
-    """Return the task of each run; without groups, each run is a task of its own."""
-    if groups is None:
-        return np.arange(n_runs)
-    return check_labels(groups, n_runs)
-
-
 def forecasts_of_runs(traces: TrajectoryArray, phi: str) -> FloatArray:
     """Return one forecast for each run and predictor."""
     columns = traces.cells.reshape(len(traces.cells), -1).T
@@ -101,13 +81,6 @@ def count_outcomes(runs: Runs) -> tuple[int, int]:
     """Count successes and observed outcomes."""
     outcomes = [run.outcome for run in runs if run.outcome != CENSORED]
     return sum(outcomes), len(outcomes)
-
-
-def as_outcomes(y: ArrayLike | None, X: TrajectoryArray) -> IntArray:
-    """Outcomes; without any, all are unobserved."""
-    if y is None:
-        return np.full(len(X), CENSORED)
-    return check_outcomes(y, X, allow_soft=False)
 
 
 # A bet on a p-value u is 1 + tilt (u - 1/2), one on an outcome shifts the log odds of its success
@@ -217,26 +190,23 @@ def name_cause(before: Runs, after: Runs, predictor: int) -> str:
     standardized changes, plus what it leaves free; the smallest must be well ahead.
     """
     old, new = (_columns(runs, predictor) for runs in (before, after))
-    length, f, y = old
-    new_length, g, z = new
+    y, z = old[-1], new[-1]
     has_none = [[float(not run.has_forecast) for run in runs] for runs in (before, after)]
     if _moved(*has_none) / 2 > _MISFIT:
         return _WITHOUT_FORECAST
     if min(sum(outcome == k) for outcome in (y, z) for k in (0, 1)) < MIN_RUNS_TO_NAME_CAUSE:
         return UNCLEAR
-    lengths = _moved(length, new_length)
-    forecasts = _moved(f, g)
-    success = _moved(y, z)
-    within = [
+    lengths, forecasts, success = map(_moved, old, new)
+    within = sum(
         _moved(values[y == k], others[z == k])
-        for values, others in ((f, g), (length, new_length))
+        for values, others in zip(old[:2], new[:2], strict=True)
         for k in (0, 1)
-    ]
+    )
     misfit = {
         "forecasts and success": _recalibrated(old, new) / 2,
-        _SUCCESS: sum(within) / 2,
+        _SUCCESS: within / 2,
         _UNNOTICED: (forecasts + lengths) / 2 + _FREE,
-        "forecasts": (success + _reranked(f, y, g, z) + lengths) / 2,
+        "forecasts": (success + _reranked(old, new) + lengths) / 2,
         _RANKING: (forecasts + success + lengths) / 2,
     }
     best, *others = sorted(misfit, key=lambda cause: misfit[cause])
@@ -277,10 +247,10 @@ def _recalibrated(old: FloatArray, new: FloatArray) -> float:
     return float(2 * (losses[0] - losses[1]))
 
 
-def _reranked(f: FloatArray, y: FloatArray, g: FloatArray, z: FloatArray) -> float:
+def _reranked(old: FloatArray, new: FloatArray) -> float:
     """Return the squared standardized difference of AUROC (DeLong's variance)."""
-    auroc_before, variance_before = _auroc(f, y)
-    auroc_after, variance_after = _auroc(g, z)
+    auroc_before, variance_before = _auroc(*old[1:])
+    auroc_after, variance_after = _auroc(*new[1:])
     variance = variance_before + variance_after
     if variance > 0:
         return (auroc_after - auroc_before) ** 2 / variance
@@ -293,6 +263,5 @@ def _auroc(f: FloatArray, y: FloatArray) -> tuple[float, float]:
     for k in (0, 1):
         same = f[y == k]
         parts.append((ranks[y == k] - rankdata(same)) / (len(f) - len(same)))
-    failing, succeeding = parts
-    variance = failing.var(ddof=1) / len(failing) + succeeding.var(ddof=1) / len(succeeding)
-    return float(succeeding.mean()), float(variance)
+    variance = sum(float(part.var(ddof=1)) / len(part) for part in parts)
+    return float(parts[1].mean()), variance

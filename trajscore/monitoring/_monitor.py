@@ -457,13 +457,10 @@ def _checked_scores(test: FittedTest, score: Any, run_id: Hashable, step: int) -
     with _naming_step(run_id, step):
         values = np.atleast_1d(_numbers(_in_channel_order(test, score)))
         if values.shape != (test.n_channels,):
-            wanted = f"{test.n_channels} scores"
-            if test.n_channels == 1:
-                wanted = "one score"
             got: Any = values.size
             if values.ndim > 1:
                 got = f"an array of shape {values.shape}"
-            raise ValueError(f"expected {wanted}, got {got}")
+            raise ValueError(f"expected {number_of(test.n_channels, 'score')}, got {got}")
         if not (np.abs(values) <= LARGEST_SCORE).all():
             raise ValueError(
                 f"the score {run_label(score)} is not a finite number up to {LARGEST_SCORE:g}; "

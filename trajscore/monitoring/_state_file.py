@@ -84,10 +84,6 @@ class StateFile:
                     self._put(self._db, key, content)
         self._writes = self._count_writes()
 
-    def close(self) -> None:
-        """Let go of the file."""
-        self._release()
-
     # ------------------------------------------------------------------ opening
 
     def _open(self) -> None:
@@ -105,7 +101,8 @@ class StateFile:
             stack.pop_all()
         # opened no earlier: to close it drops all locks that the process has on the file
         self._descriptor = os.open(self.path, os.O_RDONLY)
-        self._release = weakref.finalize(self, _close, self._db, self._descriptor, self._pid)
+        # lets go of the file
+        self.close = weakref.finalize(self, _close, self._db, self._descriptor, self._pid)
 
     def _begin_to_write(self) -> None:
         self._db.execute("PRAGMA journal_mode = PERSIST")
@@ -149,7 +146,7 @@ class StateFile:
 
     def _check(self) -> None:
         """Refuse to write where the file is no longer this monitor's; write it anew if deleted."""
-        if not self._release.alive:
+        if not self.close.alive:
             raise ValueError(f"this monitor has closed {self.path}; make another one")
         if os.getpid() != self._pid:
             raise ValueError(

@@ -25,7 +25,7 @@ from trajscore.core.ids import check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, FloatPair, IntArray
-from trajscore.core.values import as_numbers, is_number, number_of
+from trajscore.core.values import as_numbers, is_number, number_of, refuse_first
 from trajscore.core.within_runs import first_step_above, last_cells, run_maxima, running_sum
 
 LARGEST_SCORE = 1e150
@@ -305,12 +305,13 @@ class StoppingRule(ABC, BaseEstimator):
 
 
 def _check_scores(X: TrajectoryArray) -> None:
-    if (too_large := ~(np.abs(X.cells) <= LARGEST_SCORE)).any():
-        cell = np.argwhere(too_large)[0]
-        raise ValueError(
-            f"{X.place(int(cell[0]))}: the score {X.cells[tuple(cell)]:g} is not a finite number "
-            f"up to {LARGEST_SCORE:g}; divide the scores, or leave the run out"
-        )
+    refuse_first(
+        ~(np.abs(X.cells) <= LARGEST_SCORE),
+        lambda place: (
+            f"{X.place(place // X.n_channels)}: the score {X.cells.flat[place]:g} is not a finite "
+            f"number up to {LARGEST_SCORE:g}; divide the scores, or leave the run out"
+        ),
+    )
 
 
 def _rates(X: TrajectoryArray, y: AnyArray, stop: IntArray, spared: int) -> dict[str, float]:
@@ -361,10 +362,10 @@ def check_cost(cost: Any, X: TrajectoryArray) -> TrajectoryArray:
         )
     costs = check_trajectories(cost, single_channel=True)
     check_same_runs(X, costs, "the scores", "the costs")
-    negative = costs.cells < 0
-    if negative.any():
-        cell = int(np.argmax(negative))
-        raise ValueError(f"{costs.place(cell)}: cost {costs.cells.flat[cell]:g} is negative")
+    refuse_first(
+        costs.cells < 0,
+        lambda cell: f"{costs.place(cell)}: cost {costs.cells.flat[cell]:g} is negative",
+    )
     return costs
 
 

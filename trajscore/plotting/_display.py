@@ -84,16 +84,15 @@ class DisplayMixin(ABC):
         self.figure_ = first.get_figure()
         if name and isinstance(self.line_, list):
             first.set_title(name)
-        handles, labels = first.get_legend_handles_labels()
-        # several displays on the same axes share their references
-        once = dict(zip(labels[::-1], handles[::-1], strict=True))
-        if once:
-            names = list(dict.fromkeys(labels))
+        named: ByName = {}  # several displays on the same axes share their references
+        for handle, label in zip(*first.get_legend_handles_labels(), strict=True):
+            named.setdefault(label, handle)
+        if named:
             # where nothing makes room outside the axes, a legend there would be cut off
             place: ByName = {}
             if self.figure_.get_layout_engine() is not None:
                 place = {**_BELOW, "ncols": 2 // self._n_panels}
-            first.legend([once[label] for label in names], names, **_FRAME, **place)
+            first.legend(named.values(), named.keys(), **_FRAME, **place)
         return self
 
     @abstractmethod
@@ -102,14 +101,12 @@ class DisplayMixin(ABC):
 
     def _new_axes(self) -> Any:
         """Make a figure whose labels are not cut off, however it is saved."""
-        n = self._n_panels
-        size = self._size()
         # matplotlib, which only drawing needs
         pyplot = optional("matplotlib.pyplot", "plots need matplotlib", "plots")
-        axes = pyplot.subplots(1, n, figsize=size, layout="constrained", squeeze=False)[1][0]
-        for ax in axes:
+        _, axes = pyplot.subplots(1, self._n_panels, figsize=self._size(), layout="constrained")
+        for ax in np.ravel(axes):
             ax.spines[["top", "right"]].set_visible(False)
-        return tuple(axes) if n > 1 else axes[0]
+        return axes if self._n_panels == 1 else tuple(axes)
 
     def _given_axes(self, ax: Any) -> Any:
         return ax
@@ -126,9 +123,8 @@ class DisplayMixin(ABC):
         return normalize_kwargs(style, getattr(import_module(f"matplotlib.{module}"), artist))
 
     def __repr__(self) -> str:
-        shown = fields(self)  # type: ignore[arg-type]
-        numbers = ", ".join(f"{of.name}={_brief(getattr(self, of.name))}" for of in shown)
-        return f"{type(self).__name__}({numbers})"
+        numbers = (f"{of.name}={_brief(getattr(self, of.name))}" for of in fields(self))  # type: ignore[arg-type]
+        return f"{type(self).__name__}({', '.join(numbers)})"
 
 
 class PredictionDisplayMixin(DisplayMixin):
@@ -163,8 +159,8 @@ class PredictionDisplayMixin(DisplayMixin):
         TypeError
             If a forecaster has no ``transform``.
         """
-        named = {"name": type(estimator).__name__}
-        return cls.from_predictions(**{**named, **cls._predict(estimator, X, y), **kwargs})
+        predicted = {"name": type(estimator).__name__, **cls._predict(estimator, X, y)}
+        return cls.from_predictions(**{**predicted, **kwargs})
 
     @classmethod
     def _predict(cls, estimator: Any, X: Any, y: ArrayLike) -> ByName:

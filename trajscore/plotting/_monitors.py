@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import field
 from itertools import pairwise
@@ -15,7 +16,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_labels, check_trajectories
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import FAILURE, SUCCESS, check_outcomes
-from trajscore.core.type_aliases import ArrayLike, BoolArray, IntArray
+from trajscore.core.type_aliases import ArrayLike, BoolArray, ByName, IntArray
 from trajscore.core.values import as_count
 from trajscore.core.within_runs import step_numbers
 from trajscore.monitoring import FleetMonitor, token_savings
@@ -379,13 +380,12 @@ class PowerDisplay(DisplayMixin):
                 low = table[f"{rate}_low"]
                 high = table[f"{rate}_high"]
                 line = draw_with_band(panel, table.index, table[rate], low, high, look)
-                crossed = _exceeds_alpha(table) & np.array(rate == "false_alarm_rate")
+                crossed = _exceeds_alpha(table) & (panel is left)
                 _mark_levels(panel, table.index, table[rate], crossed, line.get_color())
                 lines.append(line)
             panel.set(xlabel="alpha", xlim=(-0.02 * largest, 1.04 * largest))
             panel.locator_params(axis="x", nbins=5)
-        if any(_exceeds_alpha(table).any() for table in self.reports.values()):
-            _explain_cross(left)
+        _explain_crosses(left, self.reports.values())
         left.set(ylabel="false-alarm rate (succeeding runs flagged)")
         left.set_ylim(bottom=-0.02 * left.get_ylim()[1])
         right.set_ylabel("power (failing runs flagged)")
@@ -468,17 +468,16 @@ class SavingsDisplay(DisplayMixin):
         ends = next(iter(self.savings.values())).curve["cost_share"].iloc[[-1, 0]]
         ax.plot(ends, [0, 1], label="random runs at step 1", zorder=1, **REFERENCE)
         lines = []
-        crossed = []
         for key, saving in self.savings.items():
             label = f"{plain(key)}, area {saving.area:.2f}"
             look = next_style(ax, style, linewidth=1.6, label=label)
             lines += ax.plot(saving.curve["cost_share"], saving.curve["accuracy_share"], **look)
             at = saving.at_alpha
-            crossed.append(_exceeds_alpha(at))
-            _mark_levels(ax, at["cost_share"], at["accuracy_share"], crossed[-1], look["color"])
-        ax.plot([], [], color=ink(), marker="o", markersize=4, linestyle="none", label="levels")
-        if any(crossing.any() for crossing in crossed):
-            _explain_cross(ax)
+            _mark_levels(
+                ax, at["cost_share"], at["accuracy_share"], _exceeds_alpha(at), look["color"]
+            )
+        ax.plot([], [], color=ink(), label="levels", **_POINT)
+        _explain_crosses(ax, [saving.at_alpha for saving in self.savings.values()])
         ax.set(xlabel="share of cost spent", ylabel="share of accuracy kept")
         share_axis(ax, "x", "y")
         return lines
@@ -491,16 +490,15 @@ def _exceeds_alpha(table: pd.DataFrame) -> BoolArray:
 
 def _mark_levels(ax: Any, x: Any, y: Any, crossed: BoolArray, color: str) -> None:
     """Draw a point for each level, a cross where it is crossed out."""
-    place = np.asarray(x)
-    height = np.asarray(y)
-    common = {"linestyle": "none", "color": color, "zorder": 4}
-    ax.plot(place[~crossed], height[~crossed], marker="o", markersize=4, **common)
-    ax.plot(place[crossed], height[crossed], **_CROSS, **common)
+    for chosen, marker in ((~crossed, _POINT), (crossed, _CROSS)):
+        ax.plot(np.asarray(x)[chosen], np.asarray(y)[chosen], color=color, zorder=4, **marker)
 
 
-def _explain_cross(ax: Any) -> None:
-    """Add the cross to the legend."""
-    ax.plot([], [], color=ink(), label="false-alarm rate above alpha", linestyle="none", **_CROSS)
+def _explain_crosses(ax: Any, tables: Iterable[pd.DataFrame]) -> None:
+    """Add the cross to the legend where there is one."""
+    if any(_exceeds_alpha(table).any() for table in tables):
+        ax.plot([], [], color=ink(), label="false-alarm rate above alpha", **_CROSS)
 
 
-_CROSS = {"marker": "x", "markersize": 6, "markeredgewidth": 1.8}
+_POINT: ByName = {"marker": "o", "markersize": 4, "linestyle": "none"}
+_CROSS: ByName = {"marker": "x", "markersize": 6, "markeredgewidth": 1.8, "linestyle": "none"}

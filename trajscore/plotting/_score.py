@@ -10,7 +10,7 @@ import pandas as pd
 from trajscore.censoring.audit import TerminationAudit, termination_audit
 from trajscore.core.score_families import family_name
 from trajscore.core.stops import ADMINISTRATIVE, COMPLETE, EXCLUDED, INFORMATIVE, UNKNOWN
-from trajscore.core.type_aliases import ArrayLike, ByName, FloatArray
+from trajscore.core.type_aliases import ArrayLike, ByName
 from trajscore.core.weights import Horizon, Weights
 from trajscore.metrics import step_profile, tps_decomposition
 from trajscore.metrics.steps import TERMS
@@ -229,7 +229,6 @@ def _draw_steps(ax: Any, table: pd.DataFrame, style: ByName) -> Any:
 def _draw_rows(ax: Any, table: pd.DataFrame, style: ByName) -> Any:
     place = np.arange(len(table))[::-1]
     score, lost, gained, uncertainty = (table[column].to_numpy() for column in ("score", *TERMS))
-    best = gained - uncertainty
     upper = place + 0.17
     lower = place - 0.17
     bars = {"height": 0.3, "linewidth": 0}
@@ -238,24 +237,18 @@ def _draw_rows(ax: Any, table: pd.DataFrame, style: ByName) -> Any:
     ax.vlines(-uncertainty, place - 0.5, place + 0.5, label="base rate", **REFERENCE)
     dots = {"marker": "D", "markersize": 5, "color": ink(), "linestyle": "none", "label": "score"}
     (line,) = ax.plot(score, lower, **{**dots, **style})
-    digits = _digits(gained, lost)
+    # as many decimals as show three digits of the smaller of the two largest parts
+    largest = [part.max() for part in (gained, lost) if part.max() > 1e-6]
+    digits = 2 - int(np.floor(np.log10(min(largest, default=0.1))))
     for drawn, changes in ((gains, gained), (losses, -lost)):
         texts = [f"{change:+.{digits}f}".replace("-", "\N{MINUS SIGN}") for change in changes]
         ax.bar_label(drawn, texts, padding=8, fontsize="small")
     low = min(score.min(), -uncertainty.max())
-    high = best.max()
+    high = (gained - uncertainty).max()
     span = (high - low) or 1e-3
     ax.set_yticks(place, [plain(key) for key in table.index])
     ax.set(xlim=(low - 0.06 * span, high + 0.2 * span), ylim=(-0.5, len(table) - 0.5))
     return line
-
-
-def _digits(*parts: FloatArray) -> int:
-    """Decimals that show three digits of the smaller of the two largest parts."""
-    largest = [float(part.max()) for part in parts if part.max() > 1e-6]
-    if not largest:
-        return 3
-    return 2 - int(np.floor(np.log10(min(largest))))
 
 
 @display

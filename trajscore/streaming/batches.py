@@ -90,10 +90,10 @@ class Columns:
                 raise
             text = f"{error}; if its other rows stand elsewhere in the source, pass {{argument}}"
             raise ArgumentError(text, "scattered", True) from error
-        batch = Batch(y, X, None)
+        groups = None
         if self.group is not None:
-            batch = batch._replace(groups=X.meta[self.group].to_numpy())
-        return batch
+            groups = X.meta[self.group].to_numpy()
+        return Batch(y, X, groups)
 
 
 class RunBatches:
@@ -339,11 +339,10 @@ def _add_runs(
 ) -> _PartialSums:
     """Add up runs, of which there may be none."""
     try:
-        batches = list(_batches_of(columns, rows))
+        total = _add_up(accumulator, columns, rows)
     except ValueError:  # steps stand elsewhere; any other error comes again after the shuffle
-        return _PartialSums(None, np.empty(0), split_rows)
-    hashes = hashed(rows[columns.id].unique())
-    return _PartialSums(add_up(batches, accumulator), hashes, split_rows)
+        total = None
+    return _PartialSums(total, hashed(rows[columns.id].unique()), split_rows)
 
 
 def _add_inner_runs(accumulator: Any, columns: Columns, table: Any) -> _PartialSums:
