@@ -29,7 +29,7 @@ from trajscore.monitoring._monitor import EProcessMonitor
 from trajscore.monitoring._stopping_rule import (
     StoppingRule,
     draw_per_group,
-    unfitted_forecaster,
+    fitted_forecaster,
 )
 from trajscore.monitoring.thresholds import (
     TIE,
@@ -378,9 +378,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
                 f"all training runs of the density ratio (n_samples = {len(y)}) have the "
                 f"same outcome; it needs successes and failures"
             )
-        forecaster = unfitted_forecaster(self.forecaster, END_AWARE)
-        if forecaster is not None:
-            forecaster.fit(train, y)
+        forecaster = fitted_forecaster(self.forecaster, END_AWARE, train, y)
         end: str | None = getattr(final_forecaster(forecaster), "end", None)
         if threshold.needs_end and forecaster and end is None:
             raise ValueError(

@@ -167,8 +167,8 @@ def _report_of_split(
 def _means(tables: pd.DataFrame) -> pd.DataFrame:
     """Mean over splits of each column, of rates with a 95% interval."""
     by_alpha = tables.groupby(level="alpha", sort=False)
-    mean, error = by_alpha.mean(), by_alpha.sem()
-    half = norm.ppf(0.975) * error
+    mean = by_alpha.mean()
+    half = norm.ppf(0.975) * by_alpha.sem()
     columns = {}
     for name in mean:
         columns[name] = mean[name]

@@ -175,7 +175,8 @@ class EProcessMonitor:
             before = open_run or self._new_run(run_id)
             latest = self._ended.get(run_id, before)
             due = before.last.step + 1
-            scores = _checked_scores(self.test, score, run_id, due if step is None else step)
+            with _naming_step(run_id, due if step is None else step):
+                scores = _checked_scores(self.test, score)
             is_last = step == latest.last.step and np.array_equal(scores, latest.scores)
             if is_last and not (done and open_run):  # it was sent again; an end of it would be new
                 return latest.last
@@ -452,27 +453,30 @@ def _naming_step(run_id: Hashable, step: int) -> Iterator[None]:
         raise ValueError(f"run {run_label(run_id)}, step {step}: {error}") from error
 
 
-def _checked_scores(test: FittedTest, score: Any, run_id: Hashable, step: int) -> FloatArray:
+def _checked_scores(test: FittedTest, score: Any) -> FloatArray:
     """Return the scores of a step as finite numbers, one a channel."""
-    with _naming_step(run_id, step):
-        values = np.atleast_1d(_numbers(_in_channel_order(test, score)))
-        if values.shape != (test.n_channels,):
-            got: Any = values.size
-            if values.ndim > 1:
-                got = f"an array of shape {values.shape}"
-            raise ValueError(f"expected {number_of(test.n_channels, 'score')}, got {got}")
-        if not (np.abs(values) <= LARGEST_SCORE).all():
-            raise ValueError(
-                f"the score {run_label(score)} is not a finite number up to {LARGEST_SCORE:g}; "
-                f"send one, or finish the run"
-            )
-        if not test.reads_forecasts:
-            return values
-        if outside_unit(values[0]):
-            raise ValueError(
-                f"the forecast {values[0]:g} lies outside [0, 1]; send a probability of success"
-            )
-        return to_unit(values)
+    objects = np.array(_in_channel_order(test, score), dtype=object, ndmin=1)
+    # text, truth values and dates are not numbers
+    if any(isinstance(part, bool) or not is_number(part) for part in objects.ravel().tolist()):
+        raise ValueError(f"the score {run_label(score)} is not a number; send one, such as 0.7")
+    values = objects.astype(float)
+    if values.shape != (test.n_channels,):
+        got: Any = values.size
+        if values.ndim > 1:
+            got = f"an array of shape {values.shape}"
+        raise ValueError(f"expected {number_of(test.n_channels, 'score')}, got {got}")
+    if not (np.abs(values) <= LARGEST_SCORE).all():
+        raise ValueError(
+            f"the score {run_label(score)} is not a finite number up to {LARGEST_SCORE:g}; "
+            f"send one, or finish the run"
+        )
+    if not test.reads_forecasts:
+        return values
+    if outside_unit(values[0]):
+        raise ValueError(
+            f"the forecast {values[0]:g} lies outside [0, 1]; send a probability of success"
+        )
+    return to_unit(values)
 
 
 def _in_channel_order(test: FittedTest, score: Any) -> Any:
@@ -487,11 +491,3 @@ def _in_channel_order(test: FittedTest, score: Any) -> Any:
             f"fitted on {wanted}; send these"
         )
     return [score[name] for name in channels]
-
-
-def _numbers(score: Any) -> FloatArray:
-    """Return real numbers as an array; text, truth values and dates are not."""
-    values = np.array(score, dtype=object)
-    if any(isinstance(part, bool) or not is_number(part) for part in values.ravel().tolist()):
-        raise ValueError(f"the score {run_label(score)} is not a number; send one, such as 0.7")
-    return values.astype(float)

@@ -19,7 +19,7 @@ from trajscore.core.folds import held_out_rows
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.values import as_fraction, number_of
 from trajscore.core.within_runs import run_maxima
-from trajscore.monitoring._stopping_rule import StoppingRule, check_alphas, unfitted_forecaster
+from trajscore.monitoring._stopping_rule import StoppingRule, check_alphas, fitted_forecaster
 from trajscore.monitoring.thresholds import most_flagged, pac_needs
 
 
@@ -276,10 +276,10 @@ class LearnThenTestStop(OneLimit):
             seed = check_random_state(self.random_state).randint(2**31)
             share = self.calibration_fraction
             held_out = held_out_rows(observed, len(traces), calibration, share, seed)
-        self.forecaster_ = unfitted_forecaster(self.forecaster, PrefixForecaster())
-        if self.forecaster_ is not None:
-            train = observed[~np.isin(observed, held_out)]
-            self.forecaster_.fit(traces[train], labels[train])
+        train = observed[~np.isin(observed, held_out)]
+        self.forecaster_ = fitted_forecaster(
+            self.forecaster, PrefixForecaster(), traces[train], labels[train]
+        )
         self.n_calibration_ = len(held_out)
         runs = traces[held_out][labels[held_out] == 1]
         self.n_calibration_successes_ = len(runs)

@@ -373,16 +373,18 @@ def _mean(values: AnyArray) -> float:
     return float(values.mean()) if len(values) else np.nan
 
 
-def unfitted_forecaster(forecaster: Any, default: PrefixForecaster) -> Any:
-    """Clone of the parameter `forecaster` of a rule; None where scores are forecasts already."""
+def fitted_forecaster(
+    forecaster: Any, default: PrefixForecaster, X: TrajectoryArray, y: IntArray
+) -> Any:
+    """Fit a clone of the parameter `forecaster` of a rule; None: scores are forecasts already."""
     if is_passthrough(forecaster):
         return None
     if isinstance(forecaster, str):
         raise ValueError(f'forecaster must be an estimator or "passthrough", got {forecaster!r}')
     if forecaster is None:
-        return clone(default)
+        forecaster = default
     check_forecaster(forecaster)
-    return clone(forecaster)
+    return clone(forecaster).fit(X, y)
 
 
 def check_alphas(alpha: Any) -> FloatArray:
