@@ -202,6 +202,34 @@ def test_quiet_streams_seldom_have_an_alarm():
     assert np.mean(alarms) < 0.15 + 3 * np.sqrt(0.15 * 0.85 / 40)
 
 
+def test_evidence_begins_anew_after_an_alarm_and_keeps_its_share_of_alpha():
+    """A quarter of alpha is left for the second alarm, if what follows stays as it is."""
+    X, y = make_trajectories(20_000, lengths=(2, 6), random_state=2, return_X_y=True)
+    alarms = []
+    for k in range(40):
+        rows = np.random.default_rng(k).choice(len(y), 400)
+        stream, outcomes = TrajectoryArray(X[rows].cells, X[rows].lengths), y[rows]
+        fleet = FleetMonitor(alpha=0.8, n_after=100).fit(stream[:100], outcomes[:100])
+        stream, n_runs = bolder(stream, 2), 100
+        while not fleet.changes_:
+            fleet.update(stream[[n_runs]], outcomes[[n_runs]])
+            n_runs += 1
+        assert (fleet.e_values_["e_value"] == 1).all()  # until the runs that follow are known
+        fleet.update(stream[n_runs : n_runs + 100], outcomes[n_runs : n_runs + 100])
+        assert (fleet.e_values_["e_value"] == 1).all()
+        alarms.append(fleet.update(stream[n_runs + 100 :], outcomes[n_runs + 100 :]).alarm)
+    assert np.mean(alarms) < 0.2 + 3 * np.sqrt(0.2 * 0.8 / 40)
+
+
+def test_runs_without_a_forecast_are_watched_after_an_alarm_too(fleet):
+    n = 700
+    unstarted = TrajectoryArray([], [0] * n, ids=np.arange(n) + 10**6, missing="allow")
+    assert fleet.update(unstarted, np.zeros(n)).cause == "runs without a forecast"
+    assert fleet.n_without_forecast_ == n
+    X, y = traces()
+    assert fleet.update(X[N : 2 * N], y[N : 2 * N]).alarm
+
+
 def test_all_processes_share_alpha(fleet):
     X, y = traces()
     assert spent(fleet) == pytest.approx(0.05 / 2)

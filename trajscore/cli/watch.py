@@ -109,7 +109,7 @@ def _write_metrics(path: Path | None, fleet: FleetMonitor, rates: dict[str, floa
     gauges: dict[str, Any] = {
         "runs Runs since the reference": {"": fleet.n_runs_},
         "success_rate Share of successes": {f'runs="{key}"': rates[key] for key in rates},
-        "e_value Evidence of a change since the last alarm": {
+        "e_value Evidence of a change since the last alarm, after which it begins anew at 1": {
             f'quantity="{quantity}",predictor='
             f"{json.dumps(show_controls(predictor.expandtabs(1)), ensure_ascii=False)}": value
             for (quantity, predictor), value in fleet.e_values_["e_value"].items()

@@ -35,6 +35,7 @@ from trajscore.monitoring._fleet_runs import (
     bets_on_outcomes,
     bets_on_ranks,
     count_outcomes,
+    draw_third,
     forecasts_of_runs,
     grid_cells,
     name_cause,
@@ -80,8 +81,8 @@ class FleetMonitor(BaseEstimator):
     changes_ : list of FleetChange
         All changes that were noticed.
     e_values_ : DataFrame
-        Of each quantity, and predictor ("" for those of all): e_value, log_e_value, log_threshold,
-        and `since`, the run from which on it grew.
+        Of each quantity, and predictor ("" for those of all): e_value since the last alarm,
+        log_e_value, log_threshold, and `since`, the run from which on it grew.
     n_runs_ : int
         Runs since the fit.
     n_left_out_ : int
@@ -111,6 +112,10 @@ class FleetMonitor(BaseEstimator):
     higher ones, and on none, and some capital goes back to its first share with each run ("simple
     jumper"). An alarm is given where any process exceeds 1 over its share of alpha (Ville,
     Bonferroni): a tenth is for length and forecasts, the rest for the others.
+
+    An alarm ends all processes, as what they compare runs with is no longer how runs are. Others
+    begin at 1 once the runs after it are the reference; until then no bet is made, and `e_values_`
+    are 1. Their thresholds are twice as high, so that the chances of all alarms add up to alpha.
 
     References
     ----------
@@ -200,7 +205,7 @@ class FleetMonitor(BaseEstimator):
         self._earlier: OrderedDict[Any, None] = OrderedDict()  # hashes of runs, the oldest first
         self._waiting: OrderedDict[Any, Run] = OrderedDict()
         self.changes_: list[FleetChange] = []
-        parts = self._parts(tasks)
+        parts = draw_third(tasks, self._random)
         train_rows, ranked_rows = (rows[is_whole[rows]] for rows in parts)
         if not (len(train_rows) and len(ranked_rows)):
             raise ValueError("too few runs have a forecast at every step; give more of them")
@@ -390,13 +395,6 @@ class FleetMonitor(BaseEstimator):
 
     # ------------------------------------------------------------------ evidence
 
-    def _parts(self, tasks: Any) -> list[IntArray]:
-        """Split rows by tasks: a third, from which bets are learned, and those in p-values."""
-        labels, codes = np.unique(tasks, return_inverse=True)
-        is_training = np.zeros(len(labels), dtype=bool)
-        is_training[self._random.permutation(len(labels))[: len(labels) // 3]] = True
-        return [np.flatnonzero(is_training[codes]), np.flatnonzero(~is_training[codes])]
-
     def _begin(self, n_runs: int, training: Runs, ranked: Runs, extra: Runs) -> None:
         """Watch from here on, after `n_runs`, without evidence.
 
@@ -423,9 +421,11 @@ class FleetMonitor(BaseEstimator):
         self._lowest_at = np.full(n, n_runs)
         # rows are the length, then predictors; columns are places of the grid
         self._counts = np.zeros((n_inputs, GRID))
-        forecasts = np.stack([run.forecast for run in training if run.has_forecast])
+        forecasts = [run.forecast for run in training if run.has_forecast]
+        if not forecasts:  # all that come later are in the first bin
+            forecasts = [np.full(len(self._names), np.nan)]
         n_bins = min(_BINS, max(len(training) // _LEAST_IN_BIN, 2))
-        self._edges = np.quantile(forecasts, np.arange(1, n_bins) / n_bins, axis=0).T
+        self._edges = np.quantile(np.stack(forecasts), np.arange(1, n_bins) / n_bins, axis=0).T
         # failures and successes: a row of all runs, in its first bin, then one a predictor
         self._outcomes = np.zeros((2, n_inputs, n_bins))
         self._count_outcomes(training)
@@ -537,7 +537,7 @@ class FleetMonitor(BaseEstimator):
         self.changes_[-1] = change._replace(
             cause=cause, before=count_outcomes(self._reference), after=counts
         )
-        parts = self._parts(np.arange(len(after)))
+        parts = draw_third(np.arange(len(after)), self._random)
         training, ranked = ([after[row] for row in rows] for rows in parts)
         self._begin(after[-1].number, training, ranked, training)
 

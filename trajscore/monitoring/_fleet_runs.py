@@ -19,7 +19,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.ids import are_default_ids
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.policy import MIN_RUNS_TO_NAME_CAUSE
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
 from trajscore.core.weights import collapse
 
 _MOST_EARLIER = 100_000  # runs by which those that are sent again are known
@@ -69,6 +69,14 @@ def are_new(X: TrajectoryArray, earlier: OrderedDict[Any, None]) -> BoolArray:
     while len(earlier) > _MOST_EARLIER:
         earlier.popitem(last=False)
     return is_new | (is_default and len(X.cells) < _LEAST_ALIKE)
+
+
+def draw_third(tasks: AnyArray, random: np.random.Generator) -> list[IntArray]:
+    """Split rows by tasks: a third, from which bets are learned, and those in p-values."""
+    labels, codes = np.unique(tasks, return_inverse=True)
+    is_training = np.zeros(len(labels), dtype=bool)
+    is_training[random.permutation(len(labels))[: len(labels) // 3]] = True
+    return [np.flatnonzero(is_training[codes]), np.flatnonzero(~is_training[codes])]
 
 
 def forecasts_of_runs(traces: TrajectoryArray, phi: str) -> FloatArray:
