@@ -28,7 +28,6 @@ from trajscore.monitoring._density_ratio import (
 from trajscore.monitoring._monitor import EProcessMonitor
 from trajscore.monitoring._stopping_rule import (
     StoppingRule,
-    draw_per_group,
     fitted_forecaster,
 )
 from trajscore.monitoring.thresholds import (
@@ -245,7 +244,9 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
                 f"none of the {len(rows)} held-out runs {('failed', 'succeeded')[self._spared]}, "
                 f"so no threshold can be set; hold out other runs"
             )
-        spared_rows = draw_per_group(spared_rows, clusters[observed], random)
+        spared_rows = random.permutation(spared_rows)
+        _, first = np.unique(clusters[observed][spared_rows], return_index=True)
+        spared_rows = np.sort(spared_rows[first])  # one of each group
         self.n_calibration_successes_ = len(spared_rows)
         self.test_ = FittedTest(
             forecaster=self.forecaster_,

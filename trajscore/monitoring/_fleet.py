@@ -225,10 +225,10 @@ class FleetMonitor(BaseEstimator):
         training, ranked = (
             self._runs(traces[rows], forecasts[rows], outcomes[rows], tasks[rows]) for rows in parts
         )
-        extra = training
-        if self.forecaster_ is not None:  # forecasts of the first part are of other fits
-            extra = []
-        self._begin(0, training, ranked, extra)
+        reference = ranked
+        if self.forecaster is None:  # else forecasts of the first part are of other fits
+            reference = ranked + training
+        self._begin(0, training, ranked, reference)
         return self
 
     def update(
@@ -395,13 +395,13 @@ class FleetMonitor(BaseEstimator):
 
     # ------------------------------------------------------------------ evidence
 
-    def _begin(self, n_runs: int, training: Runs, ranked: Runs, extra: Runs) -> None:
+    def _begin(self, n_runs: int, training: Runs, ranked: Runs, reference: Runs) -> None:
         """Watch from here on, after `n_runs`, without evidence.
 
         Bets are learned from the `training` runs, and p-values are ranks among the `ranked` ones.
-        To name a cause, runs after a change are compared with `ranked` and `extra`.
+        To name a cause, runs after a change are compared with the `reference`.
         """
-        self._reference = ranked + extra
+        self._reference = reference
         self._after: Runs | None = None  # since an alarm
         self._recent: Runs = []
         self._processes = [("length", ""), *(("forecast", name) for name in self._names)]
@@ -539,7 +539,7 @@ class FleetMonitor(BaseEstimator):
         )
         parts = draw_third(np.arange(len(after)), self._random)
         training, ranked = ([after[row] for row in rows] for rows in parts)
-        self._begin(after[-1].number, training, ranked, training)
+        self._begin(after[-1].number, training, ranked, after)
 
     def _status(self, n_alarms: int) -> FleetStatus:
         """Return what is known now; there were `n_alarms` before the update."""

@@ -345,13 +345,6 @@ def spent_until(X: TrajectoryArray, spent: FloatArray, stop: IntArray) -> FloatP
     return spent[np.where(stop > 0, X.offsets[:-1] + stop - 1, last)], spent[last]
 
 
-def draw_per_group(rows: IntArray, groups: IntArray, random: Any) -> IntArray:
-    """Draw one row of each group."""
-    shuffled = random.permutation(rows)
-    _, first = np.unique(groups[shuffled], return_index=True)
-    return np.sort(shuffled[first])
-
-
 def check_cost(cost: Any, X: TrajectoryArray) -> TrajectoryArray:
     """Return one cost a step of X, none negative; 1 each where `cost` is None."""
     if cost is None:

@@ -233,8 +233,7 @@ class HeldOut(Threshold):
                 )
 
     def log_threshold(self, alpha: float) -> float:
-        place = self._ranks[alpha] - 1
-        return float(self._maxima[place]) if place < len(self._maxima) else np.inf
+        return float(np.append(self._maxima, np.inf)[self._ranks[alpha] - 1])
 
     def p_values(self, largest: FloatArray) -> FloatArray:
         """How rarely a success has so large a log M, among those held out and itself."""

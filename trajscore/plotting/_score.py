@@ -424,9 +424,7 @@ class TerminationDisplay(DisplayMixin):
                 bars.append(ax.barh(place[here], runs[here], **look))
         ax.barh(place, solved, height=0.7, fill=False, hatch="///", edgecolor="white", linewidth=0)
         for height, n, n_solved in zip(place, runs, solved, strict=True):
-            text = f" {n}"
-            if n_solved:
-                text += f", {n_solved} solved"
+            text = f" {n}" + f", {n_solved} solved" * bool(n_solved)
             ax.text(n, height, text, va="center", fontsize="small")
         ax.set_yticks(place, [plain(reason) for reason in self.reasons.index])
         ax.set_xlabel("runs")

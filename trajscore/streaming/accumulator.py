@@ -234,7 +234,7 @@ class TPSAccumulator(Accumulator):
         # products, summed over runs, of scores, divisor, weights of success and failure, and 1
         n_sums = len(self.scores) + 4
         self.moments: FloatArray = np.zeros((n_sums, n_sums))
-        self.by_cluster: FloatArray | float = 0.0  # without clusters
+        self.by_cluster: FloatArray = np.zeros((1, n_sums))  # one row: without clusters
 
     def add(self, runs: LabelledRuns, forecasts: FloatArray) -> None:
         """Add trusted runs with one forecast a step."""
@@ -261,8 +261,7 @@ class TPSAccumulator(Accumulator):
             onto[_BY_OUTCOME, j] = _constant_scores(family, forecast)
         constant = deepcopy(self)
         constant.moments = onto.T @ self.moments @ onto
-        if isinstance(self.by_cluster, np.ndarray):
-            constant.by_cluster = self.by_cluster @ onto
+        constant.by_cluster = self.by_cluster @ onto
         return constant
 
     @property
@@ -278,11 +277,11 @@ class TPSAccumulator(Accumulator):
 
     def merge(self, other: Self) -> Self:  # noqa: D102 - as of any accumulator
         if isinstance(other, TPSAccumulator) and other.n_runs:
-            self._refuse_some_groups(np.ndim(other.by_cluster) > 0)
+            self._refuse_some_groups(len(other.by_cluster) > 1)
         return super().merge(other)
 
     def _refuse_some_groups(self, is_grouped: bool) -> None:
-        if self.n_runs and (np.ndim(self.by_cluster) > 0) != is_grouped:
+        if self.n_runs and (len(self.by_cluster) > 1) != is_grouped:
             raise ValueError("groups must be given in all updates of all accumulators, or in none")
 
     def compute(self, confidence_level: float = 0.95) -> pd.DataFrame:
@@ -331,7 +330,7 @@ class TPSAccumulator(Accumulator):
     def _error(self, directions: FloatArray, level: float) -> tuple[FloatArray, float]:
         """Return standard errors, and the quantile of t for the number of runs or clusters."""
         n = self.n_runs
-        if not isinstance(self.by_cluster, np.ndarray):
+        if len(self.by_cluster) == 1:
             squares = np.einsum("ij,ik,kj->j", directions, self.moments, directions)
             error = np.sqrt(np.maximum(squares, 0) / (n * (n - 1)))
             return error, t_quantile(n - 1, level)
