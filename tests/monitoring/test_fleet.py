@@ -58,15 +58,17 @@ class Slow:
         shares = np.arange(1, self.n_bins) / self.n_bins
         self.edges = [np.quantile(f, shares) for f in np.array([run[0] for run in apart]).T]
         rate = self.rate([run[2] for run in apart if run[2] >= 0], 1, 0.5)
-        self.splits = {
-            place: self.rate([run[2] for run in apart if run[2] >= 0 and place in self.places(run)],
-                             5, 5 * rate)
-            for place in self.all_places()
-        }  # fmt: skip
-        self.outcomes = {place: [] for place in self.all_places()}
+        bins = [(p, k) for p in range(self.n_predictors) for k in range(self.n_bins)]
+        self.outcomes = {place: [] for place in ["all", *bins]}
+        self.splits = {}
+        for place in self.outcomes:
+            here = [run[2] for run in apart if run[2] >= 0 and place in self.places(run)]
+            self.splits[place] = self.rate(here, 5, 5 * rate)
         self.inputs = [[] for _ in range(1 + self.n_predictors)]
         for run in counted:
-            self.remember(run)
+            for values, cell in zip(self.inputs, self.cells(run), strict=True):
+                values.append(cell)
+            self.remember_outcome(run)
         n_processes = 2 + 3 * self.n_predictors
         self.shares = np.tile([0.25, 0.5, 0.25], (n_processes, 1))
         self.log_e = np.zeros(n_processes)
@@ -75,10 +77,6 @@ class Slow:
     @staticmethod
     def rate(outcomes, n_more, more):
         return (sum(outcomes) + more) / (len(outcomes) + n_more)
-
-    def all_places(self):
-        bins = [(p, k) for p in range(self.n_predictors) for k in range(self.n_bins)]
-        return ["all", *bins]
 
     def places(self, run):
         """Where an outcome counts: among all, and for each predictor in its bin."""
@@ -93,11 +91,6 @@ class Slow:
         with np.errstate(divide="ignore"):
             on_grid += [(np.clip(logit(f), -8, 8) / 8 + 1) / 2 * 511 for f in forecasts]
         return [min(int(value), 511) for value in on_grid]
-
-    def remember(self, run):
-        for values, cell in zip(self.inputs, self.cells(run), strict=True):
-            values.append(cell)
-        self.remember_outcome(run)
 
     def remember_outcome(self, run):
         if run[2] >= 0:
@@ -155,9 +148,7 @@ def test_evidence_is_what_a_loop_gives(n_reference, n_predictors):
     fleet = FleetMonitor(phi="last", alpha=1e-9).fit(traced[first], outcomes[first])
     slow = Slow(last[first], lengths[first], outcomes[first])
     table = fleet.e_values_
-    assert table[["e_value", "log_e_value", "since"]].to_numpy().tolist() == [[1, 0, 1]] * len(
-        table
-    )
+    assert (table[["e_value", "log_e_value", "since"]] == [1, 0, 1]).all(axis=None)
     inputs = 1 + n_predictors
     shares = [0.1 / inputs] * inputs + [0.9 / (1 + 2 * n_predictors)] * (1 + 2 * n_predictors)
     np.testing.assert_allclose(table["log_threshold"], -np.log(1e-9 * np.array(shares) / 2))
@@ -231,14 +222,11 @@ def test_runs_without_a_forecast_are_watched_after_an_alarm_too(fleet):
 
 
 def test_all_processes_share_alpha(fleet):
-    X, y = traces()
+    X, _ = traces()
     assert spent(fleet) == pytest.approx(0.05 / 2)
     inputs = FleetMonitor(alpha=0.1).fit(X[:N])
     assert spent(inputs) == pytest.approx(0.1 / 2)
     assert inputs.e_values_.index.tolist() == [("length", ""), ("forecast", "")]
-    status = fleet.update(X[N : 3 * N], y[N : 3 * N])  # nothing changed
-    assert (fleet.n_runs_, *status) == (2 * N, False, "")
-    assert fleet.changes_ == []
 
 
 @pytest.mark.parametrize(
@@ -332,11 +320,8 @@ def test_few_outcomes_name_no_cause():
         change = fleet.changes_[0]
         n_seen = (outcomes[change.since - 1 : change.alarm + 400] == 0).sum()
         causes[n_seen] = change.cause
-    assert {n: cause == "unclear" for n, cause in causes.items()} == {
-        19: True,
-        20: False,
-        21: False,
-    }
+    is_unclear = {n: cause == "unclear" for n, cause in causes.items()}
+    assert is_unclear == {19: True, 20: False, 21: False}
 
 
 def test_the_same_in_any_batches_and_from_a_file():

@@ -2,7 +2,7 @@
 
 import functools
 import pickle
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -205,17 +205,9 @@ def test_forecasts_that_are_passed_on_lie_between_0_and_1():
         platt.monitor().update(1.4)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"forecaster": PrefixForecaster(features=failing)},
-        {"forecaster": PIPELINE},
-        {"forecaster": Foreign()},
-    ],
-    ids=["prefix", "pipeline", "foreign"],
-)
-def test_a_failing_forecast_leaves_the_monitor_as_it_was(options):
-    process = DensityRatioEProcess(**{"alpha": 0.3, **options}).fit(*runs())
+@pytest.mark.parametrize("forecaster", [PIPELINE[0], PIPELINE, Foreign()], ids=repr)
+def test_a_failing_forecast_leaves_the_monitor_as_it_was(forecaster):
+    process = DensityRatioEProcess(forecaster, alpha=0.3).fit(*runs())
     monitor, reference = process.monitor(), process.monitor()
     for one in (monitor, reference):
         one.update(0.5, "a")
@@ -230,9 +222,8 @@ def test_other_arguments_that_are_refused():
     monitor = default().monitor()
     with pytest.raises(TypeError, match="test must be .*got str"):
         EProcessMonitor("process")
-    for level in ("a", [0.3], 0.2):
-        with pytest.raises(ValueError, match="alpha=.*was not fitted"):
-            default().monitor(level)
+    with pytest.raises(ValueError, match="alpha=.*was not fitted"):
+        default().monitor(0.2)
     for run in ([1], {}, float("nan"), True, (1, [2])):
         for call in (lambda run: monitor.update(0.4, run), monitor.finish, monitor.reset):
             with pytest.raises(TypeError, match="the id of a run"):
@@ -333,11 +324,8 @@ def test_many_threads():
                 if t < X.lengths[row]:
                     monitor.update(X[row][t], row)
 
-    threads = [threading.Thread(target=follow, args=(range(k, 80, 4),)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(follow, [range(k, 80, 4) for k in range(4)]))
     flagged = {decision.id: decision.flagged for decision in monitor}
     expected = default().predict(X[:80].with_ended(False)) == 0
     assert [flagged[row] for row in range(80)] == expected.tolist()

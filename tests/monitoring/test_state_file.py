@@ -273,13 +273,13 @@ def test_a_state_is_gone_on_with_only_by_its_own_process(state):
             {"random_state": 1}, {"log_offset": 0.5}, {"threshold": Conformal(end_worth=1)},
             {"threshold": "pac"}, {"forecaster": pooled})),
     ]  # fmt: skip
+    ville = {"threshold": "ville"}
     for more in ({"log_offset": 0.5}, {"threshold": "randomized_ville"}):  # of the same limits
         other_state = state.with_name("ville" + next(iter(more)))
-        DensityRatioEProcess(threshold="ville").fit(X, Y).monitor(state=other_state)
+        DensityRatioEProcess(**ville).fit(X, Y).monitor(state=other_state)
+        other = DensityRatioEProcess(**ville | more).fit(X, Y)
         with pytest.raises(ValueError, match="written with another fitted process, alpha"):
-            DensityRatioEProcess(**{"threshold": "ville"} | more).fit(X, Y).monitor(
-                state=other_state
-            )
+            other.monitor(state=other_state)
     for process, alpha in [(PROCESS, 0.1), *((other, None) for other in others)]:
         with pytest.raises(ValueError, match="written with another fitted process, alpha"):
             process.monitor(alpha, state)

@@ -134,15 +134,13 @@ def test_scores():
 
 
 def test_risk_coverage():
-    display = RiskCoverageDisplay(
-        np.array([0.25, 1.0]), np.array([0.0, 0.5]), 0.2, np.array([0, 0, 1 / 3, 0.5])
-    ).plot()
+    best = np.array([0, 0, 1 / 3, 0.5])
+    display = RiskCoverageDisplay(np.array([0.25, 1.0]), np.array([0.0, 0.5]), 0.2, best).plot()
     ax = display.ax_
     assert points(display.line_) == [[0.25, 0], [1, 0.5]]
     assert line_called(ax, "no ranking").get_ydata() == [0.5, 0.5]
-    np.testing.assert_allclose(
-        points(line_called(ax, "perfect ranking")), [[0.25, 0], [0.5, 0], [0.75, 1 / 3], [1, 0.5]]
-    )
+    perfect = np.transpose([[0.25, 0.5, 0.75, 1], best])
+    np.testing.assert_allclose(points(line_called(ax, "perfect ranking")), perfect)
     assert ax.get_xlim() == (-0.02, 1.02)
     assert display.line_.get_label() == "AURC = 0.200"
     assert display.plot(name="judge").line_.get_label() == "judge AURC = 0.200"
@@ -171,14 +169,9 @@ def test_cost_curve():
 
 
 def test_termination():
-    reasons = pd.DataFrame(
-        {
-            "mechanism": ["informative", "administrative", "informative"],
-            "n_runs": [9, 4, 2],
-            "n_successes": [5, 0, 0],
-        },
-        index=["done", "max_steps", "crash"],
-    )
+    mechanism = ["informative", "administrative", "informative"]
+    columns = {"mechanism": mechanism, "n_runs": [9, 4, 2], "n_successes": [5, 0, 0]}
+    reasons = pd.DataFrame(columns, index=["done", "max_steps", "crash"])
     display = TerminationDisplay(reasons).plot(name="runs")
     ax = display.ax_
     widths = {
@@ -283,9 +276,8 @@ def test_savings():
 
 
 def test_early_warning():
-    by_step = pd.DataFrame(
-        {"AUROC": [0.6, 0.8], "AUROC_low": [0.5, 0.7], "AUROC_high": [0.7, 0.9]}, index=[1, 2]
-    )
+    columns = {"AUROC": [0.6, 0.8], "AUROC_low": [0.5, 0.7], "AUROC_high": [0.7, 0.9]}
+    by_step = pd.DataFrame(columns, index=[1, 2])
     # of 11 steps: failing runs are flagged at steps 1, 3, 6 and never, others at 10 and never
     risk = [[float(t >= step) for t in range(1, 12)] for step in (1, 3, 6, 99, 10, 99)]
     found = early_warning([0, 0, 0, 0, 1, 1], risk, threshold=0.5)

@@ -118,9 +118,8 @@ def test_sources(rows, tmp_path):
     found = batches.reduce({"p": TPSAccumulator(), ("q", "rank"): RankingAccumulator()})
     assert found["p"].compute().loc["log", "value"] == pytest.approx(value, rel=1e-12)
     flipped = 1 - iter_batches(two, **COLUMNS).reduce(RankingAccumulator()).compute()["value"]
-    assert found["q", "rank"].compute()["value"]["AUROC"] == pytest.approx(
-        flipped["AUROC"], abs=0.1
-    )
+    ranked = found["q", "rank"].compute()["value"]
+    assert ranked["AUROC"] == pytest.approx(flipped["AUROC"], abs=0.1)
 
 
 def test_scattered_rows_come_together(rows, tmp_path):
@@ -200,21 +199,20 @@ def test_partitions_are_added_up_as_one_machine_does(rows, tmp_path, monkeypatch
     for name, parts in (("whole", whole), ("torn", torn)):
         for k, part in enumerate(parts):
             part.to_parquet(tmp_path / f"{name} {k:02d}.parquet", index=False)
-    paths = {
-        name: [dask.delayed(str)(one) for one in sorted(tmp_path.glob(f"{name}*"))]
-        for name in ("whole", "torn")
-    }
 
     def delayed(parts):
         return [dask.delayed(part) for part in parts]
 
+    def paths(name):
+        return [dask.delayed(str)(one) for one in sorted(tmp_path.glob(f"{name}*"))]
+
     sources = [
         (delayed(whole), False),
-        (paths["whole"], False),
+        (paths("whole"), False),
         (dataframe.from_delayed(delayed(whole)), False),
         (delayed([ends[:300], middle, ends[300:]]), True),  # torn anywhere in some
         (dataframe.from_pandas(mixed, npartitions=4, sort=False), True),
-        (paths["torn"], True),
+        (paths("torn"), True),
         (delayed(torn), True),
         (delayed([part.assign(run=part["run"].map("run {}".format)) for part in torn]), True),
     ]
