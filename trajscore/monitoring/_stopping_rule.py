@@ -240,8 +240,8 @@ class StoppingRule(ABC, BaseEstimator):
     def thresholds_(self) -> pd.Series:
         """Threshold for each level, in the units of the rule's scores."""
         check_is_fitted(self)
-        values = list(map(self._shown_threshold, self.alphas_.tolist()))
-        return pd.Series(values, index=pd.Index(self.alphas_, name="alpha"), name="threshold")
+        shown = {alpha: self._shown_threshold(alpha) for alpha in self.alphas_.tolist()}
+        return pd.Series(shown, name="threshold").rename_axis("alpha")
 
     def _shown_threshold(self, alpha: float) -> float:
         return float("nan")

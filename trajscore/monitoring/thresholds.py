@@ -65,13 +65,17 @@ class Threshold(ABC):
 
     Fields are parameters; the rest is set by `fit`. `keyword` is its name in
     ``DensityRatioEProcess(threshold=)``; `needs_end` says whether the forecaster must know the end
-    of a run. These are of the class, without a type: not fields of the dataclass.
+    of a run, `holds` when the promise holds, or how surely, and `draws` whether a uniform of each
+    run, by its id, takes part in what is decided. These are of the class, without a type: not
+    fields of the dataclass.
     """
 
     keyword = ""
     needs_end = False
     end_worth = None
     of = "successes"
+    holds = "if the learned ratio is the true one"
+    draws = False
 
     def fit(
         self, maxima: FloatArray, ids: Ids, seed: int, alphas: FloatArray, longest: int, of: str
@@ -83,16 +87,6 @@ class Threshold(ABC):
         self.seed = seed  # of the uniforms of runs
         self.longest = longest
         self.of = of
-
-    @property
-    def holds(self) -> str:
-        """When the promise holds, or how surely."""
-        return "if the learned ratio is the true one"
-
-    @property
-    def draws(self) -> bool:
-        """Whether a uniform of each run, by its id, takes part in what is decided."""
-        return False
 
     @abstractmethod
     def log_threshold(self, alpha: float) -> float:
@@ -119,10 +113,7 @@ class Ville(Threshold):
     """
 
     keyword = "ville"
-
-    @property
-    def _n_steps(self) -> int:
-        return 1
+    _n_steps = 1
 
     def log_threshold(self, alpha: float) -> float:
         return float(np.log(self._n_steps / alpha))
@@ -139,7 +130,7 @@ class Bonferroni(Ville):
     keyword = "bonferroni"
 
     @property
-    def _n_steps(self) -> int:
+    def _n_steps(self) -> int:  # type: ignore[override]
         return self.longest
 
 
@@ -149,10 +140,7 @@ class RandomizedVille(Ville):
 
     keyword = "randomized_ville"
     needs_end = True
-
-    @property
-    def draws(self) -> bool:
-        return True
+    draws = True
 
     def final_values(self, values: FloatArray, ids: Ids) -> FloatArray:
         return values - np.log(run_uniforms(ids, self.seed))
@@ -164,6 +152,7 @@ class HeldOut(Threshold):
 
     ties: str = "strict"
     end_worth: float | None = None  # type: ignore[assignment]
+    holds = "on average over sets of known runs"
 
     def __post_init__(self) -> None:
         check_choice(self.ties, "ties", ("strict", "randomized"))
@@ -183,11 +172,7 @@ class HeldOut(Threshold):
         """Limits of runs with these uniforms."""
 
     @property
-    def holds(self) -> str:
-        return "on average over sets of known runs"
-
-    @property
-    def draws(self) -> bool:
+    def draws(self) -> bool:  # type: ignore[override]
         return self.ties == "randomized"
 
     def n_held_out(self, n: int, n_successes: int, alpha: float) -> int:
@@ -374,7 +359,7 @@ class Pac(_Bounded):
         as_fraction(self.delta, "delta")
 
     @property
-    def holds(self) -> str:
+    def holds(self) -> str:  # type: ignore[override]
         return f"with {1 - self.delta:.0%} confidence for this set"
 
     def _bound(self, alpha: float) -> tuple[float, float]:

@@ -245,10 +245,17 @@ class TracerStripDisplay(DisplayMixin):
         )  # fmt: skip
         ax.set_yticks(np.arange(len(rows)) + 0.5, [_ROWS[name] for name in rows])
         ax.invert_yaxis()
-        self._label_steps(ax)
+        shown = np.arange(1, len(self.table) + 1, -(-len(self.table) // 30))
+        ax.set_xticks(shown)
+        actors = ""
+        if "actor" in self.table:
+            letters = self.table["actor"].map(_ACTORS)
+            ax.set_xticks(shown, [f"{letters[step]}\n{step}" for step in shown])
+            actors = " (A agent, U user)"
+        ax.set_xlabel(f"step{actors}; framed: critical steps; grey: absent")
+        ax.tick_params(axis="x", labelsize="small")
         ax.tick_params(length=0)
-        for spine in ax.spines.values():
-            spine.set_visible(False)
+        ax.spines[:].set_visible(False)
         if name is None and self.run_name:
             name = f"run {plain(self.run_name)}"
         ax.set_title(name or "", loc="left", fontsize="medium")
@@ -259,18 +266,6 @@ class TracerStripDisplay(DisplayMixin):
 
     def _size(self) -> tuple[float, float]:
         return min(4 + 0.28 * len(self.table), 14), 2.9
-
-    def _label_steps(self, ax: Any) -> None:
-        n_steps = len(self.table)
-        shown = np.arange(1, n_steps + 1, -(-n_steps // 30))
-        ax.set_xticks(shown)
-        actors = ""
-        if "actor" in self.table:
-            letters = self.table["actor"].map(_ACTORS)
-            ax.set_xticks(shown, [f"{letters[step]}\n{step}" for step in shown])
-            actors = " (A agent, U user)"
-        ax.set_xlabel(f"step{actors}; framed: critical steps; grey: absent")
-        ax.tick_params(axis="x", labelsize="small")
 
 
 @display

@@ -138,26 +138,25 @@ class RankingAccumulator(_GridAccumulator):
             raise ValueError("There are no runs yet; add some with update")
         successes, failures, *moments = self.sums[:, self.sums[:2].sum(axis=0) > 0]
         total = failures + successes
-        rows = {}
+        rows: dict[str, tuple[Any, ...]] = {}
         for name, metric in DIAGNOSTICS.items():
             if not isinstance(metric, RankMetric):
                 continue
-            statistic = metric.function
-            value = float(statistic(failures, successes))
-            cases = [float(statistic(*_split_cells(failures, successes, k))) for k in (0, 1)]
+            statistic: Any = metric.function
+            value = statistic(failures, successes)
+            cases = [statistic(*_split_cells(failures, successes, k)) for k in (0, 1)]
             if name == "AUPRC":
                 cases.append(_least_auprc(failures, successes))
             failure_gradient, success_gradient = GRADIENTS[statistic](failures, successes)
             squares = (failures * failure_gradient**2 + successes * success_gradient**2).sum()
             half_width = t_quantile(int(total.sum()) - 1, confidence_level) * np.sqrt(squares)
-            rows[name] = value, float(half_width), min(cases), max(cases)
+            low, high = interval_bounds(value, half_width, True)
+            rows[name] = value, low, high, min(cases), max(cases)
         if self.grid.is_probability:
             error = binned_error(total, successes - np.add(*moments), 10)
-            rows["T-ECE"] = error, np.nan, np.nan, np.nan
-        value, half_width, least, most = np.array(list(rows.values())).T
-        low, high = interval_bounds(value, half_width, True)
-        columns = {"value": value, "low": low, "high": high, "least": least, "most": most}
-        return pd.DataFrame(columns, index=list(rows))
+            rows["T-ECE"] = error, np.nan, np.nan, np.nan, np.nan
+        columns = ["value", "low", "high", "least", "most"]
+        return pd.DataFrame(np.array(list(rows.values())), list(rows), columns)
 
 
 def _split_cells(failures: FloatArray, successes: FloatArray, first: int) -> FloatPair:

@@ -65,11 +65,15 @@ class Columns:
     scattered: bool  # whether rows of a run lie apart in the source
 
     @property
+    def of_runs(self) -> list[str]:
+        """Those that are the same in all rows of a run."""
+        return [name for name in (*self.meta, self.group) if name is not None]
+
+    @property
     def names(self) -> list[str]:
         """All columns, each once; of an outcome "not failed" it is "failed" that is read."""
-        outcome = bare_name(self.outcome)
-        columns = [self.id, self.step, *self.values, outcome, self.group, *self.meta]
-        return list(dict.fromkeys(name for name in columns if name is not None))
+        columns = [self.id, self.step, *self.values, bare_name(self.outcome), *self.of_runs]
+        return list(dict.fromkeys(columns))
 
     def batch(self, table: Any) -> Batch:
         """Return the runs of a table that holds all rows of each, in any order."""
@@ -80,7 +84,7 @@ class Columns:
                 step=self.step,
                 value=list(self.values),
                 outcome=self.outcome,
-                meta=[name for name in (*self.meta, self.group) if name is not None],
+                meta=self.of_runs,
                 first_step=self.first_step,
                 missing="allow",
                 stop_reason=(),  # whoever evaluates the batches counts them all
