@@ -163,9 +163,10 @@ class EProcessDisplay(DisplayMixin):
             look = {"color": color, "linewidth": 2.4, "label": f"{label}, median", **style}
             lines += ax.plot(table.index, table["median"], zorder=3, **look)
         if np.isfinite(self.threshold) and self.threshold > 0:
-            label = f"threshold, alpha = {self.alpha:g}"
-            dashed = {"color": ink(), "linewidth": 1.2, "linestyle": "--", "label": label}
-            ax.axhline(np.log(self.threshold), zorder=2, **dashed)
+            ax.axhline(
+                np.log(self.threshold), color=ink(), linewidth=1.2, linestyle="--", zorder=2,
+                label=f"threshold, alpha = {self.alpha:g}",
+            )  # fmt: skip
         ax.set_ylabel("log M (above the threshold: flagged)")
         step_axis(ax)
         return lines

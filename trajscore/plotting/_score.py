@@ -213,12 +213,14 @@ class DecompositionDisplay(PredictionDisplayMixin):
 def _draw_steps(ax: Any, table: pd.DataFrame, style: ByName) -> Any:
     constant = -table["uncertainty"]
     recalibrated = constant + table["discrimination"]
-    gain = {"color": BLUE, "alpha": 0.25, "linewidth": 0, "label": "gained by discrimination"}
-    ax.fill_between(table.index, constant, recalibrated, **gain)
-    loss = {"facecolor": "none", "edgecolor": ORANGE, "hatch": "////", "linewidth": 0, "alpha": 0.6}
     ax.fill_between(
-        table.index, table["score"], recalibrated, label="lost by miscalibration", **loss
-    )
+        table.index, constant, recalibrated,
+        color=BLUE, alpha=0.25, linewidth=0, label="gained by discrimination",
+    )  # fmt: skip
+    ax.fill_between(
+        table.index, table["score"], recalibrated, facecolor="none", edgecolor=ORANGE,
+        hatch="////", linewidth=0, alpha=0.6, label="lost by miscalibration",
+    )  # fmt: skip
     ax.plot(table.index, recalibrated, color=BLUE, linewidth=1.4, label="recalibrated")
     ax.plot(table.index, constant, label="base rate", **REFERENCE)
     style = {"color": ink(), "linewidth": 1.8, "label": "score", **style}

@@ -1,7 +1,6 @@
 """Ranking and calibration of more forecasts than memory holds, from counts on a fine grid."""
 
 from copy import deepcopy
-from math import prod
 from typing import Any, Self
 
 import numpy as np
@@ -42,9 +41,9 @@ class _GridAccumulator(Accumulator):
         """Add values with weights and outcomes at places of one of the four."""
         success = weight * label
         failure = weight * (1 - label)
-        shape = self.sums.shape[1:]
+        sums = self.sums.reshape(4, -1)  # a view
         for place, part in enumerate((success, failure, success * values, failure * values)):
-            self.sums[place] += np.bincount(keys, part, prod(shape)).reshape(shape)
+            sums[place] += np.bincount(keys, part, sums.shape[1])
 
     def constant(self, forecast: float) -> Self:
         constant = deepcopy(self)
