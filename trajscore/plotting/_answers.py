@@ -18,12 +18,12 @@ from trajscore.plotting._display import (
     BEHIND,
     GREY,
     REFERENCE,
+    SHARES,
     AnswerDisplayMixin,
     PredictionDisplayMixin,
     axes_behind,
     display,
     next_style,
-    share_axis,
 )
 
 
@@ -93,8 +93,7 @@ class RiskCoverageDisplay(AnswerDisplayMixin):
         ax.axhline(self.risk[-1], linestyle="--", label="no ranking", **grey)
         share = _equal_steps(len(self.best))
         ax.plot(share, self.best, linestyle=":", label="perfect ranking", **grey)
-        ax.set(xlabel="coverage (share accepted)", ylabel="risk (share wrong)")
-        share_axis(ax, "x")
+        ax.set(xlabel="coverage (share accepted)", ylabel="risk (share wrong)", xlim=SHARES)
         return line
 
 
@@ -280,8 +279,7 @@ class ReliabilityDisplay(PredictionDisplayMixin):
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> Any:
         ax.plot([0, 1], [0, 1], label="perfectly calibrated", zorder=0, **REFERENCE)
-        ax.set(xlabel="forecast of success", ylabel="share of successes")
-        share_axis(ax, "x", "y")
+        ax.set(xlabel="forecast of success", ylabel="share of successes", xlim=SHARES, ylim=SHARES)
         ax.set_aspect("equal")
         style = next_style(
             ax, style, marker="o", markersize=4, linewidth=1.2, label=name, elinewidth=0.8

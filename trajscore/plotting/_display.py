@@ -30,6 +30,7 @@ COLORS = {
     "as_given": ORANGE, "recalibrated": BLUE, "constant": GREY, "success": BLUE, "failure": ORANGE,
 }  # fmt: skip
 SHADES = ("#f7f4ee", "#f0b880", "#dd6611", "#5e2408")  # from little to much
+SHARES = (-0.02, 1.02)  # limits of axes from 0 to 1, with room for markers at both ends
 REFERENCE = {"color": GREY, "linewidth": 1, "linestyle": "--"}
 _FRAME: ByName = {"edgecolor": "none", "framealpha": 0.85, "fontsize": "small"}
 # of a legend: below the label of the axis, in font sizes
@@ -78,8 +79,12 @@ class DisplayMixin(ABC):
         self.ax_ = self._new_axes() if ax is None else self._given_axes(ax)
         if name is not None:
             name = plain(name)
-        style = self._without_aliases(kwargs)
-        self.line_ = self._draw(self.ax_, name, **style)
+        from matplotlib.cbook import normalize_kwargs
+
+        # options of matplotlib have long names from here on: ``lw`` is ``linewidth``
+        module, artist = self._style_of.split(".")
+        kind = getattr(import_module(f"matplotlib.{module}"), artist)
+        self.line_ = self._draw(self.ax_, name, **normalize_kwargs(kwargs, kind))
         first = np.ravel(self.ax_)[0]
         self.figure_ = first.get_figure()
         if name and isinstance(self.line_, list):
@@ -114,13 +119,6 @@ class DisplayMixin(ABC):
     def _size(self) -> tuple[float, float] | None:
         """Width and height of a new figure in inches, if not matplotlib's."""
         return None if self._n_panels == 1 else (9, 5)
-
-    def _without_aliases(self, style: ByName) -> ByName:
-        """Give options of matplotlib their long names: ``lw`` is ``linewidth``."""
-        from matplotlib.cbook import normalize_kwargs
-
-        module, artist = self._style_of.split(".")
-        return normalize_kwargs(style, getattr(import_module(f"matplotlib.{module}"), artist))
 
     def __repr__(self) -> str:
         numbers = (f"{of.name}={_brief(getattr(self, of.name))}" for of in fields(self))  # type: ignore[arg-type]
@@ -220,12 +218,6 @@ def ink() -> str:
     import matplotlib as mpl
 
     return str(mpl.rcParams["text.color"])
-
-
-def share_axis(ax: Any, *which: str) -> None:
-    """Let axes of shares run from 0 to 1, with room for markers at both ends."""
-    for axis in which:
-        ax.set(**{f"{axis}lim": (-0.02, 1.02)})
 
 
 def step_axis(ax: Any) -> None:

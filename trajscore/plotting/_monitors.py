@@ -24,6 +24,7 @@ from trajscore.monitoring._evaluation import TokenSavings
 from trajscore.plotting._display import (
     COLORS,
     REFERENCE,
+    SHARES,
     DisplayMixin,
     by_name,
     display,
@@ -31,7 +32,6 @@ from trajscore.plotting._display import (
     ink,
     next_style,
     plain,
-    share_axis,
     step_axis,
 )
 
@@ -389,8 +389,7 @@ class PowerDisplay(DisplayMixin):
         _explain_crosses(left, self.reports.values())
         left.set(ylabel="false-alarm rate (succeeding runs flagged)")
         left.set_ylim(bottom=-0.02 * left.get_ylim()[1])
-        right.set_ylabel("power (failing runs flagged)")
-        share_axis(right, "y")
+        right.set(ylabel="power (failing runs flagged)", ylim=SHARES)
         return lines
 
     def _given_axes(self, ax: Any) -> Any:
@@ -479,8 +478,9 @@ class SavingsDisplay(DisplayMixin):
             )
         ax.plot([], [], color=ink(), label="levels", **_POINT)
         _explain_crosses(ax, [saving.at_alpha for saving in self.savings.values()])
-        ax.set(xlabel="share of cost spent", ylabel="share of accuracy kept")
-        share_axis(ax, "x", "y")
+        ax.set(
+            xlabel="share of cost spent", ylabel="share of accuracy kept", xlim=SHARES, ylim=SHARES
+        )
         return lines
 
 

@@ -18,6 +18,7 @@ from trajscore.plotting._display import (
     ORANGE,
     REFERENCE,
     SHADES,
+    SHARES,
     DisplayMixin,
     PredictionDisplayMixin,
     by_name,
@@ -26,7 +27,6 @@ from trajscore.plotting._display import (
     ink,
     next_style,
     plain,
-    share_axis,
     step_axis,
 )
 from trajscore.tracer import early_warning
@@ -127,8 +127,10 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
                 dots = {"marker": "o", "markersize": 4, **look, "label": plain(label)}
                 draw_with_band(panel, area.index, area, low, high, dots)
         left.plot([], [], color=GREY, label="successful runs: false alarms", **_DOTTED)
-        left.set(xlabel="share of the run, (step - 1) / (N - 1)", ylabel="share of runs flagged")
-        share_axis(left, "x", "y")
+        left.set(
+            xlabel="share of the run, (step - 1) / (N - 1)", ylabel="share of runs flagged",
+            xlim=SHARES, ylim=SHARES,
+        )  # fmt: skip
         for panel in right:
             panel.axhline(0.5, zorder=1, **REFERENCE)
             panel.set_ylabel("AUROC of the runs that get there")
