@@ -160,8 +160,8 @@ def _report_of_split(
         fitted = clone(rule).fit(train.X, train.y, **fit_params)
         table = fitted.report(test.X, test.y, cost=test.traces.get(_COST))
     too_few = np.isinf(table["threshold"]).astype(float)
-    table = table.filter(items=[*RATES, "n_success", "n_failure"])
-    return table.assign(n_known=len(train), too_few=too_few)
+    rates = table.filter(items=[*RATES, "n_success", "n_failure"])
+    return rates.assign(n_known=len(train), too_few=too_few)
 
 
 def _means(tables: pd.DataFrame) -> pd.DataFrame:

@@ -419,7 +419,7 @@ def range_warning(cells: FloatArray, fitted_range: Ranges, channels: tuple[str, 
     is_out = (columns < low - width) | (columns > high + width)
     if not is_out.any():
         return ""
-    row, channel = np.unravel_index(np.argmax(is_out), is_out.shape)
+    row, channel = np.argwhere(is_out)[0]
     name = ""
     if channels:
         name = f" of {channels[channel]!r}"

@@ -14,7 +14,7 @@ import pandas as pd
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_labels, check_sample
-from trajscore.core.score_families import CLIP, ScoreFamily, get_family, several_families
+from trajscore.core.score_families import CLIP, get_family, several_families
 from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, IntArray
 from trajscore.core.values import as_numbers
 from trajscore.core.weights import (
@@ -255,10 +255,10 @@ class TPSAccumulator(Accumulator):
 
     def constant(self, forecast: float) -> Self:
         """Return the sums of the same runs with one number as the forecast of every step."""
+        k = len(self.scores)
         onto = np.eye(len(self.moments))
-        for j, family in enumerate(self.scores):
-            onto[:, j] = 0.0
-            onto[_BY_OUTCOME, j] = _constant_scores(family, forecast)
+        onto[:, :k] = 0.0
+        onto[_BY_OUTCOME, :k] = self._constant_scores(forecast)
         constant = deepcopy(self)
         constant.moments = onto.T @ self.moments @ onto
         constant.by_cluster = self.by_cluster @ onto
@@ -284,6 +284,11 @@ class TPSAccumulator(Accumulator):
         if self.n_runs and (len(self.by_cluster) > 1) != is_grouped:
             raise ValueError("groups must be given in all updates of all accumulators, or in none")
 
+    def _constant_scores(self, forecast: float) -> FloatArray:
+        """Scores of a forecast for a success, and in a second row for a failure."""
+        p = np.array([forecast])
+        return np.column_stack([[*f.success(p), *f.failure(p)] for f in self.scores])
+
     def compute(self, confidence_level: float = 0.95) -> pd.DataFrame:
         """Return the scores so far.
 
@@ -308,12 +313,10 @@ class TPSAccumulator(Accumulator):
             raise ValueError(f"An interval needs at least 2 runs, got {n}; add more with update")
         mean = self.moments[_N_RUNS] / n
         k = len(self.scores)
-        directions = np.zeros((len(mean), 2 * k))  # from sums to influences on values and margins
-        for j, family in enumerate(self.scores):
-            directions[j, [j, k + j]] = 1.0
-            # that the rate is estimated changes nothing to first order: it is the best constant
-            constant = _constant_scores(family, self.success_rate)
-            directions[_BY_OUTCOME, k + j] = -np.nan_to_num(constant)
+        # from sums to influences on values and margins
+        directions = np.tile(np.eye(len(mean))[:, :k], 2)
+        # that the rate is estimated changes nothing to first order: it is the best constant
+        directions[_BY_OUTCOME, k:] = -np.nan_to_num(self._constant_scores(self.success_rate))
         directions /= mean[_DIVISOR]  # a score is a ratio of sums
         value = mean @ directions
         directions[_DIVISOR] -= value / mean[_DIVISOR]
@@ -339,9 +342,3 @@ class TPSAccumulator(Accumulator):
         influence = left_out_factor(sizes)[:, None] * (sums @ directions)
         error = np.sqrt((influence**2).sum(axis=0)) / n
         return error, t_quantile(n_equal(sizes) - 1, level)
-
-
-def _constant_scores(family: ScoreFamily, forecast: float) -> tuple[float, float]:
-    """Return the score of a forecast for a success and for a failure."""
-    p = np.array([forecast])
-    return family.success(p)[0], family.failure(p)[0]
