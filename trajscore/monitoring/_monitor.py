@@ -26,7 +26,6 @@ from trajscore.monitoring._density_ratio import FittedTest
 from trajscore.monitoring._state_file import StateFile, packed, unpacked
 from trajscore.monitoring._stopping_rule import LARGEST_SCORE, longer_than_fitted, range_warning
 
-_DEFAULT_RUN = "run"
 # runs that have ended whose last decision is given again where their end comes twice
 _REMEMBERED = 1000
 
@@ -360,12 +359,11 @@ class EProcessMonitor:
         return after.decided(step, log_m)
 
     def _open_run(self, run_id: Hashable) -> _Run:
-        run = self._runs.get(run_id)
-        if run is None:
+        if run_id not in self._runs:
             raise KeyError(
                 f"run {run_label(run_id)} is not open: it has no score yet, or has ended"
             )
-        return run
+        return self._runs[run_id]
 
     def __getstate__(self) -> ByName:
         if self._file is not None:
@@ -417,7 +415,7 @@ def _checked_id(run: Hashable | None) -> Hashable:
         is_id = False
     if not is_id:
         raise TypeError(f"the id of a run must be text or a number, got {plain!r}")
-    return _DEFAULT_RUN if plain is None else plain
+    return "run" if plain is None else plain
 
 
 def _fingerprint(test: FittedTest) -> ByName:
