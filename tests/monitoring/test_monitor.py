@@ -269,31 +269,6 @@ def test_runs_are_opened_reset_and_finished():
     assert len(monitor) == 0
 
 
-def test_runs_are_forgotten_after_time_without_a_score(monkeypatch):
-    now = 5.0
-    monkeypatch.setattr("time.monotonic", lambda: now)
-    monitor = default().monitor()
-    monitor.update(0.5, "a")
-    assert monitor.forget(0) == []  # not older than 0 seconds
-    now = 6.0
-    monitor.update(0.5, "b")
-    assert monitor.forget(1) == []
-    assert monitor.forget(0) == ["a"]
-    assert [one.id for one in monitor] == ["b"]
-
-
-def test_the_last_1000_ends_are_remembered():
-    monitor = default().monitor()
-    for run in range(1001):
-        monitor.update(0.3, run, step=1, done=True)
-    again = monitor.update(0.3, 1, step=1, done=True)
-    assert (again.step, len(monitor)) == (1, 0)
-    with pytest.raises(ValueError, match="run 1: step 2 comes after its end"):
-        monitor.update(0.3, 1, step=2)
-    with pytest.raises(ValueError, match="run 0: got step 2, expected step 1"):
-        monitor.update(0.3, 0, step=2)
-
-
 def test_what_is_unusual_is_told_once():
     X, y = two_channels()
     monitor = default().monitor()
