@@ -1,7 +1,5 @@
 """The density ratio of failing to succeeding runs, and the sequential test made of it."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any

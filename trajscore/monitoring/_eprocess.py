@@ -1,7 +1,5 @@
 """The e-process of a forecaster: stop failing runs early, with a guarantee to the others."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """What a rule does on runs that it was not fitted on: over random splits, and what it saves."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """What happened to the agent: a watch over all its runs, with one promise for all time."""
 
-from __future__ import annotations
-
 import warnings
 from collections import OrderedDict
 from typing import Any, Self

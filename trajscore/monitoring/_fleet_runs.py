@@ -1,7 +1,5 @@
 """The runs of a fleet: what is watched of each, bets on it, and what changed between two sets."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Stopping rules with one limit on a score: two baselines, and one that is tested."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any, Self
 

@@ -4,8 +4,6 @@ With a rollback journal, and not a write-ahead log: that keeps the last steps in
 SQLite leaves them out without a word where that file is damaged or removed.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

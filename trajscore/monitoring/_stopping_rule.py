@@ -1,7 +1,5 @@
 """What all rules that stop a run early have in common."""
 
-from __future__ import annotations
-
 import warnings
 from abc import ABC, abstractmethod
 from math import isclose

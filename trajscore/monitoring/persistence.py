@@ -1,7 +1,5 @@
 """Fitted processes in files that run no code when they are read."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@ guarantees fail for verifiers with few distinct scores, whose largest values sha
 Randomised tie-breaking flags some of the runs at such an atom, by one uniform a run.
 """
 
-from __future__ import annotations
-
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Hashable

@@ -1,7 +1,5 @@
 """Confidences: do they come true, and what do errors and rejected answers cost?"""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Evidence over time, of e-processes and of a fleet; what stopping rules flag and save."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import field

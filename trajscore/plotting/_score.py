@@ -1,7 +1,5 @@
 """Scores: as given and recalibrated, split in their parts, and by step; and why runs ended."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, Self
 
 import numpy as np

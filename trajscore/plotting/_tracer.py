@@ -1,7 +1,5 @@
 """TRACER's risks: how early they predict failure, and where one run went wrong."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np

@@ -89,7 +89,8 @@ class Grid:
         ends = as_numbers(bounds, "bounds")
         if ends.shape != (2,) or not np.isfinite(ends).all() or ends[0] > ends[1]:
             raise ValueError(f"bounds must be two finite numbers, smaller first, got {bounds!r}")
-        return cls(*ends.tolist(), False, n_cells)
+        low, high = ends.tolist()
+        return cls(low, high, False, n_cells)
 
     def cells(self, values: FloatArray) -> IntArray:
         """Return the cell of each value; a value beyond the ends falls into the outermost cell."""
