@@ -15,11 +15,7 @@ from trajscore import PrefixForecaster, TrajectoryArray, monitoring
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import CalibratedVerifier, LearnThenTestStop, RawVerifier, StoppingRule
 
-RULES = [
-    kind
-    for kind in public_classes(monitoring)
-    if issubclass(kind, StoppingRule) and kind is not StoppingRule
-]
+RULES = [k for k in public_classes(monitoring) if StoppingRule in k.__mro__[1:]]
 
 
 @functools.cache

@@ -57,13 +57,13 @@ class Slow:
         self.n_bins = min(5, max(len(apart) // 20, 2))
         shares = np.arange(1, self.n_bins) / self.n_bins
         self.edges = [np.quantile(f, shares) for f in np.array([run[0] for run in apart]).T]
-        rate = self.rate([run[2] for run in apart if run[2] >= 0], 1, 0.5)
         bins = [(p, k) for p in range(self.n_predictors) for k in range(self.n_bins)]
         self.outcomes = {place: [] for place in ["all", *bins]}
-        self.splits = {}
-        for place in self.outcomes:
-            here = [run[2] for run in apart if run[2] >= 0 and place in self.places(run)]
-            self.splits[place] = self.rate(here, 5, 5 * rate)
+        for run in apart:
+            self.remember_outcome(run)
+        more = 5 * (sum(self.outcomes["all"]) + 0.5) / (len(self.outcomes["all"]) + 1)
+        self.splits = {p: (sum(y) + more) / (len(y) + 5) for p, y in self.outcomes.items()}
+        self.outcomes = {place: [] for place in self.outcomes}
         self.inputs = [[] for _ in range(1 + self.n_predictors)]
         for run in counted:
             for values, cell in zip(self.inputs, self.cells(run), strict=True):
@@ -73,10 +73,6 @@ class Slow:
         self.shares = np.tile([0.25, 0.5, 0.25], (n_processes, 1))
         self.log_e = np.zeros(n_processes)
         self.lowest, self.since = np.zeros(n_processes), np.ones(n_processes)
-
-    @staticmethod
-    def rate(outcomes, n_more, more):
-        return (sum(outcomes) + more) / (len(outcomes) + n_more)
 
     def places(self, run):
         """Where an outcome counts: among all, and for each predictor in its bin."""
@@ -99,9 +95,8 @@ class Slow:
 
     def take(self, number, run):
         draws = self.random.random(1 + self.n_predictors)
-        for k, (values, cell, draw) in enumerate(
-            zip(self.inputs, self.cells(run), draws, strict=True)
-        ):
+        for k, (cell, draw) in enumerate(zip(self.cells(run), draws, strict=True)):
+            values = self.inputs[k]
             values.append(cell)
             rank = sum(v <= cell for v in values) - draw * sum(v == cell for v in values)
             self.bet(k, 1 + 1.5 * FACTORS * (rank / len(values) - 0.5), number)

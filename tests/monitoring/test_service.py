@@ -146,8 +146,7 @@ def test_runs_without_a_score_are_forgotten_when_a_minute_has_gone_by(path, monk
     lines = ['{"id": "old", "score": 0.4}'] + ['{"id": "new", "score": 0.4}'] * 5
     last = '{"id": "old", "score": 0.4}'
     for hours, step in (("0.03", 1), ("1", 2)):
-        _, answers, _ = monitored(
-            monkeypatch, capsys, path, [*lines, last], "--forget-after", hours
-        )
+        said = ("--forget-after", hours)
+        _, answers, _ = monitored(monkeypatch, capsys, path, [*lines, last], *said)
         assert answers[-1]["step"] == step
         assert np.isfinite(answers[-1]["margin"])

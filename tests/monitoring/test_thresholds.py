@@ -174,9 +174,8 @@ def world(rng, n, discrete):
     if not discrete:
         return np.clip(rng.normal(0.6, 0.2, (n, 3)), 0.01, 0.99)
     traces = np.full((n, 3), 0.8)
-    traces[np.arange(n), rng.integers(0, 3, n)] = rng.choice(
-        [0.2, 0.5, 0.8], n, p=[0.02, 0.38, 0.6]
-    )
+    steps = rng.integers(0, 3, n)
+    traces[np.arange(n), steps] = rng.choice([0.2, 0.5, 0.8], n, p=[0.02, 0.38, 0.6])
     return traces
 
 

@@ -174,15 +174,11 @@ def test_termination():
     reasons = pd.DataFrame(columns, index=["done", "max_steps", "crash"])
     display = TerminationDisplay(reasons).plot(name="runs")
     ax = display.ax_
-    widths = {
-        container.get_label(): [
-            (round(bar.get_y() + bar.get_height() / 2, 9), bar.get_width()) for bar in container
-        ]
-        for container in ax.containers
-    }
-    assert widths.pop("administrative (4)") == [(1, 4)]
-    assert widths.pop("informative (11)") == [(2, 9), (0, 2)]
-    assert list(widths.values()) == [[(2, 5), (1, 0), (0, 0)]]  # the successes
+    ends = {of.get_label(): np.array(bars_of(of))[:, 2:0:-1].round(9) for of in ax.containers}
+    assert ends.pop("administrative (4)").tolist() == [[1, 4]]
+    assert ends.pop("informative (11)").tolist() == [[2, 9], [0, 2]]
+    assert ends.popitem()[1].tolist() == [[2, 5], [1, 0], [0, 0]]  # the successes
+    assert not ends
     texts = [(text.get_text(), *text.get_position()) for text in ax.texts]
     assert texts == [(" 9, 5 solved", 9, 2), (" 4", 4, 1), (" 2", 2, 0)]
     assert [text.get_text() for text in ax.get_yticklabels()] == ["done", "max_steps", "crash"]
@@ -321,10 +317,8 @@ def test_decomposition():
     np.testing.assert_allclose(points(display.line_), [(-0.2, 0.83), (-0.26, -0.17)])
     places = [(-0.15, 1.17), (-0.25, 0.17), (-0.15, 0.83), (-0.25, -0.17)]
     np.testing.assert_allclose([text.xy for text in ax.texts], places)
-    np.testing.assert_allclose(
-        ax.collections[0].get_segments(),
-        [[(-0.25, 0.5), (-0.25, 1.5)], [(-0.25, -0.5), (-0.25, 0.5)]],
-    )
+    segments = [[(-0.25, 0.5), (-0.25, 1.5)], [(-0.25, -0.5), (-0.25, 0.5)]]
+    np.testing.assert_allclose(ax.collections[0].get_segments(), segments)
     np.testing.assert_allclose(ax.get_xlim(), (-0.26 - 0.06 * 0.11, -0.15 + 0.2 * 0.11))
     for parts, texts in [  # as many decimals as show three digits of each part
         (([0.05, 0.01], [0.1, 0.0]), ["+0.1000", "+0.0000", "-0.0500", "-0.0100"]),

@@ -70,14 +70,9 @@ def test_a_batch_ends_before_a_run_that_may_go_on():
     lengths = np.r_[np.full(26_000, 10), 9_000, np.full(1_000, 10), 300_000, 1]
     n = lengths.sum()
     p = np.random.default_rng(0).random(n)
-    source = pa.table(
-        {
-            "run": np.repeat(np.arange(len(lengths)), lengths),
-            "t": np.arange(n) - np.repeat(np.cumsum(lengths) - lengths, lengths) + 1,
-            "p": p,
-            "ok": np.repeat(np.arange(len(lengths)) % 2, lengths),
-        }
-    )
+    run = np.repeat(np.arange(len(lengths)), lengths)
+    t = np.arange(n) - np.repeat(np.cumsum(lengths) - lengths, lengths) + 1
+    source = pa.table({"run": run, "t": t, "p": p, "ok": run % 2})
     seen = []
 
     def progress(tables):
