@@ -200,7 +200,7 @@ def test_forecasts_that_are_passed_on_lie_between_0_and_1():
         platt.monitor().update(1.4)
 
 
-@pytest.mark.parametrize("forecaster", [PIPELINE[0], PIPELINE, Foreign()], ids=repr)
+@pytest.mark.parametrize("forecaster", [PIPELINE[0], PIPELINE, Foreign()], ids=["1", "2", "other"])
 def test_a_failing_forecast_leaves_the_monitor_as_it_was(forecaster):
     process = DensityRatioEProcess(forecaster, alpha=0.3).fit(*runs())
     monitor, reference = process.monitor(), process.monitor()

@@ -218,7 +218,9 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             clusters = check_groups(groups, len(traces))
         random = check_random_state(self.random_state)
         # with the data in it, so that other calibration sets have other uniforms at the same seed
-        seed = int(random.randint(2**31)) + data_digest(traces, labels)
+        threshold.seed = int(random.randint(2**31)) + data_digest(traces, labels)
+        threshold.longest = self.longest_
+        threshold.of = ("failures", "successes")[self._spared] if has_outcomes else "runs"
         rows = observed
         if has_outcomes:
             rows = self._held_out_rows(threshold, labels, observed, calibration, clusters, random)
@@ -264,8 +266,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         if len(spared_rows):
             spared = runs[spared_rows]
             maxima = run_maxima(spared, self._statistic(spared))
-        of = ("failures", "successes")[self._spared] if has_outcomes else "runs"
-        threshold.fit(maxima, runs.ids[spared_rows], seed, self.alphas_, self.longest_, of)
+        threshold.fit(maxima, runs.ids[spared_rows], self.alphas_)
         # forecasts of all runs take time: not asked for where maxima of the held-out runs differ,
         # which with end_worth they may by their lengths alone
         if threshold.end_worth is not None or len(maxima) < 2 or np.ptp(maxima) < TIE:

@@ -61,30 +61,25 @@ class Promise(NamedTuple):
 class Threshold(ABC):
     """A limit for each run on its largest log M; over it, strictly, the run is flagged.
 
-    Fields are parameters; the rest is set by `fit`. `keyword` is its name in
-    ``DensityRatioEProcess(threshold=)``; `needs_end` says whether the forecaster must know the end
-    of a run, `holds` when the promise holds, or how surely, and `draws` whether a uniform of each
-    run, by its id, takes part in what is decided. These are of the class, without a type: not
-    fields of the dataclass.
+    Fields are parameters. `keyword` is its name in ``DensityRatioEProcess(threshold=)``;
+    `needs_end` says whether the forecaster must know the end of a run, `holds` when the promise
+    holds, or how surely, and `draws` whether a uniform of each run, by its id, takes part in what
+    is decided. These are of the class, without a type: not fields of the dataclass. So are the
+    three that a process sets before it calls `fit`: the seed of the uniforms, the steps of the
+    longest run, and `of` which runs at most a share alpha is to be flagged.
     """
 
     keyword = ""
     needs_end = False
     end_worth = None
-    of = "successes"
     holds = "if the learned ratio is the true one"
     draws = False
+    seed = 0
+    longest = 0
+    of = "successes"
 
-    def fit(
-        self, maxima: FloatArray, ids: Ids, seed: int, alphas: FloatArray, longest: int, of: str
-    ) -> None:
-        """Learn from the largest log M of held-out runs; `longest` is the most steps.
-
-        The runs are successes, or `of` what else at most a share alpha is to be flagged.
-        """
-        self.seed = seed  # of the uniforms of runs
-        self.longest = longest
-        self.of = of
+    def fit(self, maxima: FloatArray, ids: Ids, alphas: FloatArray) -> None:  # noqa: B027 - most learn nothing
+        """Learn from the largest log M of held-out runs, if there are any."""
 
     @abstractmethod
     def log_threshold(self, alpha: float) -> float:
@@ -195,22 +190,19 @@ class HeldOut(Threshold):
             needed = 1
         return max(n, needed)
 
-    def fit(
-        self, maxima: FloatArray, ids: Ids, seed: int, alphas: FloatArray, longest: int, of: str
-    ) -> None:
-        super().fit(maxima, ids, seed, alphas, longest, of)
+    def fit(self, maxima: FloatArray, ids: Ids, alphas: FloatArray) -> None:
         n = len(maxima)
         self._maxima = np.sort(maxima)
         if self.draws:
-            uniforms = run_uniforms(ids, seed + 1)  # not those of new runs with the same ids
+            uniforms = run_uniforms(ids, self.seed + 1)  # not those of new runs with the same ids
             self._uniforms = uniforms[np.lexsort((uniforms, maxima))]
         self._ranks = {alpha: self._rank(n, alpha) for alpha in alphas.tolist()}
         for alpha, rank in self._ranks.items():
             if rank > n:
                 warnings.warn(
-                    f"too few held-out {of} ({n}) for threshold={self.keyword!r} at "
+                    f"too few held-out {self.of} ({n}) for threshold={self.keyword!r} at "
                     f"alpha = {alpha:g}: no run will be flagged; fit on more runs, of which at "
-                    f"least {self.needs(alpha)} {of} are held out, or raise alpha",
+                    f"least {self.needs(alpha)} {self.of} are held out, or raise alpha",
                     UserWarning,
                     stacklevel=3,
                 )
