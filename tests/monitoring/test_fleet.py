@@ -122,8 +122,9 @@ class Slow:
         capital = (0.998 * self.shares[k] + 0.002 * np.array([0.25, 0.5, 0.25])) * bets
         self.log_e[k] += np.log(capital.sum())
         self.shares[k] = capital / capital.sum()
-        if self.log_e[k] <= self.lowest[k]:
-            self.lowest[k], self.since[k] = self.log_e[k], number + 1
+        self.lowest[k] = min(self.log_e[k], self.lowest[k])
+        if self.log_e[k] <= self.lowest[k] + 1e-9:  # in the middle bin, slopes bet nothing
+            self.since[k] = number + 1
 
 
 @pytest.mark.parametrize(("n_reference", "n_predictors"), [(80, 1), (200, 2), (400, 1)])

@@ -10,11 +10,8 @@ from trajscore.monitoring import CalibratedVerifier, Conformal, RawVerifier, tok
 
 SCORES = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 1.0])
 CELLS = st.tuples(SCORES, st.sampled_from([0.0, 1.0, 2.5, 7.0]))
-RUNS = st.lists(
-    st.tuples(st.lists(CELLS, min_size=1, max_size=6), st.sampled_from([-1, 0, 1, 0.5])),
-    min_size=1,
-    max_size=8,
-)
+RUN = st.tuples(st.lists(CELLS, min_size=1, max_size=6), st.sampled_from([-1, 0, 1, 0.5]))
+RUNS = st.lists(RUN, min_size=1, max_size=8)
 
 
 def stop_each(runs, threshold):
@@ -82,12 +79,9 @@ def runs():
     return X[:500], y[:500], X[500:], y[500:]
 
 
-RULES = [
-    DensityRatioEProcess(alpha=[0.05, 0.2]),
-    DensityRatioEProcess(alpha=[0.05, 0.2], threshold=Conformal("randomized")),
-    DensityRatioEProcess(alpha=[0.05, 0.2], threshold="randomized_ville"),
-    CalibratedVerifier(alpha=[0.05, 0.2]),
-]
+THRESHOLDS = ("conformal", Conformal("randomized"), "randomized_ville")
+RULES = [DensityRatioEProcess(threshold=one, alpha=[0.05, 0.2]) for one in THRESHOLDS]
+RULES += [CalibratedVerifier(alpha=[0.05, 0.2])]
 
 
 @pytest.mark.parametrize("rule", RULES)

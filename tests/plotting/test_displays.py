@@ -160,11 +160,8 @@ def test_cost_curves_at_the_ends():
 def fitted():
     X, y = make_trajectories(1200, lengths=(2, 7), random_state=0, return_X_y=True)
     alpha = [0.1, 0.6, 0.2]
-    rules = {
-        "e-process": DensityRatioEProcess(alpha=alpha).fit(X[:600], y[:600]),
-        "raw": RawVerifier(alpha=alpha).fit(X[:600]),
-    }
-    return rules, X[600:], y[600:]
+    rules = {"e-process": DensityRatioEProcess(alpha=alpha), "raw": RawVerifier(alpha=alpha)}
+    return {key: rule.fit(X[:600], y[:600]) for key, rule in rules.items()}, X[600:], y[600:]
 
 
 def test_savings_and_power(fitted):

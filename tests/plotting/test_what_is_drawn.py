@@ -44,20 +44,15 @@ def bars(container):
 
 
 def wilson(rates, counts):
-    ends = [
-        binomtest(round(rate * n), n).proportion_ci(method="wilson")
-        for rate, n in zip(rates, counts, strict=True)
-    ]
+    tests = [binomtest(round(rate * n), n) for rate, n in zip(rates, counts, strict=True)]
+    ends = [test.proportion_ci(method="wilson") for test in tests]
     return [(end.low, end.high) for end in ends]
 
 
 def filled(area):
     """Lower and upper end of an area at each place."""
-    vertices = area.get_paths()[0].vertices
-    return {
-        x: (vertices[vertices[:, 0] == x, 1].min(), vertices[vertices[:, 0] == x, 1].max())
-        for x in np.unique(vertices[:, 0])
-    }
+    x, y = area.get_paths()[0].vertices.T
+    return {at: (y[x == at].min(), y[x == at].max()) for at in np.unique(x)}
 
 
 def test_reliability():
@@ -98,10 +93,8 @@ def test_step_profile():
 
 
 def intervals(*rows):
-    index = pd.MultiIndex.from_tuples(
-        [(predictor, form, "TPS") for predictor, form, *_ in rows],
-        names=["predictor", "form", "metric"],
-    )
+    keys = [(predictor, form, "TPS") for predictor, form, *_ in rows]
+    index = pd.MultiIndex.from_tuples(keys, names=["predictor", "form", "metric"])
     return pd.DataFrame([row[2:] for row in rows], index=index, columns=["value", "low", "high"])
 
 

@@ -38,6 +38,7 @@ from trajscore.monitoring._fleet_runs import (
     grid_cells,
     name_cause,
 )
+from trajscore.monitoring.thresholds import TIE
 
 _READS = {"single_channel": False, "allow_missing": True, "allow_empty": True}
 _START = np.array([0.25, 0.5, 0.25])  # shares of capital
@@ -484,9 +485,9 @@ class FleetMonitor(BaseEstimator):
         self._shares[rows] = shares / growth[:, None]
         log_e = self._log_e[rows]  # a view
         log_e += np.log(growth)
-        is_lowest = log_e <= self._lowest[rows]
-        self._lowest[rows][is_lowest] = log_e[is_lowest]
-        self._lowest_at[rows][is_lowest] = number
+        self._lowest[rows] = np.minimum(self._lowest[rows], log_e)
+        # a bet of nothing changes the last digit, which says nothing of where a change began
+        self._lowest_at[rows][log_e <= self._lowest[rows] + TIE] = number
 
     def _places(self, run: Run) -> tuple[IntArray, IntArray]:
         """Rows and bins of `_outcomes`: of all runs and, with a forecast, of each predictor."""

@@ -269,8 +269,8 @@ class FleetDisplay(DisplayMixin):
         ax.axhline(1, **REFERENCE)
         for k, change in enumerate(self.changes):
             ax.axvspan(change.since, change.alarm, color=ink(), alpha=0.12, linewidth=0)
-            words = change.cause or "cause not known yet"
-            text = plain(f"{words}\nsince run {change.since:,}, alarm at {change.alarm:,}")
+            cause = plain(change.cause or "cause not known yet")
+            text = f"{cause}\nsince run {change.since:,}, alarm at {change.alarm:,}"
             ax.annotate(
                 text, (change.alarm, 1), xytext=(4, 6 + 26 * (k % _ROWS)),
                 textcoords="offset points", fontsize="small", color=ink(), va="bottom",

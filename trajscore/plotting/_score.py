@@ -312,13 +312,13 @@ class StepProfileDisplay(PredictionDisplayMixin):
         self, ax: Any, name: str | None, *, min_runs: int = 10, shade: bool = True, **style: Any
     ) -> Any:
         shown = reached_steps(ax, self.profile, min_runs)
-        style = next_style(ax, style)
-        line = _curve(ax, shown["score"], shown["std_error"], name, style)
+        style = next_style(ax, style, label=name)
+        line = _curve(ax, shown["score"], shown["std_error"], style)
         if (shown["n_observed"] < shown["n_runs"]).any():
             observed = shown[shown["n_observed"] >= min_runs]
-            dashed = {**style, "linestyle": "--"}
             alone = "observed alone" if name is None else f"{name}, observed alone"
-            _curve(ax, observed["score_observed"], observed["std_error_observed"], alone, dashed)
+            dashed = {**style, "linestyle": "--", "label": alone}
+            _curve(ax, observed["score_observed"], observed["std_error_observed"], dashed)
             if shade:
                 behind = axes_behind(ax, "share unobserved (grey)")
                 if behind is not None:  # once, where several displays share axes
@@ -330,9 +330,8 @@ class StepProfileDisplay(PredictionDisplayMixin):
         return line
 
 
-def _curve(ax: Any, score: pd.Series, std_error: pd.Series, name: str | None, style: ByName) -> Any:
+def _curve(ax: Any, score: pd.Series, std_error: pd.Series, style: ByName) -> Any:
     half = 2 * std_error.fillna(0)
-    style = {"label": name, **style}
     return draw_with_band(ax, score.index, score, score - half, score + half, style)
 
 

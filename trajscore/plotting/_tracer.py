@@ -8,7 +8,7 @@ import pandas as pd
 from trajscore.calibration.fixed_step import AUROC
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.type_aliases import ArrayLike, BoolArray, ByName, FloatArray
-from trajscore.core.values import is_count, run_label
+from trajscore.core.values import first_true, is_count, run_label
 from trajscore.plotting._display import (
     BEHIND,
     BLUE,
@@ -338,10 +338,10 @@ class FirstErrorDisplay(DisplayMixin):
 
 def _row_of(X: TrajectoryArray, run: Any) -> int:
     if isinstance(run, str):
-        rows = np.flatnonzero(X.ids.astype(str) == run)
-        if not len(rows):
+        row = first_true(X.ids.astype(str) == run)
+        if row is None:
             raise KeyError(f"no run has the id {run_label(run)}; see X.ids")
-        return int(rows[0])
+        return row
     if not is_count(run, -len(X)) or run >= len(X):
         raise ValueError(f"run must be an id as text, or a row below {len(X)}, got {run!r}")
     return int(run)

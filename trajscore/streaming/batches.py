@@ -353,7 +353,7 @@ def _add_inner_runs(accumulator: Any, columns: Columns, table: Any) -> _PartialS
     """Add up a partition's runs but the first and the last, unless these are most of it."""
     rows = _read(columns, table)
     ids = rows[columns.id]
-    is_outer = (ids == ids[:1].squeeze()) | (ids == ids[-1:].squeeze())
+    is_outer = ids.isin([*ids[:1], *ids[-1:]])
     sums = _add_runs(accumulator, columns, rows[~is_outer], rows[is_outer])
     if 2 * is_outer.sum() > len(rows):
         sums.total = None
