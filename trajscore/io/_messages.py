@@ -22,12 +22,14 @@ Message = dict[str, Any]
 """A message in the form of OpenAI's chats."""
 
 _THREAD = "message_thread"  # of AutoGen, within the state of an agent
+# fields whose lists may look like messages, and are steps, or answers without what was asked
+_NO_TURNS = {*keys.STEP_LISTS, *(right for _, right in keys.CALL_SIDES)}
 _KINDS = keys.PARTS["kinds"]
 _OF_TURN = ("role", "content", "tool_calls")
 _OF_CLIENTS = {*keys.PARTS["of_clients"]}
 _CONTENT = {*keys.PARTS["content"]}
 _OF_MESSAGES = {  # any of which it has
-    "toolName", "tool.name", "lc", "raw_item", *STEP_FIELDS, *_KINDS, *_CONTENT, *keys.OF_ANSWERS,
+    "toolName", "tool.name", "lc", "raw_item", "message_data", *STEP_FIELDS, *_KINDS, *_CONTENT, *keys.OF_ANSWERS,
 }  # fmt: skip
 
 
@@ -62,7 +64,7 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
         value = parsed(record.get(name))
         usual = name == keys.MESSAGE_LISTS[0]
         if isinstance(value, list) and (usual or not value or is_message(value[0])):
-            if record.get("choices") or not _is_answer(first_object(value[-1:])):
+            if record.get("choices") or not _is_answer(value[-1:]):
                 value = _with_answer(value, record)
             return value, {name}
     if keys.answer_part(record) and not keys.is_response(record):
@@ -70,11 +72,20 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
         return _with_answer(asked, record), {*keys.OF_ANSWERS}
     if (found := _of_sides(record)) is not None:
         return found
-    for name, value in record.items():
-        is_items = name in keys.ITEM_LISTS and is_chat_list(value)
-        if is_items or is_step(value) or is_step(first_object(value)):  # a first step, or a list
-            return value, {name}
+    lists = {name: parsed(value) for name, value in record.items() if _lists_turns(name, value)}
+    usual_names = [name for name in lists if name in keys.ITEM_LISTS]
+    for name in usual_names or (lists if len(lists) == 1 else ()):
+        return lists[name], {name}
     return None, set()
+
+
+def _lists_turns(name: str, value: Any) -> bool:
+    """Tell the messages of a run under any name; steps of other programs are no messages."""
+    listed = parsed(value)
+    if not is_chat_list(listed) or name in keys.ITEM_LISTS or is_step(listed[0]):
+        return is_chat_list(listed)
+    is_of_several = len({str(as_fields(item).get("session_id")) for item in listed}) > 1
+    return name not in _NO_TURNS and not is_of_several and _is_answer(listed)
 
 
 def _of_sides(record: Record) -> tuple[list[Any], set[str]] | None:
@@ -89,7 +100,7 @@ def _of_sides(record: Record) -> tuple[list[Any], set[str]] | None:
             inputs = _text_message(record.get(left), "user")
         if outputs is None:
             outputs = _text_message(record.get(right), "assistant")
-        if not inputs and _is_answer(outputs[0]):
+        if not inputs and _is_answer(outputs[:1]):
             continue
         repeats = outputs[: len(inputs)] == inputs
         names = {name for name, side in ((left, inputs), (right, outputs)) if side}
@@ -99,14 +110,15 @@ def _of_sides(record: Record) -> tuple[list[Any], set[str]] | None:
 
 def spread(record: Record, depth: int = 3) -> Record:
     """Return a record with the fields of the object in it that holds its messages, if one does."""
-    if depth and find_messages(record)[0] is None:
-        for name, owner in record.items():
-            if name in keys.MESSAGE_OWNERS or _THREAD in as_fields(owner):
-                inner = spread(as_fields(owner), depth - 1)
-                messages, used = find_messages(inner)
-                if messages:
-                    used |= {name}
-                    return {**inner, **{k: v for k, v in record.items() if k not in used}}
+    if not depth or find_messages(record)[0] is not None:
+        return record
+    owners = {name: spread(as_fields(parsed(v)), depth - 1) for name, v in record.items()}
+    owners = {name: inner for name, inner in owners.items() if is_chat_list(find_messages(inner)[0])}
+    usual = [name for name in owners if name in keys.MESSAGE_OWNERS]
+    others = [name for name in owners if _THREAD in owners[name]] or list(owners)
+    for name in usual or (others if len(others) == 1 else ()):
+        used = find_messages(owners[name])[1] | {name}
+        return {**owners[name], **{k: v for k, v in record.items() if k not in used}}
     return record
 
 
@@ -115,9 +127,9 @@ def is_run(fields: Record) -> bool:
     return find_messages(spread(fields))[0] is not None
 
 
-def _is_answer(message: Any) -> bool:
-    """Tell what a model answered, without what it was asked, which is not a conversation."""
-    turns = map(as_fields, chat_messages(message))
+def _is_answer(messages: list[Any]) -> bool:
+    """Tell messages among which a model answered."""
+    turns = (as_fields(turn) for _, turn in as_chat(messages))
     return any(keys.role_of(turn.get("role")) == "agent" for turn in turns)
 
 
@@ -170,8 +182,9 @@ def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
 
 
 def _raw_item(item: Any) -> Any:
-    """Return the item that OpenAI's Agents SDK wraps, but for a request for approval."""
-    raw = as_fields(item).get("raw_item")
+    """Return the item that OpenAI's Agents SDK wraps or stores, but for a request for approval."""
+    fields = as_fields(item)
+    raw = fields.get("raw_item", parsed(fields.get("message_data")))
     if isinstance(raw, dict) and "role" not in item and not is_of_program(item):
         return raw
     return item

@@ -325,13 +325,13 @@ def _format_of(file: LogFile) -> Format | None:
 def _heads(file: LogFile) -> Iterator[Head]:
     """Yield what is known of a file after each of its fields, or the first item of its list."""
     head = Head()
-    for key, _, value in file.items(STREAMED):
+    for key, index, value in file.items(STREAMED):
         if key is None:
             is_object = isinstance(value, dict)
             yield Head(value if is_object else {}, listed=True, whole=True, item=value)
             return
         if key not in head.fields:
-            head.fields[key] = value
+            head.fields[key] = value if index is None else [value]
             yield head
     head.whole = True
     yield head

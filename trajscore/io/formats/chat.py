@@ -40,9 +40,24 @@ def is_chat(head: Head) -> bool:
     if "messages" in fields:  # of a list only the first item is known
         return True
     if is_message(fields):
-        return "parts" in fields or is_of_line
+        return {"parts", "kind"} <= fields.keys() or is_of_line
     runs = (first_object(fields.get(name)) for name in _LISTS)
-    return is_chat_list(head.item) or any(map(is_run, (fields, *runs)))
+    return is_chat_list(head.item) or any(map(is_run, (fields, *runs))) or bool(_named_runs(fields))
+
+
+def _named_runs(fields: Record) -> list[Record]:
+    """Return the runs of an object that has them by their ids, or by columns as frames do."""
+    first_column = next(map(as_fields, fields.values()), {})
+    by_row = {row: {k: as_fields(v).get(row) for k, v in fields.items()} for row in first_column}
+    for rows in (fields, by_row):
+        runs = [
+            {"id": name} | (run if isinstance(run, dict) else {"messages": run})
+            for name, run in rows.items()
+            if is_chat_list(run) or isinstance(run, dict)
+        ]
+        if 1 < len(runs) == len(rows) and all(map(is_run, runs)):
+            return runs
+    return []
 
 
 @register
@@ -76,6 +91,8 @@ class OpenAI(Format):
         if is_run(fields) or is_message(fields):
             is_named = file.fields.id_of(fields) is not None
             yield file.place(0), fields if is_named else {"id": stem(file.path)} | fields
+        elif runs := _named_runs(fields):
+            yield from ((file.place(index), run) for index, run in enumerate(runs))
         else:
             file.info.update(fields)
         alone = [chain[0]["output"] for chain in chains.values() if len(chain) == 1]

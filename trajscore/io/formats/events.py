@@ -4,14 +4,24 @@ from typing import Any
 
 from trajscore.core.stops import as_reason
 from trajscore.io._conversation import Conversation
-from trajscore.io._messages import as_id, is_message, is_run, listed, unwrapped
+from trajscore.io._messages import as_chat, as_id, find_messages, is_message, listed, unwrapped
 from trajscore.io._run import Run, as_object, leftover
 from trajscore.io._spans import Span, add_spans
 from trajscore.io.fields import USUAL_FIELDS, dig
 from trajscore.io.files import Broken, LogFile, Place, stem
 from trajscore.io.formats.chat import new_run
 from trajscore.io.registry import Format, Head, RawRuns, register
-from trajscore.io.vocabulary import Record, as_fields, as_list, first, span_kind, text_of
+from trajscore.io.vocabulary import (
+    EVENT_HOLDERS,
+    MESSAGE_OWNERS,
+    Record,
+    as_fields,
+    as_list,
+    first,
+    role_of,
+    span_kind,
+    text_of,
+)
 
 _RUN_NAMES = (  # of what all events of a run share
     "config.configurable.thread_id", "payload.config.configurable.thread_id",
@@ -81,11 +91,12 @@ def span_of(event: Any) -> Span | None:
     for _ in range(_MAX_WRAPPERS):
         if span := _of_program(event) or _of_graph(event):
             return span
-        match event:
-            case {"payload": inner} | {"data": inner} | {"value": inner}:
-                event = inner
+        held = [as_fields(event).get(name) for name in EVENT_HOLDERS]
+        match next((value for value in held if isinstance(value, (dict, list))), event):
             case [str() | list() as front, *rest] if all(isinstance(k, str) for k in front):
                 event = rest[0] if len(rest) == 1 else rest
+            case inner:
+                event = inner
     return None
 
 
@@ -156,11 +167,21 @@ def _of_graph(event: Any) -> Span | None:
 
 
 def _is_update(fields: Record) -> bool:
-    """Tell the updates of nodes, each an object with messages, that are not a run of chats."""
-    if is_run(fields) or not any(map(_listed, fields.values())):
+    """Tell the updates of nodes, each an object with messages, that are not runs of chats."""
+    nodes = [messages for node in fields.values() if (messages := _listed(node))]
+    if not nodes or find_messages(fields)[0] or fields.keys() & {*MESSAGE_OWNERS}:
         return False
-    are_nodes = all(isinstance(node, (dict, list, type(None))) for node in fields.values())
-    return are_nodes or USUAL_FIELDS.id_of(fields) is not None
+    has_id = USUAL_FIELDS.id_of(fields) is not None
+    are_runs = all(USUAL_FIELDS.id_of(as_fields(node)) for node in fields.values())
+    if len(nodes) > 1 and (are_runs or all(map(_is_asked, nodes))):
+        return False
+    return has_id or all(isinstance(node, (dict, list, type(None))) for node in fields.values())
+
+
+def _is_asked(messages: list[Any]) -> bool:
+    """Tell messages that begin with the user's, as those of whole runs do."""
+    turns = (role_of(as_fields(turn).get("role")) for _, turn in as_chat(messages))
+    return next((role for role in turns if role != "system"), None) == "user"
 
 
 def _of_update(nodes: Record) -> Span:

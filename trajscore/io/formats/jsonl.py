@@ -29,11 +29,13 @@ from trajscore.io.files import Broken, LogFile, Place, stem
 from trajscore.io.formats.chat import is_chat
 from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import (
+    HOLDERS,
     OF_ANSWERS,
     Record,
     answer_part,
     as_fields,
     as_list,
+    parsed,
     text_of,
 )
 
@@ -51,7 +53,7 @@ class JSONLines(Format):
             return False
         steps = as_list(head.fields.get(str(steps_field(head.fields))))
         first_step = steps[0] if steps else head.fields
-        if not isinstance(first_step, Mapping) or is_message(first_step):
+        if not isinstance(first_step, Mapping) or is_message(_unwrapped(first_step)):
             return True
         parts = ("text", "confidence", "tool_calls", "logprobs")
         names = any(usual_names(part, first_step) for part in parts)
@@ -145,8 +147,7 @@ def _run_of_lines(lines: list[Record], place: Place) -> Run:
             raise several_runs(name, str(place.run), [id_name])
     talk = Conversation(place)
     steps = [line for line in lines if _is_step(line, fields)] or lines
-    for index, line in enumerate(_in_order(steps, place)):
-        _add(talk, line, index, (*_OF_RUN, "id", "step"))
+    without_role = _add_all(talk, _in_order(steps, place), (*_OF_RUN, "id", "step"))
     of_run: dict[str, Any] = {}
     names: dict[str, str] = {}
     for line in lines:
@@ -162,7 +163,7 @@ def _run_of_lines(lines: list[Record], place: Place) -> Run:
         of_run |= {"lines_of_run": len(lines) - len(steps)}
     start = {k: v for k, v in lines[0].items() if not isinstance(v, (list, dict, type(None)))}
     constant = {k: v for k, v in start.items() if all(line.get(k) == v for line in lines)}
-    return _finish(talk, constant | of_run, steps)
+    return _finish(talk, constant | of_run, without_role)
 
 
 def _is_step(line: Record, fields: Fields) -> bool:
@@ -220,29 +221,57 @@ def _run_of_record(record: Any, place: Place) -> Run:
     name = fields.steps or steps_field(record) or str(usual)
     steps = check_list(dig(record, name), f"its {name!r} is")
     talk = Conversation(place)
-    are_texts = all(isinstance(item, str) for item in steps)
-    for index, item in enumerate(steps):
-        step = item
-        if isinstance(item, (int, float)):
-            step = {"confidence": item}
-        if are_texts:
-            step = {fields.text or "text": item}
-        _add(talk, as_object(step, f"message {index} is"), index)
-    return _finish(talk, leftover(record, {name}), steps)
+    part = "confidence"
+    if all(isinstance(item, str) for item in steps):
+        part = fields.text or "text"
+    bare = (float, int, *[str] * (part != "confidence"))
+    records = [{part: item} if isinstance(item, bare) else item for item in steps]
+    objects = [as_object(step, f"message {k} is") for k, step in enumerate(records)]
+    return _finish(talk, leftover(record, {name}), _add_all(talk, objects))
 
 
 # ------------------------------------------------------------------ a step
 
 
-def _finish(talk: Conversation, of_run: dict[str, Any], steps: list[Any]) -> Run:
+def _finish(talk: Conversation, of_run: dict[str, Any], without_role: int) -> Run:
     """Return the run, with the number of steps without a role, where others have one."""
-    fields = talk.place.fields
-    task, trial = fields.values(of_run, ("task", "trial")).values()
+    task, trial = talk.place.fields.values(of_run, ("task", "trial")).values()
     run = talk.finish(Run(id=str(talk.place.run), task=task, trial=trial, extra=dict(of_run)))
-    n = sum("actor" in fields.names(step, ("actor",)) for step in map(as_fields, steps))
-    if 0 < n < len(steps):
-        run.extra |= {"without_role": len(steps) - n}
+    if without_role:
+        run.extra |= {"without_role": without_role}
     return run
+
+
+def _unwrapped(record: Record) -> Record:
+    """Return a record with the fields of the message that it holds, beside its own."""
+    if is_message(record):
+        return record
+    held = {name: parsed(value) for name, value in record.items() if name not in HOLDERS}
+    names = [name for name, value in held.items() if is_message(value)]
+    if len(names) != 1:
+        return record
+    return leftover(record, names) | held[names[0]]
+
+
+def _add_all(talk: Conversation, records: list[Record], of_run: tuple[str, ...] = ()) -> int:
+    """Add the steps of a run; return how many have no role, where others have one.
+
+    Messages of a client are added together, as several may be one turn.
+    """
+    fields = talk.place.fields
+    messages = list(map(_unwrapped, records))
+    names = fields.names({k: 0 for message in messages for k in message}, ANY_OF_STEPS)
+    are_whole = all(is_message(message) and message.get("role") != "" for message in messages)
+    if names.keys() & {"action", "observation"} or not are_whole:
+        for index, record in enumerate(records):
+            _add(talk, record, index, of_run)
+        n = sum("actor" in fields.names(record, ("actor",)) for record in records)
+        return len(records) - n if n else 0
+    talk.extend(
+        leftover(message, fields.names(record, of_run).values())
+        for message, record in zip(messages, records, strict=True)
+    )
+    return 0
 
 
 def _add(talk: Conversation, record: Record, index: int, of_run: tuple[str, ...] = ()) -> None:
