@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trajscore.io import vocabulary as keys
-from trajscore.io._results import RESULTS, result_messages, said
+from trajscore.io._results import result_messages, said
 from trajscore.io._run import leftover
 from trajscore.io._smolagents import STEP_FIELDS, is_step, messages_of_step, with_calls
 from trajscore.io.logprobs import find_logprobs
@@ -58,8 +58,9 @@ def is_chat_list(value: Any) -> bool:
 
 def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
     """Return the messages that a record lists, and the names of their fields."""
-    if messages := result_messages(record):
-        return messages, RESULTS & record.keys()
+    messages, names = result_messages(record)
+    if messages:
+        return messages, names
     for name in keys.MESSAGE_LISTS:
         value = parsed(record.get(name))
         usual = name == keys.MESSAGE_LISTS[0]
@@ -144,7 +145,7 @@ def listed(value: Any, depth: int = 3) -> list[Any] | None:
         return [value]
     names = (*keys.MESSAGE_LISTS, *keys.MESSAGE_OWNERS, "output")
     inner = filter(None, (listed(value.get(name), depth - 1) for name in names))
-    return next(inner, None) or result_messages(value) or None
+    return next(inner, None) or result_messages(value)[0] or None
 
 
 def _text_message(value: Any, role: str) -> list[Any]:

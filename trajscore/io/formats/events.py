@@ -5,6 +5,7 @@ from typing import Any
 from trajscore.core.stops import as_reason
 from trajscore.io._conversation import Conversation
 from trajscore.io._messages import as_chat, as_id, find_messages, is_message, listed, unwrapped
+from trajscore.io._results import result_messages
 from trajscore.io._run import Run, as_object, leftover
 from trajscore.io._spans import Span, add_spans
 from trajscore.io.fields import USUAL_FIELDS, dig
@@ -73,7 +74,8 @@ class Events(Format):
             run.extra |= leftover(as_fields(span.inputs), ("messages",))
         if len(states) == 1:
             return Conversation(place, _listed(states[0].inputs)).finish(run)
-        if not any(span.inputs or span.name for span in spans):
+        of_tools = [span.kind == "tool" or not (span.inputs or span.name) for span in spans]
+        if all(of_tools):
             raise self.malformed("it has only answers; save all of handler.stream_events()")
         answers = [span.outputs for span in spans if span.kind == "model" and not span.error]
         if any(isinstance(answer, str) for answer in answers):
@@ -173,7 +175,8 @@ def _is_update(fields: Record) -> bool:
         return False
     has_id = USUAL_FIELDS.id_of(fields) is not None
     are_runs = all(USUAL_FIELDS.id_of(as_fields(node)) for node in fields.values())
-    if len(nodes) > 1 and (are_runs or all(map(_is_asked, nodes))):
+    are_results = any(result_messages(as_fields(node))[0] for node in fields.values())
+    if are_results or (len(nodes) > 1 and (are_runs or all(map(_is_asked, nodes)))):
         return False
     return has_id or all(isinstance(node, (dict, list, type(None))) for node in fields.values())
 
