@@ -114,13 +114,18 @@ def spread(record: Record, depth: int = 3) -> Record:
     if not depth or find_messages(record)[0] is not None:
         return record
     owners = {name: spread(as_fields(parsed(v)), depth - 1) for name, v in record.items()}
-    owners = {name: inner for name, inner in owners.items() if is_chat_list(find_messages(inner)[0])}
+    owners = {name: inner for name, inner in owners.items() if _holds_run(inner)}
     usual = [name for name in owners if name in keys.MESSAGE_OWNERS]
     others = [name for name in owners if _THREAD in owners[name]] or list(owners)
     for name in usual or (others if len(others) == 1 else ()):
         used = find_messages(owners[name])[1] | {name}
         return {**owners[name], **{k: v for k, v in record.items() if k not in used}}
     return record
+
+
+def _holds_run(fields: Record) -> bool:
+    """Tell an object with messages, and not only the answer of a server."""
+    return not keys.answer_part(fields) and is_chat_list(find_messages(fields)[0])
 
 
 def is_run(fields: Record) -> bool:
@@ -260,7 +265,7 @@ def answer_of(part: Record) -> list[Message]:
 
 def _with_answer(messages: list[Any], record: Record) -> list[Any]:
     """Add the answer that a record has beside the messages, unless it is the last of them."""
-    part = keys.answer_part(record)
+    part = keys.answer_part(record) or answer_within(record)
     if not part:
         return messages
     *before, answer = answer_of(part)
@@ -282,7 +287,8 @@ def answer_within(fields: Record) -> Record:
     """Return the answer of a server's response that a field of a turn holds, if one does."""
     for owner in (fields, as_fields(fields, "extra")):
         for name in keys.HOLDERS:
-            if part := keys.answer_part(as_fields(owner, name)):
+            held = parsed(owner.get(name))
+            if part := keys.answer_part(as_fields(held) or first_object(held)):
                 return part
     return {}
 

@@ -30,7 +30,10 @@ def result_messages(record: Record) -> tuple[list[Any], set[str]]:
         return [message for task in tasks for message in _of_task(task)], {name}
     if {"messages", "outputs", "model_type"} <= record.keys():
         asked = as_list(record["messages"]) or said("user", [record.get("prompt")])
-        answers = said("assistant", as_list(record["outputs"])[:1])
+        output = next(iter(as_list(record["outputs"])), None)
+        answers = [{"role": "assistant", **as_fields(output)}]
+        if isinstance(output, str):
+            answers = said("assistant", [output])
         is_call = REACT_CALL in str(asked)
         return [] if is_call else [*asked, *answers], {"messages", "outputs"}
     return _of_prediction(record)
