@@ -175,7 +175,6 @@ def test_the_nearest_format_and_the_keys_that_are_missing(write):
         assert named in said
     for record in (
         {"0": {"turn_history": {"actions": ["ls"]}}}, {"mapping": {"a": {"message": None}}},
-        {"data": {"thought_0": "I look", "tool_name_0": "find"}, "answer": "In Paris."},
         {"span_id": 1, "root_span_id": 1, "input": "Hi"},
         {"op_name": "x", "trace_id": 1, "inputs": {}}, {"new_agent": 1, "type": 2},
         {"output": [{"type": "message", "role": "assistant", "content": []}], "usage": {}},

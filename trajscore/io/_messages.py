@@ -22,14 +22,15 @@ Message = dict[str, Any]
 """A message in the form of OpenAI's chats."""
 
 _THREAD = "message_thread"  # of AutoGen, within the state of an agent
-# fields whose lists may look like messages, and are steps, or answers without what was asked
-_NO_TURNS = {*keys.STEP_LISTS, *(right for _, right in keys.CALL_SIDES)}
+_ANSWERS = {right for _, right in keys.CALL_SIDES}  # lists without what was asked
+_OF_STEPS = {"action", "observation"}  # fields of steps that messages have not
 _KINDS = keys.PARTS["kinds"]
 _OF_TURN = ("role", "content", "tool_calls")
 _OF_CLIENTS = {*keys.PARTS["of_clients"]}
 _CONTENT = {*keys.PARTS["content"]}
 _OF_MESSAGES = {  # any of which it has
-    "toolName", "tool.name", "lc", "raw_item", "message_data", *STEP_FIELDS, *_KINDS, *_CONTENT, *keys.OF_ANSWERS,
+    "toolName", "tool.name", "lc", "raw_item", "message_data", *STEP_FIELDS, *_KINDS, *_CONTENT,
+    *keys.OF_ANSWERS,
 }  # fmt: skip
 
 
@@ -46,8 +47,8 @@ def is_message(value: Any) -> bool:
         return _class_of(value) in keys.MESSAGE_CLASSES
     if not _CONTENT & value.keys():
         return False
-    if "parts" in as_fields(value, "content"):  # an event of Google's ADK
-        return True
+    if "parts" in as_fields(value, "content") or {"author", "actions"} <= value.keys():
+        return True  # an event of Google's ADK
     return bool({"role", "from", "parts"} & value.keys()) or _role_of_type(value) is not None
 
 
@@ -74,19 +75,25 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
     if (found := _of_sides(record)) is not None:
         return found
     lists = {name: parsed(value) for name, value in record.items() if _lists_turns(name, value)}
-    usual_names = [name for name in lists if name in keys.ITEM_LISTS]
-    for name in usual_names or (lists if len(lists) == 1 else ()):
+    for name in _usual_or_only(lists, keys.ITEM_LISTS):
         return lists[name], {name}
     return None, set()
 
 
+def _usual_or_only(names: Iterable[str], usual: Iterable[str]) -> list[str]:
+    """Return those of some names that are usual, or the only name."""
+    listed = list(names)
+    return [name for name in listed if name in usual] or listed[: len(listed) == 1]
+
+
 def _lists_turns(name: str, value: Any) -> bool:
-    """Tell the messages of a run under any name; steps of other programs are no messages."""
+    """Tell the messages of a run under any name, and not steps of other programs."""
     listed = parsed(value)
     if not is_chat_list(listed) or name in keys.ITEM_LISTS or is_step(listed[0]):
         return is_chat_list(listed)
     is_of_several = len({str(as_fields(item).get("session_id")) for item in listed}) > 1
-    return name not in _NO_TURNS and not is_of_several and _is_answer(listed)
+    are_steps = name in _ANSWERS or bool(_OF_STEPS & listed[0].keys())
+    return not (are_steps or is_of_several) and _is_answer(listed)
 
 
 def _of_sides(record: Record) -> tuple[list[Any], set[str]] | None:
@@ -115,9 +122,8 @@ def spread(record: Record, depth: int = 3) -> Record:
         return record
     owners = {name: spread(as_fields(parsed(v)), depth - 1) for name, v in record.items()}
     owners = {name: inner for name, inner in owners.items() if _holds_run(inner)}
-    usual = [name for name in owners if name in keys.MESSAGE_OWNERS]
-    others = [name for name in owners if _THREAD in owners[name]] or list(owners)
-    for name in usual or (others if len(others) == 1 else ()):
+    threads = {name: inner for name, inner in owners.items() if _THREAD in inner}
+    for name in _usual_or_only(threads or owners, keys.MESSAGE_OWNERS):
         used = find_messages(owners[name])[1] | {name}
         return {**owners[name], **{k: v for k, v in record.items() if k not in used}}
     return record
@@ -288,7 +294,9 @@ def answer_within(fields: Record) -> Record:
     for owner in (fields, as_fields(fields, "extra")):
         for name in keys.HOLDERS:
             held = parsed(owner.get(name))
-            if part := keys.answer_part(as_fields(held) or first_object(held)):
+            if len(as_list(held)) == 1:  # of TGI
+                held = held[0]
+            if part := keys.answer_part(as_fields(held)):
                 return part
     return {}
 

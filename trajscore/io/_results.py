@@ -1,10 +1,11 @@
-"""Messages of results: predictions and calls of DSPy, tasks of CrewAI, and calls written as text."""
+"""Messages of results: predictions of DSPy, tasks of CrewAI, and calls written as text."""
 
 from __future__ import annotations
 
 from ast import literal_eval
 from typing import Any
 
+from trajscore.io._run import leftover
 from trajscore.io.fields import USUAL_FIELDS
 from trajscore.io.vocabulary import Record, as_fields, as_list, first, first_object, parsed, text_of
 
@@ -34,8 +35,7 @@ def result_messages(record: Record) -> tuple[list[Any], set[str]]:
         answers = [{"role": "assistant", **as_fields(output)}]
         if isinstance(output, str):
             answers = said("assistant", [output])
-        is_call = REACT_CALL in str(asked)
-        return [] if is_call else [*asked, *answers], {"messages", "outputs"}
+        return [*asked, *answers], {"messages", "outputs"}
     return _of_prediction(record)
 
 
@@ -55,27 +55,22 @@ def _of_task(task: Record) -> list[Any]:
 
 def _of_prediction(record: Record) -> tuple[list[Any], set[str]]:
     """Return the inputs of a module of DSPy, its calls and results, and its outputs."""
-    places = [(k, k) for k, v in record.items() if _steps_in(v)]
-    places += [(k, i) for k, v in record.items() for i, w in as_fields(v).items() if _steps_in(w)]
-    is_spread = "tool_name_0" in record
-    if len(places) + is_spread != 1:
+    if "tool_name_0" in record:
+        spread = {k: v for k, v in record.items() if k.rpartition("_")[0] in _STEP}
+        record = {**leftover(record, spread), "trajectory": spread}
+    owners = {"": record, **{k: v for k, v in record.items() if isinstance(v, dict)}}
+    places = [(k, name) for k, owner in owners.items() for name in owner if _steps_in(owner[name])]
+    if len(places) != 1:
         return [], set()
-    owner, place = ("", "trajectory") if is_spread else places[0]
+    ((owner, place),) = places
     fields: dict[str, Any] = {}
     for name, value in record.items():
-        if name in (owner, *_ASKED) and name != place and isinstance(value, dict):
-            fields |= value
-        elif is_spread and name.rpartition("_")[0] in _STEP:
-            fields[place] = record
-        else:
-            fields[name] = value
-    names = list(fields)
-    inner = list(as_fields(record, owner) or fields)
-    after = inner[inner.index(place) :] if place in inner else []
-    answered = {*_ANSWERS, *names[names.index(place) :], *after}
+        fields |= owners[name] if name in owners and name in (owner, *_ASKED) else {name: value}
+    after = [list(k)[list(k).index(place) :] for k in (fields, owners[owner])]
+    answered = {*_ANSWERS, *after[0], *after[1]}
     beside = {*USUAL_FIELDS.names(fields, _OF_RUN).values(), "reasoning", place}
     # `Evaluate` keeps labels, too
-    asked = [k for k in names if not (k in answered | beside or k.startswith("example_"))]
+    asked = [k for k in fields if not (k in answered | beside or k.startswith("example_"))]
     messages = said("user", list(map(fields.get, asked)))
     for step in _steps_in(fields[place]):
         call = {"name": step.get("tool_name"), "arguments": step.get("tool_args")}
@@ -83,7 +78,7 @@ def _of_prediction(record: Record) -> tuple[list[Any], set[str]]:
         result = step.get("observation")
         failed = str(result).startswith(_FAILED) or None
         messages += [turn, {"role": "tool", "content": result, "error": failed}]
-    answers = [fields[k] for k in names if k in answered - beside]
+    answers = [fields[k] for k in fields if k in answered - beside]
     return messages + said("assistant", answers), {place, owner, *_ASKED}
 
 
@@ -92,10 +87,11 @@ def _steps_in(value: Any) -> list[Record]:
     if first_object(value).keys() >= {"tool_name", "observation"}:
         return list(map(as_fields, value))
     steps: dict[str, dict[str, Any]] = {}
-    for name, inner in as_fields(value).items() if "tool_name_0" in as_fields(value) else ():
+    for name, inner in as_fields(value).items():
         part, _, number = name.rpartition("_")
-        if part in _STEP:
-            steps.setdefault(number, {})[part] = inner
+        if part not in _STEP:
+            return []
+        steps.setdefault(number, {})[part] = inner
     return list(steps.values())
 
 

@@ -28,7 +28,7 @@ from trajscore.io.files import (
     refuse_database,
 )
 from trajscore.io.unread import unknown_json
-from trajscore.io.vocabulary import Record, as_list, first_object
+from trajscore.io.vocabulary import WORDS, Record, as_list, first_object
 
 RawRuns = Iterator[tuple[Place, Any]]
 """What `Format.run` reads of each run, with its place."""
@@ -305,7 +305,12 @@ def _unknown_format(file: LogFile) -> ArgumentError:
     """Return the error for a file in no known format."""
     *_, head = _heads(file)
     fields = {
-        candidate.name: (candidate.holds, *candidate.beside) for candidate in _FORMATS.values()
+        candidate.name: (
+            candidate.holds,
+            *candidate.beside,
+            *WORDS["nearest"].get(candidate.name, ()),
+        )
+        for candidate in _FORMATS.values()
     }
     return unknown_json(file.path, head.fields, fields)
 

@@ -24,7 +24,6 @@ _NO_RUNS = (_RESULT, "trajectory.cont-", "trajectory.summarization-")
 class ATIF(Format):
     name = "atif"
     holds = "steps"
-    beside = ("schema_version", "trajectory_id", "agent")
     _layout = ("**/trajectory*.json*",)  # of a trial each
 
     def recognise(self, head: Head) -> bool:

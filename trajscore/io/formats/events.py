@@ -37,7 +37,6 @@ _CHUNKS = "tool_call_chunks"
 class Events(Format):
     name = "events"
     holds = "event"
-    beside = ("parent_ids", "current_agent_name", "tool_output", "next")
 
     def recognise(self, head: Head) -> bool:
         lists = ([head.item], [head.fields], head.item, *head.fields.values())

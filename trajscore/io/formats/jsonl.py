@@ -13,6 +13,7 @@ from trajscore.core.values import parse_number, run_label, unknown_name
 from trajscore.io._conversation import Conversation
 from trajscore.io._messages import answer_of, answer_within, chat_messages, is_message
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, check_list, leftover
+from trajscore.io._smolagents import is_step
 from trajscore.io.fields import (
     ANY_OF_STEPS,
     LAST,
@@ -35,10 +36,12 @@ from trajscore.io.vocabulary import (
     answer_part,
     as_fields,
     as_list,
+    is_known,
     parsed,
     text_of,
 )
 
+_OF_NO_MESSAGE = ("action", "observation")
 _OF_RUN = ("outcome", "stop_reason", "task", "trial")
 
 
@@ -147,7 +150,13 @@ def _run_of_lines(lines: list[Record], place: Place) -> Run:
             raise several_runs(name, str(place.run), [id_name])
     talk = Conversation(place)
     steps = [line for line in lines if _is_step(line, fields)] or lines
-    without_role = _add_all(talk, _in_order(steps, place), (*_OF_RUN, "id", "step"))
+    steps = _in_order(steps, place)
+    of_lines = (*_OF_RUN, "id", "step")
+    messages = _whole_messages(steps, place, of_lines)
+    talk.extend(messages)
+    steps = [] if messages else steps
+    for index, line in enumerate(steps):
+        _add(talk, line, index, of_lines)
     of_run: dict[str, Any] = {}
     names: dict[str, str] = {}
     for line in lines:
@@ -159,11 +168,11 @@ def _run_of_lines(lines: list[Record], place: Place) -> Run:
     if not outcome.endswith(LAST) and any(value != values[0] for value in values):
         of_run[outcome] = values
     of_run |= {path: dig(lines[-1], path) for path in stop_paths(lines[-1])}  # its last error
-    if len(steps) < len(lines):
-        of_run |= {"lines_of_run": len(lines) - len(steps)}
+    if n_beside := len(lines) - len(messages or steps):
+        of_run |= {"lines_of_run": n_beside}
     start = {k: v for k, v in lines[0].items() if not isinstance(v, (list, dict, type(None)))}
     constant = {k: v for k, v in start.items() if all(line.get(k) == v for line in lines)}
-    return _finish(talk, constant | of_run, without_role)
+    return _finish(talk, constant | of_run, steps)
 
 
 def _is_step(line: Record, fields: Fields) -> bool:
@@ -181,7 +190,8 @@ def _in_order(lines: list[Record], place: Place) -> list[Record]:
     """Return the steps in the order of their numbers or times."""
     fields = place.fields
     numbers = [fields.value(line, "step") for line in lines]
-    if all(number is None for number in numbers):
+    is_bare = None in numbers and all(map(is_message, lines))  # such as a task of smolagents
+    if is_bare or all(number is None for number in numbers):
         return lines
     if any(number is None for number in numbers):
         raise MalformedRunError("some of its lines have no step number")
@@ -221,24 +231,28 @@ def _run_of_record(record: Any, place: Place) -> Run:
     name = fields.steps or steps_field(record) or str(usual)
     steps = check_list(dig(record, name), f"its {name!r} is")
     talk = Conversation(place)
-    part = "confidence"
-    if all(isinstance(item, str) for item in steps):
-        part = fields.text or "text"
-    bare = (float, int, *[str] * (part != "confidence"))
-    records = [{part: item} if isinstance(item, bare) else item for item in steps]
-    objects = [as_object(step, f"message {k} is") for k, step in enumerate(records)]
-    return _finish(talk, leftover(record, {name}), _add_all(talk, objects))
+    are_texts = all(isinstance(item, str) for item in steps)
+    for index, item in enumerate(steps):
+        step = item
+        if isinstance(item, (int, float)):
+            step = {"confidence": item}
+        if are_texts:
+            step = {fields.text or "text": item}
+        _add(talk, as_object(step, f"message {index} is"), index)
+    return _finish(talk, leftover(record, {name}), steps)
 
 
 # ------------------------------------------------------------------ a step
 
 
-def _finish(talk: Conversation, of_run: dict[str, Any], without_role: int) -> Run:
+def _finish(talk: Conversation, of_run: dict[str, Any], steps: list[Any]) -> Run:
     """Return the run, with the number of steps without a role, where others have one."""
-    task, trial = talk.place.fields.values(of_run, ("task", "trial")).values()
+    fields = talk.place.fields
+    task, trial = fields.values(of_run, ("task", "trial")).values()
     run = talk.finish(Run(id=str(talk.place.run), task=task, trial=trial, extra=dict(of_run)))
-    if without_role:
-        run.extra |= {"without_role": without_role}
+    n = sum("actor" in fields.names(step, ("actor",)) for step in map(as_fields, steps))
+    if 0 < n < len(steps):
+        run.extra |= {"without_role": len(steps) - n}
     return run
 
 
@@ -253,25 +267,17 @@ def _unwrapped(record: Record) -> Record:
     return leftover(record, names) | held[names[0]]
 
 
-def _add_all(talk: Conversation, records: list[Record], of_run: tuple[str, ...] = ()) -> int:
-    """Add the steps of a run; return how many have no role, where others have one.
-
-    Messages of a client are added together, as several may be one turn.
-    """
-    fields = talk.place.fields
-    messages = list(map(_unwrapped, records))
-    names = fields.names({k: 0 for message in messages for k in message}, ANY_OF_STEPS)
-    are_whole = all(is_message(message) and message.get("role") != "" for message in messages)
-    if names.keys() & {"action", "observation"} or not are_whole:
-        for index, record in enumerate(records):
-            _add(talk, record, index, of_run)
-        n = sum("actor" in fields.names(record, ("actor",)) for record in records)
-        return len(records) - n if n else 0
-    talk.extend(
-        leftover(message, fields.names(record, of_run).values())
-        for message, record in zip(messages, records, strict=True)
-    )
-    return 0
+def _whole_messages(lines: list[Record], place: Place, of_run: tuple[str, ...]) -> list[Record]:
+    """Return the messages of a client that lines are, as several may be one turn; else none."""
+    messages = list(map(_unwrapped, lines))
+    names = [place.fields.names(message, _OF_NO_MESSAGE) for message in messages]
+    if any(names) or not all(is_message(m) and m.get("role") != "" for m in messages):
+        return []
+    beside = {name for line in lines for name in place.fields.names(line, of_run).values()}
+    return [
+        message if is_step(message) else {k: v for k, v in message.items() if k not in beside}
+        for message in messages
+    ]
 
 
 def _add(talk: Conversation, record: Record, index: int, of_run: tuple[str, ...] = ()) -> None:
@@ -286,6 +292,10 @@ def _add(talk: Conversation, record: Record, index: int, of_run: tuple[str, ...]
     action = parts.pop("action", None)
     observation = parts.pop("observation", None)
     parts["content"] = parts.pop("text", None)
+    if isinstance(parts["content"], dict) and not is_known(parts["content"]):
+        raise MalformedRunError(
+            f"step {index}: its text is an object; name what it says, text={names['text']}.NAME"
+        )
     actor = parts.pop("actor", None)
     if actor is not None or not is_message(record):
         parts["role"] = "agent" if actor in (None, "") else actor
