@@ -52,6 +52,15 @@ def is_message(value: Any) -> bool:
     return bool({"role", "from", "parts"} & value.keys()) or _role_of_type(value) is not None
 
 
+def held_message(record: Record) -> Record:
+    """Return a record with the fields of the message that it holds, beside its own."""
+    held = {name: parsed(v) for name, v in record.items() if name not in keys.HOLDERS}
+    names = [name for name, value in held.items() if is_message(value)]
+    if is_message(record) or len(names) != 1:
+        return record
+    return leftover(record, names) | held[names[0]]
+
+
 def is_chat_list(value: Any) -> bool:
     """Tell a list of messages by the first of them."""
     return is_message(first_object(value))

@@ -14,7 +14,7 @@ from typing import Any
 from trajscore.core.errors import ArgumentError
 from trajscore.core.stops import Mechanism
 from trajscore.core.values import check_known, unknown_name
-from trajscore.io._messages import answer_within
+from trajscore.io._messages import answer_within, held_message, is_message
 from trajscore.io._run import MalformedRunError, Run
 from trajscore.io.fields import OF_STEPS, steps_field, usual_names
 from trajscore.io.files import (
@@ -280,7 +280,8 @@ def detect_log(path: Path, max_size: int | None) -> Format | None:
     if head.listed and usual_names("confidence", fields):
         return None  # numbers are a table, messages on lines of their own a log
     has_parts = any(usual_names(part, fields) for part in (*OF_STEPS, "text"))
-    if log_format is not None and (has_parts or answer_within(fields)):
+    has_parts = has_parts or is_message(held_message(fields)) or bool(answer_within(fields))
+    if log_format is not None and has_parts:
         return log_format
     if head.listed and all(map(_is_plain, head.fields.values())):
         return None

@@ -4,7 +4,7 @@ from typing import Any
 
 from trajscore.core.stops import as_reason
 from trajscore.io._conversation import Conversation
-from trajscore.io._messages import as_chat, as_id, find_messages, is_message, listed, unwrapped
+from trajscore.io._messages import as_id, find_messages, is_message, listed, unwrapped
 from trajscore.io._results import result_messages
 from trajscore.io._run import Run, as_object, leftover
 from trajscore.io._spans import Span, add_spans
@@ -175,15 +175,14 @@ def _is_update(fields: Record) -> bool:
     has_id = USUAL_FIELDS.id_of(fields) is not None
     are_runs = all(USUAL_FIELDS.id_of(as_fields(node)) for node in fields.values())
     are_results = any(result_messages(as_fields(node))[0] for node in fields.values())
-    if are_results or (len(nodes) > 1 and (are_runs or all(map(_is_asked, nodes)))):
+    are_asked = [any(map(_is_users, messages[:2])) for messages in nodes]
+    if are_results or (len(nodes) > 1 and (are_runs or all(are_asked))):
         return False
     return has_id or all(isinstance(node, (dict, list, type(None))) for node in fields.values())
 
 
-def _is_asked(messages: list[Any]) -> bool:
-    """Tell messages that begin with the user's, as those of whole runs do."""
-    turns = (role_of(as_fields(turn).get("role")) for _, turn in as_chat(messages))
-    return next((role for role in turns if role != "system"), None) == "user"
+def _is_users(message: Any) -> bool:
+    return role_of(unwrapped(message).get("role")) == "user"
 
 
 def _of_update(nodes: Record) -> Span:

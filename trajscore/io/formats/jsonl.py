@@ -11,7 +11,7 @@ from trajscore.core.frame import TIME_WORDS, moment, zone_problem
 from trajscore.core.outcomes import words_of
 from trajscore.core.values import parse_number, run_label, unknown_name
 from trajscore.io._conversation import Conversation
-from trajscore.io._messages import answer_of, answer_within, chat_messages, is_message
+from trajscore.io._messages import answer_of, answer_within, chat_messages, held_message, is_message
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, check_list, leftover
 from trajscore.io._smolagents import is_step
 from trajscore.io.fields import (
@@ -30,14 +30,12 @@ from trajscore.io.files import Broken, LogFile, Place, stem
 from trajscore.io.formats.chat import is_chat
 from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import (
-    HOLDERS,
     OF_ANSWERS,
     Record,
     answer_part,
     as_fields,
     as_list,
     is_known,
-    parsed,
     text_of,
 )
 
@@ -56,7 +54,7 @@ class JSONLines(Format):
             return False
         steps = as_list(head.fields.get(str(steps_field(head.fields))))
         first_step = steps[0] if steps else head.fields
-        if not isinstance(first_step, Mapping) or is_message(_unwrapped(first_step)):
+        if not isinstance(first_step, Mapping) or is_message(held_message(first_step)):
             return True
         parts = ("text", "confidence", "tool_calls", "logprobs")
         names = any(usual_names(part, first_step) for part in parts)
@@ -256,20 +254,9 @@ def _finish(talk: Conversation, of_run: dict[str, Any], steps: list[Any]) -> Run
     return run
 
 
-def _unwrapped(record: Record) -> Record:
-    """Return a record with the fields of the message that it holds, beside its own."""
-    if is_message(record):
-        return record
-    held = {name: parsed(value) for name, value in record.items() if name not in HOLDERS}
-    names = [name for name, value in held.items() if is_message(value)]
-    if len(names) != 1:
-        return record
-    return leftover(record, names) | held[names[0]]
-
-
 def _whole_messages(lines: list[Record], place: Place, of_run: tuple[str, ...]) -> list[Record]:
     """Return the messages of a client that lines are, as several may be one turn; else none."""
-    messages = list(map(_unwrapped, lines))
+    messages = list(map(held_message, lines))
     names = [place.fields.names(message, _OF_NO_MESSAGE) for message in messages]
     if any(names) or not all(is_message(m) and m.get("role") != "" for m in messages):
         return []
