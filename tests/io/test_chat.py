@@ -77,7 +77,7 @@ def test_where_the_messages_of_a_record_are(write):
         got = [(step.actor, step.text.strip()) for step in run.steps]
         assert (got, run.id, run.outcome) == (BOTH, "a", 1), place
     for place in NOWHERE:
-        with pytest.raises(ValueError, match=r"log\.json.*messages"):
+        with pytest.raises(ValueError, match=r"log\.json.*message"):
             one(write, [{"id": "a"} | place])
 
 

@@ -154,18 +154,14 @@ def _is_answer(messages: list[Any]) -> bool:
     return any(keys.role_of(turn.get("role")) == "agent" for turn in turns)
 
 
-def listed(value: Any, depth: int = 3) -> list[Any] | None:
+def listed(value: Any) -> list[Any] | None:
     """Return the messages of a field: a list, an object that has one, or a single message."""
     value = parsed(value)
     if is_chat_list(value):
         return list(value)
-    if not isinstance(value, dict) or not depth:
-        return None
     if is_message(value):
         return [value]
-    names = (*keys.MESSAGE_LISTS, *keys.MESSAGE_OWNERS, "output")
-    inner = filter(None, (listed(value.get(name), depth - 1) for name in names))
-    return next(inner, None) or result_messages(value)[0] or None
+    return find_messages(spread(value))[0] if as_fields(value) else None
 
 
 def _text_message(value: Any, role: str) -> list[Any]:
