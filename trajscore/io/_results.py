@@ -17,6 +17,7 @@ _STEP = ("thought", "tool_name", "tool_args", "observation")
 _ASKED = ("inputs", "example")
 _ANSWERS = {"answer", "response", "output", "final_answer"}
 _FAILED = ("Execution error in ", "I encountered an error while trying to use the tool")
+_OF_CREW = ("\nCurrent Task:", "Analyze the tool result.")
 _TEMPLATE = "\nThought: ["  # by which CrewAI tells how to go on after a failed call
 _OF_RUN = ("id", "outcome", "task", "trial", "stop_reason")
 
@@ -41,15 +42,14 @@ def result_messages(record: Record) -> tuple[list[Any], set[str]]:
 
 def lacks_answer(messages: list[Any]) -> bool:
     """Tell the messages of a task of CrewAI without its answer, which some agents leave out."""
-    turns = [message for message in map(as_fields, messages) if message.get("role") == "user"]
-    is_task = text_of(first_object(turns).get("content")).startswith("\nCurrent Task:")
-    return is_task and messages[-1] is turns[-1]
+    last = first_object(messages[-1:])
+    return last.get("role") == "user" and text_of(last.get("content")).startswith(_OF_CREW)
 
 
 def _of_task(task: Record) -> list[Any]:
     """Return the messages of a task and its answer, which not all agents put into them."""
     messages = as_list(task.get("messages")) or said("user", [task.get("description")])
-    last = text_of(as_fields(messages[-1]).get("content"))
+    last = text_of(first_object(messages[-1:]).get("content"))
     return messages + said("assistant", [task.get("raw")] * (str(task.get("raw")) not in last))
 
 
@@ -73,11 +73,7 @@ def _of_prediction(record: Record) -> tuple[list[Any], set[str]]:
     asked = [k for k in fields if not (k in answered | beside or k.startswith("example_"))]
     messages = said("user", list(map(fields.get, asked)))
     for step in _steps_in(fields[place]):
-        call = {"name": step.get("tool_name"), "arguments": step.get("tool_args")}
-        turn = {"role": "assistant", "content": step.get("thought"), "tool_calls": [call]}
-        result = step.get("observation")
-        failed = str(result).startswith(_FAILED) or None
-        messages += [turn, {"role": "tool", "content": result, "error": failed}]
+        messages += _called(*map(step.get, _STEP))
     answers = [fields[k] for k in fields if k in answered - beside]
     return messages + said("assistant", answers), {place, owner, *_ASKED}
 
@@ -93,6 +89,14 @@ def _steps_in(value: Any) -> list[Record]:
             return []
         steps.setdefault(number, {})[part] = inner
     return list(steps.values())
+
+
+def _called(thought: Any, name: Any, arguments: Any, result: Any) -> list[Any]:
+    """Return a turn that calls a tool, and the result."""
+    call = {"name": name, "arguments": arguments}
+    failed = str(result).startswith(_FAILED) or None
+    turn = {"role": "assistant", "content": thought, "tool_calls": [call]}
+    return [turn, {"role": "tool", "content": result, "error": failed}]
 
 
 def said(role: str, values: list[Any]) -> list[Any]:
@@ -121,10 +125,7 @@ def spoken_calls(message: Any) -> list[Any]:
     for later in results:
         thought, _, called = spoken.partition("Action:")
         name, _, arguments = called.partition("\nAction Input:")
-        call = {"name": name.strip(), "arguments": printed(arguments.strip())}
         result, _, spoken = later.partition("\nThought:" if _TEMPLATE not in later else _TEMPLATE)
         spoken *= _TEMPLATE not in later
-        failed = result.strip().startswith(_FAILED) or None
-        turns.append({"role": "assistant", "content": thought.strip(), "tool_calls": [call]})
-        turns.append({"role": "tool", "content": result.strip(), "error": failed})
+        turns += _called(thought.strip(), name.strip(), printed(arguments.strip()), result.strip())
     return turns + said("assistant", [spoken.strip()]) if results else [message]

@@ -13,8 +13,8 @@ from trajscore.io.files import Broken, LogFile, Place, stem
 from trajscore.io.formats.chat import new_run
 from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import (
-    EVENT_HOLDERS,
     MESSAGE_OWNERS,
+    WORDS,
     Record,
     as_fields,
     as_list,
@@ -24,11 +24,6 @@ from trajscore.io.vocabulary import (
     text_of,
 )
 
-_RUN_NAMES = (  # of what all events of a run share
-    "config.configurable.thread_id", "payload.config.configurable.thread_id",
-    "2.configurable.thread_id", "1.thread_id", "metadata.thread_id", "parent_ids.0",
-    "messages.0.kwargs.id", "messages.0.id",
-)  # fmt: skip
 _MAX_WRAPPERS = 3
 _CHUNKS = "tool_call_chunks"
 
@@ -92,7 +87,7 @@ def span_of(event: Any) -> Span | None:
     for _ in range(_MAX_WRAPPERS):
         if span := _of_program(event) or _of_graph(event):
             return span
-        held = [as_fields(event).get(name) for name in EVENT_HOLDERS]
+        held = [as_fields(event).get(name) for name in WORDS["event_holders"]]
         match next((value for value in held if isinstance(value, (dict, list))), event):
             case [str() | list() as front, *rest] if all(isinstance(k, str) for k in front):
                 event = rest[0] if len(rest) == 1 else rest
@@ -202,7 +197,7 @@ def _is_log(value: Any) -> bool:
 
 def _run_name(event: Any) -> str | None:
     """Return what an event says of its run; a task of a graph has an id of its own."""
-    name = next(filter(None, (dig(event, path) for path in _RUN_NAMES)), None)
+    name = next(filter(None, (dig(event, path) for path in WORDS["event_runs"])), None)
     is_task = {"triggers", "interrupts"} & as_fields(event).keys()
     return as_id(name) or (None if is_task else USUAL_FIELDS.id_of(as_fields(event)))
 

@@ -37,10 +37,7 @@ class OpenTelemetry(TraceFormat):
     name = "otel"
     holds = "attributes"
     lax = True
-    lists = (
-        "resourceSpans", "resource_spans", "batches", "scopeSpans", "scope_spans",
-        "instrumentationLibrarySpans", "spans", "resourceLogs", "scopeLogs", "logRecords", "data",
-    )  # fmt: skip
+    lists = tuple(SPANS["batches"])
 
     def recognise(self, head: Head) -> bool:
         fields = head.fields
@@ -126,14 +123,13 @@ def _ids(record: Any) -> tuple[Any, Any, Any]:
     if not isinstance(record, Mapping):
         return None, None, None
     fields = {**record, **as_fields(record, "context")}
-    trace = first(fields, ("traceId", "trace_id", "context.trace_id"))
-    id_names = ("spanId", "span_id", "context.span_id", *(("id",) if trace is not None else ()))
+    trace = first(fields, SPANS["trace_id"])
+    id_names = [*SPANS["span_id"], *["id"] * (trace is not None)]
     outer = as_fields(record, "parent") or as_fields(record, "parentSpanContext")
     return (
         trace,
         first(fields, id_names),
-        first(outer, ("span_id", "spanId"))
-        or first(record, ("parentSpanId", "parent_span_id", "parent_id", "parentId")),
+        first(outer, SPANS["span_id"]) or first(record, SPANS["parent_id"]),
     )
 
 
