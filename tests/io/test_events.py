@@ -15,13 +15,8 @@ def lc(kind, key, content="", **more):
 
 
 def callback(event, *parents, **data):
-    return {
-        "event": f"on_{event}",
-        "run_id": "r",
-        "parent_ids": parents,
-        "data": data,
-        "name": "find",
-    }
+    about = {"run_id": "r", "parent_ids": parents, "name": "find"}
+    return about | {"event": f"on_{event}", "data": data}
 
 
 # fmt: off

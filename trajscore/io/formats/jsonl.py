@@ -160,7 +160,7 @@ def _run_of_lines(lines: list[Record], place: Place) -> Run:
     for line in lines:
         of_line = fields.names(line, _OF_RUN)
         names |= of_line
-        of_run |= {name: dig(line, name) for name in of_line.values()}
+        of_run |= leftover({name: dig(line, name) for name in of_line.values()})
     outcome = names.get("outcome", LAST)
     values = [value for line in lines if (value := dig(line, outcome)) is not None]
     if not outcome.endswith(LAST) and any(value != values[0] for value in values):
