@@ -54,11 +54,11 @@ def is_message(value: Any) -> bool:
 
 def held_message(record: Record) -> Record:
     """Return a record with the fields of the message that it holds, beside its own."""
+    if is_message(record):
+        return record
     held = {name: parsed(v) for name, v in record.items() if name not in keys.HOLDERS}
     names = [name for name, value in held.items() if is_message(value)]
-    if is_message(record) or len(names) != 1:
-        return record
-    return leftover(record, names) | held[names[0]]
+    return leftover(record, names) | held[names[0]] if len(names) == 1 else record
 
 
 def is_chat_list(value: Any) -> bool:

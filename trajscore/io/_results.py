@@ -118,7 +118,7 @@ def spoken_calls(message: Any) -> list[Any]:
     fields = as_fields(message)
     content = first(fields, ("content", "blocks"))
     spoken = text_of(content) if content and fields.get("role") == "assistant" else ""
-    if "\nAction Input:" not in spoken.partition("\nObservation:")[0]:
+    if "\nObservation:" not in spoken or "\nAction Input:" not in spoken:
         return [message]
     turns: list[Any] = []
     spoken, *results = spoken.split("\nObservation:")
@@ -128,4 +128,4 @@ def spoken_calls(message: Any) -> list[Any]:
         result, _, spoken = later.partition("\nThought:" if _TEMPLATE not in later else _TEMPLATE)
         spoken *= _TEMPLATE not in later
         turns += _called(thought.strip(), name.strip(), printed(arguments.strip()), result.strip())
-    return turns + said("assistant", [spoken.strip()]) if results else [message]
+    return turns + said("assistant", [spoken.strip()])

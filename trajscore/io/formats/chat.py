@@ -45,10 +45,10 @@ def is_chat(head: Head) -> bool:
         is_of_pydantic = {"parts", "kind"} <= fields.keys() and not usual_names("outcome", fields)
         return is_of_pydantic or is_of_line
     runs = (first_object(fields.get(name)) for name in _LISTS)
-    return is_chat_list(head.item) or any(map(is_run, (fields, *runs))) or bool(_named_runs(fields))
+    return is_chat_list(head.item) or any(map(is_run, (fields, *runs))) or bool(named_runs(fields))
 
 
-def _named_runs(fields: Record) -> list[Record]:
+def named_runs(fields: Record) -> list[Record]:
     """Return the runs of an object that has them by their ids, or by columns as frames do."""
     rows = next(map(as_fields, fields.values()), {})
     by_row = {row: {k: as_fields(v).get(row) for k, v in fields.items()} for row in rows}
@@ -91,7 +91,7 @@ class OpenAI(Format):
         if is_run(fields) or is_message(fields):
             is_named = file.fields.id_of(fields) is not None
             runs = [fields if is_named else {"id": stem(file.path)} | fields]
-        runs = runs or _named_runs(fields) or list(_chained(chains, file))
+        runs = runs or named_runs(fields) or list(_chained(chains, file))
         if not runs:
             file.info.update(fields)
         yield from ((file.place(index), run) for index, run in enumerate(runs))

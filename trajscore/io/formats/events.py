@@ -10,7 +10,7 @@ from trajscore.io._run import Run, as_object, leftover
 from trajscore.io._spans import Span, add_spans
 from trajscore.io.fields import USUAL_FIELDS, dig
 from trajscore.io.files import Broken, LogFile, Place, stem
-from trajscore.io.formats.chat import new_run
+from trajscore.io.formats.chat import named_runs, new_run
 from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import (
     MESSAGE_OWNERS,
@@ -19,7 +19,6 @@ from trajscore.io.vocabulary import (
     as_fields,
     as_list,
     first,
-    role_of,
     span_kind,
     text_of,
 )
@@ -35,7 +34,8 @@ class Events(Format):
 
     def recognise(self, head: Head) -> bool:
         lists = ([head.item], [head.fields], head.item, *head.fields.values())
-        return head.whole and any(map(_is_log, lists))
+        is_whole = head.whole and (head.listed or not named_runs(head.fields))
+        return is_whole and any(map(_is_log, lists))
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
         """Yield a run of each list of events, and of the lines that share the name of a run."""
@@ -163,21 +163,18 @@ def _of_graph(event: Any) -> Span | None:
 
 
 def _is_update(fields: Record) -> bool:
-    """Tell the updates of nodes, each an object with messages, that are not runs of chats."""
-    nodes = [messages for node in fields.values() if (messages := _listed(node))]
-    if not nodes or find_messages(fields)[0] or fields.keys() & {*MESSAGE_OWNERS}:
+    """Tell the updates of nodes, each an object with messages, that are not a run of chats."""
+    nodes = list(map(as_fields, fields.values()))
+    if (
+        find_messages(fields)[0]
+        or fields.keys() & {*MESSAGE_OWNERS}
+        or not any(map(_listed, nodes))
+    ):
         return False
-    has_id = USUAL_FIELDS.id_of(fields) is not None
-    are_runs = all(USUAL_FIELDS.id_of(as_fields(node)) for node in fields.values())
-    are_results = any(result_messages(as_fields(node))[0] for node in fields.values())
-    are_asked = [any(map(_is_users, messages[:2])) for messages in nodes]
-    if are_results or (len(nodes) > 1 and (are_runs or all(are_asked))):
+    if any(result_messages(node)[0] for node in nodes):
         return False
-    return has_id or all(isinstance(node, (dict, list, type(None))) for node in fields.values())
-
-
-def _is_users(message: Any) -> bool:
-    return role_of(unwrapped(message).get("role")) == "user"
+    are_nodes = all(isinstance(node, (dict, list, type(None))) for node in fields.values())
+    return are_nodes or USUAL_FIELDS.id_of(fields) is not None
 
 
 def _of_update(nodes: Record) -> Span:

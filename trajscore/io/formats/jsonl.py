@@ -260,7 +260,8 @@ def _whole_messages(lines: list[Record], place: Place, of_run: tuple[str, ...]) 
     names = [place.fields.names(message, _OF_NO_MESSAGE) for message in messages]
     if any(names) or not all(is_message(m) and m.get("role") != "" for m in messages):
         return []
-    beside = {name for line in lines for name in place.fields.names(line, of_run).values()}
+    alike = {tuple(line): line for line in lines}.values()  # one of those with the same fields
+    beside = {name for line in alike for name in place.fields.names(line, of_run).values()}
     return [
         message if is_step(message) else {k: v for k, v in message.items() if k not in beside}
         for message in messages
