@@ -62,10 +62,11 @@ PLACES = [
     {"object": "response", "input": [HI], "output": [YES]},
     {"request": json.dumps({"messages": [HI]}),
      "response": json.dumps({"choices": [{"message": YES}]})},
+    {"other": [HI, YES]}, {"log": json.dumps({"talk": [HI, YES]})}, {"other": [HI, YES], "n": [HI]},
 ]  # fmt: skip
 NOWHERE = [
     {"conversation": [3]}, {"state": {"messages": []}}, {"a": [HI, YES], "b": [HI, YES]}, {"n": 3},
-    {"input": "x", "output": "y"}, {"output": {"messages": [3]}}, {"other": [HI, YES]},
+    {"input": "x", "output": "y"}, {"output": {"messages": [3]}}, {"other": [HI]},
     {"chat": "user: Hi\nassistant: Yes"}, {"steps": [{"model_output_message": YES}]},
 ]  # fmt: skip
 
@@ -76,7 +77,7 @@ def test_where_the_messages_of_a_record_are(write):
         got = [(step.actor, step.text.strip()) for step in run.steps]
         assert (got, run.id, run.outcome) == (BOTH, "a", 1), place
     for place in NOWHERE:
-        with pytest.raises(ValueError, match=r"log\.json.*messages"):
+        with pytest.raises(ValueError, match=r"log\.json.*message"):
             one(write, [{"id": "a"} | place])
 
 

@@ -49,11 +49,8 @@ def test_a_session_and_its_folder(write):
     assert (run.meta["cwd"], run.meta["cli_version"]) == ("/a", "1")
     assert [step.index for step in run.steps] == [1, 2, 6]
     assert run.steps[1].extra["tokens"] == {"input": 5, "output": 1}
-    items = [one["payload"] for one in ROLLOUT if one["type"] == "response_item"]
-    older = [
-        META | {"payload": {"id": "s2"}},
-        *({"type": "response_item", "payload": one} for one in items),
-    ]
+    items = [one for one in ROLLOUT if one["type"] == "response_item"]
+    older = [META | {"payload": {"id": "s2"}}, *items]
     write("sessions/2026/01/02/rollout-2026-s2.jsonl", older, lines=True)
     side = [{"type": "session_meta", "payload": {"id": "s3", "source": {"subagent": "review"}}}]
     write("sessions/2026/01/02/rollout-2026-s3.jsonl", side + ROLLOUT[1:], lines=True)

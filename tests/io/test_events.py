@@ -15,19 +15,15 @@ def lc(kind, key, content="", **more):
 
 
 def callback(event, *parents, **data):
-    return {
-        "event": f"on_{event}",
-        "run_id": "r",
-        "parent_ids": parents,
-        "data": data,
-        "name": "find",
-    }
+    about = {"run_id": "r", "parent_ids": parents, "name": "find"}
+    return about | {"event": f"on_{event}", "data": data}
 
 
 # fmt: off
 ASK, LOOK = lc("human", "m1", ASKED), lc("ai", "m2", "I look.", tool_calls=CALLED)
 FOUND, TOLD = lc("tool", "m3", "in Paris", tool_call_id="c1"), lc("ai", "m4", "In Paris.")
 TALK = [ASK, LOOK, FOUND, TOLD]
+CHAT = [chat.ASK, chat.LOOK, chat.FOUND, chat.TOLD]
 STATES = [{"messages": TALK[: k + 1]} for k in range(4)]
 NODES = [{"a": {"messages": LOOK if message is LOOK else [message]}, "b": None} for message in TALK]
 SNAPSHOTS = [{"values": state, "next": [], "config": CONFIG, "tasks": []} for state in STATES]
@@ -59,6 +55,14 @@ RESULTS = {
     "dspy": {"question": ASKED, "trajectory": {
         "thought_0": "I look.", "tool_name_0": "find", "tool_args_0": ORDER,
         "observation_0": "in Paris"}, "answer": "In Paris.", "reasoning": "Hm."},
+    "dspy, evaluated": {"example": {"question": ASKED, "answer": "?"}, "prediction": {
+        "history": [{"thought": "I look.", "tool_name": "find", "tool_args": ORDER,
+                     "observation": "in Paris"}], "answer": "In Paris."}},
+    "dspy, spread": {"question": ASKED, "thought_0": "I look.", "tool_name_0": "find",
+        "tool_args_0": ORDER, "observation_0": "in Paris", "answer": "In Paris."},
+    "crewai, a task": {"raw": "In Paris.", "description": "", "messages": [
+        chat.ASK, chat.LOOK, chat.FOUND]},
+    "autogen, streamed": {"messages": [*CHAT, {"messages": CHAT, "stop_reason": None}]},
     "crewai": {"tasks_output": [
         {"raw": "In Paris.", "messages": [chat.ASK, chat.LOOK, chat.FOUND]}]},
     "crewai, react": {"tasks_output": [{"raw": "In Paris.", "messages": [chat.ASK, chat.agent(
@@ -101,6 +105,13 @@ def test_what_is_refused_or_stopped(write):
     printed = [callback("chat_model_end", output="content='Hi'")]
     for record, words in (({"answer": 1, "response": LOOK, **name}, "stream_events"),
                           ({"is_running": 0}, "memory"), (printed, "prints"),
+                          ({"r": {"status": "started", "task_name": None}}, "kickoff"),
+                          ({"log": [{"messages": 0, "model_type": 0}]}, "toDict"),
+                          ({"messages": [chat.user("[[ ## trajectory ## ]]")], "model_type": "",
+                            "outputs": ["x"]}, "toDict"),
+                          ([chat.user("\nCurrent Task: x")], "kickoff"),
+                          ({"tool_calls": [{"tool_name": "f", "tool_id": 1, "tool_output": {}}]},
+                           "stream_events"),
                           ({"a": NODES, "b": NODES}, "2 lists")):  # fmt: skip
         with pytest.raises(ValueError, match=words) as refusal:
             io.read_runs(write("log.json", record))

@@ -85,9 +85,8 @@ def test_scores_of_turns_and_of_runs(write):
 
 
 def test_which_records_make_up_a_run(write):
-    runs = read(
-        write, generation("1", "t"), generation("2", "u"), score("a", 1), score("a", 0, traceId="v")
-    )
+    scores = score("a", 1), score("a", 0, traceId="v")
+    runs = read(write, generation("1", "t"), generation("2", "u"), *scores)
     assert [(run.id, run.scores) for run in runs] == [("t", {"a": 1}), ("u", {})]
     # whole traces of one file are runs even if they share an id, which must then be another
     with pytest.raises(ValueError, match="2 runs have the id 't'"):
@@ -104,10 +103,8 @@ def test_which_records_make_up_a_run(write):
         )
     ]  # fmt: skip
     for name in ("sessionId", "session"):
-        assert [(run.id, len(run.steps)) for run in read(write, *traces, id=name)] == [
-            ("s", 4),
-            ("r", 2),
-        ]
+        runs = read(write, *traces, id=name)
+        assert [(run.id, len(run.steps)) for run in runs] == [("s", 4), ("r", 2)]
     assert len(read(write, *traces)) == 3
 
 

@@ -37,9 +37,8 @@ def test_all_fields(write):
     # of labels, which have no mean, one that all gave is a word
     for labels, outcome in (({"good": 2}, 1), ({"good": 1, "bad": 1}, -1), ({}, -1)):
         stats = {"correctness": {"n": 2, "avg": None, "values": labels}}
-        (run,) = read(
-            write, call(), record("1", "chain", feedback_stats=stats), outcome_map="good=1"
-        )
+        rated = record("1", "chain", feedback_stats=stats)
+        (run,) = read(write, call(), rated, outcome_map="good=1")
         assert run.outcome == outcome, labels
     # the scores of the root are those of the run, and the first stands in for a root
     (run,) = read(write, call("1", None), call("2", "1", feedback_stats={"a": 1}))

@@ -45,6 +45,8 @@ TURNS = {  # the turn of an agent, or the answer to a request, by who writes it 
      {"content": LISTED}, "model_name": "m"}},
     "langchain, gemini": {"type": "ai", "content": "In Rome", "response_metadata":
      {"logprobs_result": LISTED, "avg_logprobs": -0.375}},
+    "llama index": {"message": {"role": "assistant", "blocks": [{"block_type": "text", "text":
+     "In Rome"}]}, "raw": None, "logprobs": [[pair(*own) for own in top] for top in TOP]},
     "pydantic ai": RESPONSE | {"provider_details": {"logprobs": LISTED}},
     "pydantic ai, responses": {"kind": "response", "parts":
      [RESPONSE["parts"][0] | {"provider_details": {"logprobs": LISTED}}]},
@@ -103,6 +105,8 @@ def test_dialects(write):
             asked, answer, {"messages": [ASK, answer]}, {"messages": [ASK, SAID | {"raw": answer}]},
             {"steps": [{"response": answer}]}, {"run_id": "r", "step": 1, "response": answer},
             {"run_id": "r", **answer}, {"responses": [answer]}, {"prompt": "Where?", **answer},
+            {"messages": [ASK], "response": answer}, {"messages": [ASK], "raw": json.dumps(answer)},
+            {"messages": [ASK], "completion": [answer]},
         )]  # fmt: skip
         records += [(name, {"messages": [ASK], **answer})] * (name != "responses")
     for name, record in records:

@@ -1,5 +1,7 @@
 """One dialogue as many libraries write it, and every odd message: read to the same turns."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -116,6 +118,11 @@ FORMS = {
      "name": "find", "arguments": '{"order": 3}'}]}, {"role": "tool", "contents":
      [{"type": "function_result", "call_id": "c1", "result": "in Paris"}]},
      {"role": "assistant", "contents": [text("In Paris.")]}],
+    "agents sdk, stored": [{"id": k, "message_data": json.dumps(item)} for k, item in
+     enumerate([ASK, *ITEMS])],
+    "llama index, react": [{"role": "user", "blocks": [block(ASKED)]},
+     {"role": "assistant", "blocks": [block("I look.\nAction: find\nAction Input: {'order': 3}\n"
+     "Observation: in Paris\nThought: In Paris.")]}],
     "sharegpt": [{"from": "human", "value": ASKED}, LOOK, FOUND,
      {"from": "gpt", "value": "In Paris."}],
 }  # fmt: skip
@@ -132,6 +139,17 @@ def test_one_dialogue_as_many_libraries_write_it(write):
             assert said(run) == ALL, (name, place)
             assert "unmatched_results" not in run.extra, (name, place)
         assert {(run.id, run.outcome) for run in runs.values()} == {("r", 1), ("run", -1)}, name
+        talks = {k: {"run_id": k, "success": k == "a", "log": messages} for k in "ab"}
+        columns = {key: {k: run[key] for k, run in talks.items()} for key in talks["a"]}
+        for record in (talks, columns, {"runs": [*talks.values()]}):
+            a, b = io.read_runs(write("log.json", record))
+            assert (said(a), a.id, a.outcome, said(b)) == (ALL, "a", 1, ALL), (name, record.keys())
+        rows = [{"run_id": k, "success": k == "a", "message": m} for k in "ab" for m in messages]
+        for lines in (rows, [row | row.pop("message") for row in map(dict, rows)]):
+            runs = io.read_runs(write("log.jsonl", lines, lines=True))
+            assert [(said(run), run.outcome) for run in runs] == [(ALL, 1), (ALL, 0)], name
+        named = {"a": messages, "b": messages}
+        assert [run.id for run in io.read_runs(write("log.json", named))] == ["a", "b"], name
         for path in (write("log.json", messages), write("l.jsonl", messages, lines=True)):
             assert [said(run) for run in io.read_runs(path)] == [ALL], (name, path.name)
 

@@ -163,9 +163,8 @@ def test_all_fields_of_a_call_of_a_model(write):
     assert (run.meta["input_tokens"], run.meta["output_tokens"]) == (9, 2)
     assert run.extra["attributes"] == {"team": "red", "servers": "x"}
     # an attribute on which all spans agree is the run's
-    run = read(
-        write, model(a=1, b=1), span("2", {"a": 1, "b": 2, "c": 3}), span("3", {"gen_ai.x": 1})
-    )
+    others = span("2", {"a": 1, "b": 2, "c": 3}), span("3", {"gen_ai.x": 1})
+    run = read(write, model(a=1, b=1), *others)
     assert run.extra["attributes"] == {"a": 1, "c": 3}
     for value, kept in ((["a", "b"], ["a", "b"]), ('["a"]', "a"), ("a", "a"), (None, None)):
         run = read(write, model(**{"gen_ai.response.finish_reasons": value}))
@@ -242,16 +241,14 @@ def test_messages_in_events(write):
         event("gen_ai.content.prompt", **{"gen_ai.prompt": HI}),
         event("x", **{"llm.input_messages": HI}),
     ):  # fmt: skip
-        run = read(
-            write, span("1", chat, events=[first, choice, event("other", content="no"), "x"])
-        )
+        events = [first, choice, event("other", content="no"), "x"]
+        run = read(write, span("1", chat, events=events))
         assert turns(run) == BOTH, first
     outer = {"event_name": "gen_ai.user.message", "body": {"content": "Hi"}, "span_id": "1"}
     lines = [outer | {"trace_id": "t"}, span("1", chat | ANSWER)]
     assert turns(io.read_runs(write("log.jsonl", lines, lines=True))[0]) == BOTH
-    assert (
-        turns(read(write, model(), {**lines[0], "span_id": "9"})) == BOTH
-    )  # of a span that is not there
+    lost = lines[0] | {"span_id": "9"}  # of a span that is not there
+    assert turns(read(write, model(), lost)) == BOTH
     system = event("gen_ai.system.message", content="Be kind.")
     added = event("gen_ai.user.message", content="please")
     assert said(read(write, model(fields={"events": [system, added]}))) == [

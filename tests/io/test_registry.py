@@ -131,15 +131,11 @@ def is_log(path, capsys):
 def test_logs_and_tables_in_json(write, capsys):
     row = {"id": "a", "step": 1, "p": 0.5}
     for record, expected in [
-        ({"messages": CHAT}, True),
-        ({"id": "a", "steps": [{"text": TEXT}]}, True),
+        ({"messages": CHAT}, True), ({"id": "a", "steps": [{"text": TEXT}]}, True),
         ({"id": "a", "steps": [{"text": TEXT, "confidence": 0.5}]}, False),
         ({"id": "a", "confidence": 0.5, "steps": [{"text": TEXT}]}, False),
-        ({"id": "a", "steps": [{"p": 0.5}]}, False),
-        ({"id": "a", "steps": [0.5, 0.25]}, False),
-        (row, False),
-        ({"id": "a", "step": 1, "text": TEXT}, True),
-        (row | {"text": TEXT}, False),
+        ({"id": "a", "steps": [{"p": 0.5}]}, False), ({"id": "a", "steps": [0.5, 0.25]}, False),
+        (row, False), ({"id": "a", "step": 1, "text": TEXT}, True), (row | {"text": TEXT}, False),
         ({"run": "a", "step": 1, "role": "assistant", "content": "Hi", "n": 0.5}, True),
         ({"run": "a", "step": 1, "role": "assistant", "content": "Hi", "p": 0.5}, False),
         ({"id": "a", "text": TEXT, "observation": "x"}, True),
@@ -148,11 +144,10 @@ def test_logs_and_tables_in_json(write, capsys):
         ({"key": 1, "about": {"a": "b"}, "step": 1, "certain": 0.5}, None),
         ({"key": 1, "about": {"a": "b"}, "step": 1, "cost": 0.5}, None),
         ({"key": 1, "about": {"a": "b"}, "confidence": 1}, False),
-        ({"key": 1, "a": [1, "x"]}, None),
-        ({"key": 1, "a": [1, 0.5, None], "b": []}, False),
+        ({"key": 1, "a": [1, "x"]}, None), ({"key": 1, "a": [1, 0.5, None], "b": []}, False),
         ({"id": "a", "p": {"x": 1}, "q": {"x": 1}}, False),
         ({"id": "a", "text": {"x": 1}, "n": 1}, True),
-    ]:
+    ]:  # fmt: skip
         path = write("a.jsonl", [record] * 2, lines=True)
         assert is_log(path, capsys) == expected, record
 
@@ -175,7 +170,6 @@ def test_the_nearest_format_and_the_keys_that_are_missing(write):
         assert named in said
     for record in (
         {"0": {"turn_history": {"actions": ["ls"]}}}, {"mapping": {"a": {"message": None}}},
-        {"data": {"thought_0": "I look", "tool_name_0": "find"}, "answer": "In Paris."},
         {"span_id": 1, "root_span_id": 1, "input": "Hi"},
         {"op_name": "x", "trace_id": 1, "inputs": {}}, {"new_agent": 1, "type": 2},
         {"output": [{"type": "message", "role": "assistant", "content": []}], "usage": {}},

@@ -59,20 +59,15 @@ def test_several_outcomes_of_a_run(log):
 
 def test_confidences_of_turns(write):
     for fields, name, confidence in [
-        ({"confidence": 0.5}, None, 0.5),
-        ({"score": "70%"}, None, 0.7),
+        ({"confidence": 0.5}, None, 0.5), ({"score": "70%"}, None, 0.7),
         ({"score": "70%", "confidence": 0.2}, None, 0.2),
         ({"confidence": 0.5, "judge": {"p": 0.1}}, "judge.p", 0.1),
         ({"confidence": 0.5, "judge": None}, "confidence", 0.5),
         ({"scores": {"sure": {"value": 0.4, "comment": "x"}}}, "sure", 0.4),
-        ({"metadata": {"score": " 0.5 "}}, None, 0.5),
-        ({"score": True}, None, None),
-        ({"score": "high"}, None, None),
-        ({"score": "-inf"}, None, None),
-        ({"risk": 0.25}, "not risk", 0.75),
-        ({"risk": 0.25}, "risk", 0.25),
-        ({}, None, None),
-    ]:
+        ({"metadata": {"score": " 0.5 "}}, None, 0.5), ({"score": True}, None, None),
+        ({"score": "high"}, None, None), ({"score": "-inf"}, None, None),
+        ({"risk": 0.25}, "not risk", 0.75), ({"risk": 0.25}, "risk", 0.25), ({}, None, None),
+    ]:  # fmt: skip
         turn = {"role": "assistant", "content": "x"} | fields
         user = {"role": "user", "content": "y", "score": 0.5}
         (run,) = io.read_runs(write("a.json", [{"id": "a", "messages": [user, turn]}]),

@@ -23,11 +23,8 @@ def test_every_reader_gives_the_same_answer(write):
     stopped = [{"id": reason, "messages": [TURN], "stop_reason": reason} for reason in KINDS]
     rows = [{"run": reason, "text": "x", "stop_reason": reason} for reason in KINDS]
     simulations = [run | {"termination_reason": run["stop_reason"]} for run in stopped]
-    for path in (
-        write("openai.json", stopped),
-        write("jsonl.jsonl", rows, lines=True),
-        write("tau2.json", {"info": {}, "simulations": simulations}),
-    ):
+    simulated = write("tau2.json", {"info": {}, "simulations": simulations})
+    for path in (simulated, write("a.json", stopped), write("b.jsonl", rows, lines=True)):
         runs = io.read_runs(path)
         kinds = {run.id: run.stop_kind for run in runs}
         assert kinds | {run.id: run.kind for run in runs.left_out} == KINDS, path
@@ -58,12 +55,8 @@ def ended_runs():
     reasons = [None] * 100 + [LOST] * 12 + [CUT] * 9 + [ODD] * 5
     for k, reason in enumerate(reasons):
         success = reason is None and bool(rng.random() < 0.6)
-        yield (
-            f"r{k:03}",
-            success,
-            reason,
-            (0.3 + 0.3 * success + rng.uniform(-0.3, 0.3, 3)).tolist(),
-        )
+        values = 0.3 + 0.3 * success + rng.uniform(-0.3, 0.3, 3)
+        yield f"r{k:03}", success, reason, values.tolist()
 
 
 def tables():
@@ -87,16 +80,10 @@ def tables():
 
 def chats():
     return [
-        {
-            "id": name,
-            "messages": [
-                {"role": "assistant", "content": "Well.", "confidence": p} for p in values
-            ],
-            "success": success,
-            **({"error": LOST} if reason == LOST else {"stop_reason": reason}),
-        }
+        {"id": name, "messages": [TURN | {"confidence": p} for p in values], "success": success,
+         "error" if reason == LOST else "stop_reason": reason}
         for name, success, reason, values in ended_runs()
-    ]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", [*tables(), "chats", "rows"])
@@ -104,9 +91,7 @@ def test_lost_cut_and_odd_runs_in_python(kind, write):
     if kind in ("chats", "rows"):
         lines = kind == "rows"
         rows = tables()["stop_reason"].astype(object).to_dict("records")
-        rows = [
-            {k: None if pd.isna(v) else v for k, v in row.items()} | {"text": "x"} for row in rows
-        ]
+        rows = [{k: v for k, v in row.items() if not pd.isna(v)} | {"text": "x"} for row in rows]
         path = write("a.jsonl", rows, lines=True) if lines else write("a.json", chats())
         with pytest.warns(UserWarning, match=rf"12 of 126 runs are left out, as .* \({LOST} 12\)"):
             runs = io.read_runs(path)
@@ -133,11 +118,7 @@ def test_lost_cut_and_odd_runs_in_python(kind, write):
         apart = evaluate(X, raw["success"].to_numpy(), stop_reason=raw[kind].to_numpy())
         assert report.table.loc["confidence"].iloc[0].equals(apart.table.loc["confidence"].iloc[0])
         text = " ".join(str(apart).split())
-        said = (
-            f"12 runs (lost by the harness: {LOST})",
-            *SENTENCES,
-            "9 runs hit their budget",
-        )
+        said = f"12 runs (lost by the harness: {LOST})", *SENTENCES, "9 runs hit their budget"
         assert all(sentence in text for sentence in said), text
 
 

@@ -46,18 +46,8 @@ def test_a_folder_with_its_results(write):
 
 
 def test_mini_swe_agent_where_actions_and_results_are_texts(write):
-    said_so = {
-        "actions": [{"command": "ls"}],
-        "cost": 0.25,
-        "response": {
-            "choices": [
-                {
-                    "message": agent("Look"),
-                    "logprobs": {"content": [{"token": "L", "logprob": -0.5}]},
-                }
-            ]
-        },
-    }
+    scored = {"message": agent("Look"), "logprobs": [{"token": "L", "logprob": -0.5}]}
+    said_so = {"actions": [{"command": "ls"}], "cost": 0.25, "response": {"choices": [scored]}}
     messages = [
         user("Fix it."), agent("Look", extra=said_so), user("<returncode>0</returncode> a.py"),
         agent("Well"), user("Give one command"), {"role": "exit", "content": "LimitsExceeded"},
@@ -87,10 +77,8 @@ def test_reports_of_an_evaluation(write):
     assert read(write).outcome == 0  # beside the run goes first
     write("results.json", {"resolved_ids": ["i"]})
     assert read(write, name="a/b/i/i.traj").outcome == -1  # too far up
-    lines = [
-        {"instance_id": f"i{k}", "resolved": k == 0, "info": {}, "trajectory": [STEP]}
-        for k in range(2)
-    ]
+    row = {"info": {}, "trajectory": [STEP]}
+    lines = [row | {"instance_id": f"i{k}", "resolved": k == 0} for k in range(2)]
     runs = io.read_runs(write("runs.jsonl", lines, lines=True))
     assert io.outcomes(runs).tolist() == [1, 0]
 

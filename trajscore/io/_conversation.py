@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from trajscore.core.values import parse_number, run_label
 from trajscore.io._messages import answer_of, answer_within, as_chat, as_id
+from trajscore.io._results import lacks_answer
 from trajscore.io._run import (
     Actor,
     MalformedRunError,
@@ -97,7 +98,10 @@ class Conversation:
     def extend(self, messages: Iterable[Any], start: int = 0) -> set[int]:
         """Add messages of any library; return the turns that they answer, by id()."""
         n_results = len(self._before_results)
-        for index, message in as_chat(messages):
+        listed = list(messages)
+        if lacks_answer(listed):
+            raise MalformedRunError("it has no answer; save kickoff().model_dump_json() instead")
+        for index, message in as_chat(listed):
             self.add(message, start + index)
         return {id(step) for step, _ in self._before_results[n_results:]}
 
@@ -109,7 +113,7 @@ class Conversation:
         """Add a message, or a completion with its choices; return the turn, if it is one."""
         fields, scores = self._unwrap(as_object(message, f"message {index} is"), index)
         if "role" not in fields:
-            raise MalformedRunError(f"message {index} has no role")
+            raise MalformedRunError(f"message {index} has no role; write messages, a run a line")
         kind = role_of(fields["role"])
         if kind == "system":
             text = text_of(fields.get("content"))

@@ -21,26 +21,9 @@ from trajscore.io._selection import Selection, Tally
 from trajscore.io.fields import note_on_trials
 from trajscore.io.outcome_tables import examples, unmatched
 from trajscore.io.unread import shorten
-from trajscore.io.vocabulary import ROLES
+from trajscore.io.vocabulary import ROLES, WORDS
 
-_ODD = {  # what is counted, and what is said of it
-    "unstarted": ("run", "ended before the agent's first turn, counted in success rates alone"),
-    "turn": ("turn", "without any content that is known"),
-    "content": ("turn", "with content of an unknown form, kept as JSON"),
-    "call": ("call", "of a tool without a name"),
-    "unanswered": ("call", "of a model without an answer, which is not a turn"),
-    "confidence": ("confidence", "without a number, not read"),
-    "contrary": ("run", "with two outcomes that disagree; name the field with {argument:outcome}"),
-    "aside": ("message", "of subagents, other branches or the program, or taken back, not used"),
-    "replaced_scores": ("score", "with another value than one of the same name; the last counts"),
-    "lines_of_run": ("line", "without anything that a step holds, taken as fields of the run"),
-    "without_role": ("turn", "without a role, where others have one, taken as the agent's"),
-    "repeated": (
-        "record",
-        "with the id of another, or its content and times, used once; to keep both, change one",
-    ),
-    "result": ("result", "of a tool without its call, kept with the turn before it"),
-}
+_ODD = WORDS["odd"]  # what is counted, and what is said of it
 
 
 @dataclass

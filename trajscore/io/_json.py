@@ -68,7 +68,10 @@ class JsonScanner:
         elif start == "":
             raise ValueError(f"{self._name} is empty; there is nothing to read")
         else:
-            raise ValueError(f"{self._name} holds no JSON list or object; give a log, not a table")
+            remedy = "for a table, write df.to_json(FILE, orient='records')"
+            if "task_name=" in self._buffer:  # what CrewAI logs
+                remedy = "save what kickoff() returns, with model_dump_json()"
+            raise ValueError(f"{self._name} holds no JSON list or object; {remedy}")
         self._index = None
         if self._peek():
             self._fail("something follows the end of the JSON text")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trajscore.io import vocabulary as keys
-from trajscore.io._results import RESULTS, result_messages, said
+from trajscore.io._results import result_messages, said
 from trajscore.io._run import leftover
 from trajscore.io._smolagents import STEP_FIELDS, is_step, messages_of_step, with_calls
 from trajscore.io.logprobs import find_logprobs
@@ -22,12 +22,15 @@ Message = dict[str, Any]
 """A message in the form of OpenAI's chats."""
 
 _THREAD = "message_thread"  # of AutoGen, within the state of an agent
+_ANSWERS = {right for _, right in keys.CALL_SIDES}  # lists without what was asked
+_OF_STEPS = {"action", "observation"}  # fields of steps that messages have not
 _KINDS = keys.PARTS["kinds"]
 _OF_TURN = ("role", "content", "tool_calls")
 _OF_CLIENTS = {*keys.PARTS["of_clients"]}
 _CONTENT = {*keys.PARTS["content"]}
 _OF_MESSAGES = {  # any of which it has
-    "toolName", "tool.name", "lc", "raw_item", *STEP_FIELDS, *_KINDS, *_CONTENT, *keys.OF_ANSWERS,
+    "toolName", "tool.name", "lc", "raw_item", "message_data", *STEP_FIELDS, *_KINDS, *_CONTENT,
+    *keys.OF_ANSWERS,
 }  # fmt: skip
 
 
@@ -44,9 +47,18 @@ def is_message(value: Any) -> bool:
         return _class_of(value) in keys.MESSAGE_CLASSES
     if not _CONTENT & value.keys():
         return False
-    if "parts" in as_fields(value, "content"):  # an event of Google's ADK
-        return True
+    if "parts" in as_fields(value, "content") or {"author", "actions"} <= value.keys():
+        return True  # an event of Google's ADK
     return bool({"role", "from", "parts"} & value.keys()) or _role_of_type(value) is not None
+
+
+def held_message(record: Record) -> Record:
+    """Return a record with the fields of the message that it holds, beside its own."""
+    if is_message(record):
+        return record
+    held = {name: parsed(v) for name, v in record.items() if name not in keys.HOLDERS}
+    names = [name for name, value in held.items() if is_message(value)]
+    return leftover(record, names) | held[names[0]] if len(names) == 1 else record
 
 
 def is_chat_list(value: Any) -> bool:
@@ -56,13 +68,14 @@ def is_chat_list(value: Any) -> bool:
 
 def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
     """Return the messages that a record lists, and the names of their fields."""
-    if messages := result_messages(record):
-        return messages, RESULTS & record.keys()
+    messages, names = result_messages(record)
+    if messages:
+        return messages, names
     for name in keys.MESSAGE_LISTS:
         value = parsed(record.get(name))
         usual = name == keys.MESSAGE_LISTS[0]
         if isinstance(value, list) and (usual or not value or is_message(value[0])):
-            if record.get("choices") or not _is_answer(first_object(value[-1:])):
+            if record.get("choices") or not _is_answer(value[-1:]):
                 value = _with_answer(value, record)
             return value, {name}
     if keys.answer_part(record) and not keys.is_response(record):
@@ -70,11 +83,26 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
         return _with_answer(asked, record), {*keys.OF_ANSWERS}
     if (found := _of_sides(record)) is not None:
         return found
-    for name, value in record.items():
-        is_items = name in keys.ITEM_LISTS and is_chat_list(value)
-        if is_items or is_step(value) or is_step(first_object(value)):  # a first step, or a list
-            return value, {name}
+    lists = {name: parsed(value) for name, value in record.items() if _lists_turns(name, value)}
+    for name in _usual_or_only(lists, keys.ITEM_LISTS):
+        return lists[name], {name}
     return None, set()
+
+
+def _usual_or_only(names: Iterable[str], usual: Iterable[str]) -> list[str]:
+    """Return those of some names that are usual, or the only name."""
+    listed = list(names)
+    return [name for name in listed if name in usual] or listed[: len(listed) == 1]
+
+
+def _lists_turns(name: str, value: Any) -> bool:
+    """Tell the messages of a run under any name, and not steps of other programs."""
+    listed = parsed(value)
+    if not is_chat_list(listed) or name in keys.ITEM_LISTS or is_step(listed[0]):
+        return is_chat_list(listed)
+    is_of_several = len({str(as_fields(item).get("session_id")) for item in listed}) > 1
+    are_steps = name in _ANSWERS or bool(_OF_STEPS & listed[0].keys())
+    return not (are_steps or is_of_several) and _is_answer(listed)
 
 
 def _of_sides(record: Record) -> tuple[list[Any], set[str]] | None:
@@ -89,7 +117,7 @@ def _of_sides(record: Record) -> tuple[list[Any], set[str]] | None:
             inputs = _text_message(record.get(left), "user")
         if outputs is None:
             outputs = _text_message(record.get(right), "assistant")
-        if not inputs and _is_answer(outputs[0]):
+        if not inputs and _is_answer(outputs[:1]):
             continue
         repeats = outputs[: len(inputs)] == inputs
         names = {name for name, side in ((left, inputs), (right, outputs)) if side}
@@ -99,15 +127,20 @@ def _of_sides(record: Record) -> tuple[list[Any], set[str]] | None:
 
 def spread(record: Record, depth: int = 3) -> Record:
     """Return a record with the fields of the object in it that holds its messages, if one does."""
-    if depth and find_messages(record)[0] is None:
-        for name, owner in record.items():
-            if name in keys.MESSAGE_OWNERS or _THREAD in as_fields(owner):
-                inner = spread(as_fields(owner), depth - 1)
-                messages, used = find_messages(inner)
-                if messages:
-                    used |= {name}
-                    return {**inner, **{k: v for k, v in record.items() if k not in used}}
+    if not depth or find_messages(record)[0] is not None:
+        return record
+    owners = {name: spread(as_fields(parsed(v)), depth - 1) for name, v in record.items()}
+    owners = {name: inner for name, inner in owners.items() if _holds_run(inner)}
+    threads = {name: inner for name, inner in owners.items() if _THREAD in inner}
+    for name in _usual_or_only(threads or owners, keys.MESSAGE_OWNERS):
+        used = find_messages(owners[name])[1] | {name}
+        return {**owners[name], **{k: v for k, v in record.items() if k not in used}}
     return record
+
+
+def _holds_run(fields: Record) -> bool:
+    """Tell an object with messages, and not only the answer of a server."""
+    return not keys.answer_part(fields) and is_chat_list(find_messages(fields)[0])
 
 
 def is_run(fields: Record) -> bool:
@@ -115,24 +148,20 @@ def is_run(fields: Record) -> bool:
     return find_messages(spread(fields))[0] is not None
 
 
-def _is_answer(message: Any) -> bool:
-    """Tell what a model answered, without what it was asked, which is not a conversation."""
-    turns = map(as_fields, chat_messages(message))
+def _is_answer(messages: list[Any]) -> bool:
+    """Tell messages among which a model answered."""
+    turns = (as_fields(turn) for _, turn in as_chat(messages))
     return any(keys.role_of(turn.get("role")) == "agent" for turn in turns)
 
 
-def listed(value: Any, depth: int = 3) -> list[Any] | None:
+def listed(value: Any) -> list[Any] | None:
     """Return the messages of a field: a list, an object that has one, or a single message."""
     value = parsed(value)
     if is_chat_list(value):
         return list(value)
-    if not isinstance(value, dict) or not depth:
-        return None
     if is_message(value):
         return [value]
-    names = (*keys.MESSAGE_LISTS, *keys.MESSAGE_OWNERS, "output")
-    inner = filter(None, (listed(value.get(name), depth - 1) for name in names))
-    return next(inner, None) or result_messages(value) or None
+    return find_messages(spread(value))[0] if as_fields(value) else None
 
 
 def _text_message(value: Any, role: str) -> list[Any]:
@@ -170,8 +199,9 @@ def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
 
 
 def _raw_item(item: Any) -> Any:
-    """Return the item that OpenAI's Agents SDK wraps, but for a request for approval."""
-    raw = as_fields(item).get("raw_item")
+    """Return the item that OpenAI's Agents SDK wraps or stores, but for a request for approval."""
+    fields = as_fields(item)
+    raw = fields.get("raw_item", parsed(fields.get("message_data")))
     if isinstance(raw, dict) and "role" not in item and not is_of_program(item):
         return raw
     return item
@@ -246,7 +276,7 @@ def answer_of(part: Record) -> list[Message]:
 
 def _with_answer(messages: list[Any], record: Record) -> list[Any]:
     """Add the answer that a record has beside the messages, unless it is the last of them."""
-    part = keys.answer_part(record)
+    part = keys.answer_part(record) or answer_within(record)
     if not part:
         return messages
     *before, answer = answer_of(part)
@@ -268,7 +298,10 @@ def answer_within(fields: Record) -> Record:
     """Return the answer of a server's response that a field of a turn holds, if one does."""
     for owner in (fields, as_fields(fields, "extra")):
         for name in keys.HOLDERS:
-            if part := keys.answer_part(as_fields(owner, name)):
+            held = parsed(owner.get(name))
+            if len(as_list(held)) == 1:  # of TGI
+                held = held[0]
+            if part := keys.answer_part(as_fields(held)):
                 return part
     return {}
 

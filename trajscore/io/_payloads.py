@@ -219,19 +219,15 @@ def plain(value: Any) -> Any:
     """Return the value that OTLP wraps with its type."""
     if not isinstance(value, dict) or len(value) != 1:
         return value
-    kind, inner = next(iter(value.items()))
-    if kind in ("arrayValue", "kvlistValue") and isinstance(inner, dict):
-        values = as_list(inner.get("values"))
-        if kind == "arrayValue":
-            return list(map(plain, values))
-        return _from_pairs(values)
-    if kind == "intValue":  # a text, as numbers of JSON are too short for it
-        if str(inner).lstrip("-").isdigit():
-            return int(inner)
-        return inner
-    if kind in ("stringValue", "boolValue", "doubleValue", "bytesValue"):
-        return inner
-    return value
+    match value:
+        case {"arrayValue": dict(inner)}:
+            return list(map(plain, as_list(inner.get("values"))))
+        case {"kvlistValue": dict(inner)}:
+            return _from_pairs(as_list(inner.get("values")))
+        case {"intValue": str(inner)} if inner.lstrip("-").isdigit():
+            return int(inner)  # a text, as numbers of JSON are too short for it
+    ((kind, inner),) = value.items()
+    return inner if kind in keys.SPANS["values"] else value
 
 
 def _from_pairs(pairs: Any) -> dict[str, Any]:

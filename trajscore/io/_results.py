@@ -1,77 +1,131 @@
-"""Messages of results: predictions and calls of DSPy, and the tasks of a crew of CrewAI."""
+"""Messages of results: predictions of DSPy, tasks of CrewAI, and calls written as text."""
 
 from __future__ import annotations
 
+from ast import literal_eval
 from typing import Any
 
+from trajscore.io._run import leftover
 from trajscore.io.fields import USUAL_FIELDS
-from trajscore.io.vocabulary import Record, as_fields, as_list, text_of
+from trajscore.io.vocabulary import Record, as_fields, as_list, first, first_object, parsed, text_of
 
-RESULTS = {"trajectory", "tasks_output", "messages", "outputs"}
-"""Fields that hold the messages of a result."""
+REACT_CALL = "[[ ## trajectory ## ]]"
+"""What is in the prompt of a call of DSPy's ReAct, which is not a run."""
 
-_CALLED = "tool_name_"
+_TASK = {"description", "raw"}
+_STEP = ("thought", "tool_name", "tool_args", "observation")
+_ASKED = ("inputs", "example")
+_ANSWERS = {"answer", "response", "output", "final_answer"}
+_FAILED = ("Execution error in ", "I encountered an error while trying to use the tool")
+_OF_CREW = ("\nCurrent Task:", "Analyze the tool result.")
+_TEMPLATE = "\nThought: ["  # by which CrewAI tells how to go on after a failed call
 _OF_RUN = ("id", "outcome", "task", "trial", "stop_reason")
 
 
-def result_messages(record: Record) -> list[Any]:
-    """Return the messages of a result; none of anything else."""
-    if "tasks_output" in record:
-        tasks = map(as_fields, as_list(record["tasks_output"]))
-        return [message for task in tasks for message in _of_task(task)]
+def result_messages(record: Record) -> tuple[list[Any], set[str]]:
+    """Return the messages of a result and the names of their fields; none of anything else."""
+    if record.keys() >= _TASK:
+        return _of_task(record), {"messages"}
+    names = [k for k, v in record.items() if first_object(v).keys() >= _TASK]
+    for name in names if len(names) == 1 else [k for k in record if k == "tasks_output"]:
+        tasks = map(as_fields, as_list(record[name]))
+        return [message for task in tasks for message in _of_task(task)], {name}
     if {"messages", "outputs", "model_type"} <= record.keys():
         asked = as_list(record["messages"]) or said("user", [record.get("prompt")])
-        if "[[ ## trajectory ## ]]" in str(asked):  # a call of ReAct is not a run
-            return []
-        return [*asked, *said("assistant", as_list(record["outputs"])[:1])]
-    for fields in ({**record, **as_fields(record, "prediction")}, {"trajectory": record}):
-        if any(name.startswith(_CALLED) for name in as_fields(fields, "trajectory")):
-            return _of_prediction(fields)
-    return []
+        output = next(iter(as_list(record["outputs"])), None)
+        answers = [{"role": "assistant", **as_fields(output)}]
+        if isinstance(output, str):
+            answers = said("assistant", [output])
+        return [*asked, *answers], {"messages", "outputs"}
+    return _of_prediction(record)
+
+
+def lacks_answer(messages: list[Any]) -> bool:
+    """Tell the messages of a task of CrewAI without its answer, which some agents leave out."""
+    last = first_object(messages[-1:])
+    return last.get("role") == "user" and text_of(last.get("content")).startswith(_OF_CREW)
 
 
 def _of_task(task: Record) -> list[Any]:
     """Return the messages of a task and its answer, which not all agents put into them."""
-    messages: list[Any] = []
-    asked = said("user", [task.get("description")])
-    for message in map(as_fields, as_list(task.get("messages")) or asked):
-        role = message.get("role")
-        spoken, observed, result = text_of(message.get("content")).partition("\nObservation:")
-        thought, acted, called = spoken.partition("Action:")
-        name, _, arguments = called.partition("\nAction Input:")
-        if role == "assistant" and observed and acted:  # of a model that calls no functions
-            call = {"name": name.strip(), "arguments": arguments.strip()}
-            messages.append({"role": role, "content": thought.strip(), "tool_calls": [call]})
-            messages.append({"role": "tool", "content": result.strip()})
-        elif role != "user" or "tool" not in [last.get("role") for last in messages[-1:]]:
-            messages.append(message)  # else what the program asks after a result
-    last = "".join(text_of(message.get("content")) for message in messages[-1:])
+    messages = as_list(task.get("messages")) or said("user", [task.get("description")])
+    last = text_of(first_object(messages[-1:]).get("content"))
     return messages + said("assistant", [task.get("raw")] * (str(task.get("raw")) not in last))
 
 
-def _of_prediction(fields: dict[str, Any]) -> list[Any]:
-    """Return the inputs before a trajectory, its calls and results, and the outputs after it."""
-    names = list(fields)
-    split = names.index("trajectory")
-    trajectory = fields["trajectory"]
-    of_run = {*USUAL_FIELDS.names(fields, _OF_RUN).values()}
-    asked = [name for name in names[:split] if name not in of_run]
+def _of_prediction(record: Record) -> tuple[list[Any], set[str]]:
+    """Return the inputs of a module of DSPy, its calls and results, and its outputs."""
+    if "tool_name_0" in record:
+        spread = {k: v for k, v in record.items() if k.rpartition("_")[0] in _STEP}
+        record = {**leftover(record, spread), "trajectory": spread}
+    owners = {"": record, **{k: v for k, v in record.items() if isinstance(v, dict)}}
+    places = [(k, name) for k, owner in owners.items() for name in owner if _steps_in(owner[name])]
+    if len(places) != 1:
+        return [], set()
+    ((owner, place),) = places
+    fields: dict[str, Any] = {}
+    for name, value in record.items():
+        fields |= owners[name] if name in owners and name in (owner, *_ASKED) else {name: value}
+    after = [list(k)[list(k).index(place) :] for k in (fields, owners[owner])]
+    answered = {*_ANSWERS, *after[0], *after[1]}
+    beside = {*USUAL_FIELDS.names(fields, _OF_RUN).values(), "reasoning", place}
     # `Evaluate` keeps labels, too
-    messages = said("user", [fields[k] for k in asked if not k.startswith("example_")])
-    for name, value in trajectory.items():
-        kind, _, number = name.rpartition("_")
-        if kind == "tool_name":
-            call = {"name": value, "arguments": trajectory.get(f"tool_args_{number}")}
-            thought = trajectory.get(f"thought_{number}")
-            messages.append({"role": "assistant", "content": thought, "tool_calls": [call]})
-        if kind == "observation":
-            failed = str(value).startswith("Execution error in ") or None
-            messages.append({"role": "tool", "content": value, "error": failed})
-    answer = [fields[name] for name in names[split + 1 :] if name != "reasoning"]
-    return messages + said("assistant", answer)
+    asked = [k for k in fields if not (k in answered | beside or k.startswith("example_"))]
+    messages = said("user", list(map(fields.get, asked)))
+    for step in _steps_in(fields[place]):
+        messages += _called(*map(step.get, _STEP))
+    answers = [fields[k] for k in fields if k in answered - beside]
+    return messages + said("assistant", answers), {place, owner, *_ASKED}
+
+
+def _steps_in(value: Any) -> list[Record]:
+    """Return the steps of a trajectory, a list or an object with numbered fields; else none."""
+    if first_object(value).keys() >= {"tool_name", "observation"}:
+        return list(map(as_fields, value))
+    steps: dict[str, dict[str, Any]] = {}
+    for name, inner in as_fields(value).items():
+        part, _, number = name.rpartition("_")
+        if part not in _STEP:
+            return []
+        steps.setdefault(number, {})[part] = inner
+    return list(steps.values())
+
+
+def _called(thought: Any, name: Any, arguments: Any, result: Any) -> list[Any]:
+    """Return a turn that calls a tool, and the result."""
+    call = {"name": name, "arguments": arguments}
+    failed = str(result).startswith(_FAILED) or None
+    turn = {"role": "assistant", "content": thought, "tool_calls": [call]}
+    return [turn, {"role": "tool", "content": result, "error": failed}]
 
 
 def said(role: str, values: list[Any]) -> list[Any]:
     """Return the texts among some values as one message; none where they are blank."""
     text = "\n".join(value for value in values if isinstance(value, str))
     return [{"role": role, "content": text}] if text.strip() else []
+
+
+def printed(text: str) -> Any:
+    """Return what is written as JSON, or as Python prints it; other text as it is."""
+    try:
+        return literal_eval(text) if parsed(text) is text else parsed(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):  # of texts that nest deeply
+        return text
+
+
+def spoken_calls(message: Any) -> list[Any]:
+    """Return a message; of a text with calls and results, as ReAct has them, a turn a call."""
+    fields = as_fields(message)
+    content = first(fields, ("content", "blocks"))
+    spoken = text_of(content) if content and fields.get("role") == "assistant" else ""
+    if "\nObservation:" not in spoken or "\nAction Input:" not in spoken:
+        return [message]
+    turns: list[Any] = []
+    spoken, *results = spoken.split("\nObservation:")
+    for later in results:
+        thought, _, called = spoken.partition("Action:")
+        name, _, arguments = called.partition("\nAction Input:")
+        result, _, spoken = later.partition("\nThought:" if _TEMPLATE not in later else _TEMPLATE)
+        spoken *= _TEMPLATE not in later
+        turns += _called(thought.strip(), name.strip(), printed(arguments.strip()), result.strip())
+    return turns + said("assistant", [spoken.strip()])

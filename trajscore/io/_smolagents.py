@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ast import literal_eval
 from collections.abc import Iterable
 from typing import Any
 
+from trajscore.io._results import printed, spoken_calls
 from trajscore.io.vocabulary import PARTS, Record, as_fields, as_list, first, text_of
 
 _STEPS = (  # fields that each kind has
@@ -20,7 +20,8 @@ _AT_CAP = "max_steps_error"  # after which the model is asked for an answer
 
 def is_step(value: Any) -> bool:
     """Tell a step of a memory."""
-    return any(names <= as_fields(value).keys() for names in _STEPS)
+    fields = as_fields(value).keys()
+    return not fields.isdisjoint(STEP_FIELDS) and any(names <= fields for names in _STEPS)
 
 
 def stop_of(step: Any) -> str | None:
@@ -57,6 +58,7 @@ def with_calls(messages: Iterable[Any]) -> list[tuple[int, Any]]:
     """Return messages with their indices; calls in words join the turn before them."""
     turns: list[tuple[int, Any]] = []
     calls: list[Any] = []
+    is_spoken = False  # whether what a user says next is the program's
     for index, message in enumerate(messages):
         role = as_fields(message).get("role")
         if role == "tool-response":
@@ -66,23 +68,18 @@ def with_calls(messages: Iterable[Any]) -> list[tuple[int, Any]]:
             failed = text.startswith(("Error:\n", "Call id: "))
             turns += [(index, result) for result in _results(text, calls, failed)]
         elif role == "tool-call":
-            calls = _printed_calls(text_of(message.get("content")))
+            text = text_of(message.get("content"))  # a line of words, and what Python prints
+            calls = as_list(printed(text.partition("\n")[2])) or [{"name": "", "arguments": text}]
             if not turns or as_fields(turns[-1][1]).get("role") != "assistant":
                 turns.append((index, {"role": "assistant", "content": ""}))
             start, words = turns[-1]
             turns[-1] = start, {**words, "tool_calls": calls, "printed": message.get("content")}
-        else:
+        elif role != "user" or not is_spoken:
             calls = []
-            turns.append((index, message))
+            spoken = spoken_calls(message)
+            turns += [(index, turn) for turn in spoken]
+            is_spoken = len(spoken) > 1 and spoken[-1]["role"] == "tool"
     return turns
-
-
-def _printed_calls(text: str) -> list[Any]:
-    """Return calls as Python prints them, below a line of words."""
-    try:
-        return as_list(literal_eval(text.partition("\n")[2]))
-    except (ValueError, SyntaxError, MemoryError, RecursionError):  # of texts that nest deeply
-        return [{"name": "", "arguments": text}]
 
 
 def _results(text: str, calls: list[Any], failed: Any) -> list[Any]:

@@ -26,11 +26,15 @@ from trajscore.io._run import MalformedRunError, Run, Step, leftover
 from trajscore.io._thread import Thread
 from trajscore.io.fields import USUAL_FIELDS, scalar, usual_names
 from trajscore.io.vocabulary import (
+    SPANS,
     Kind,
     Record,
     as_fields,
+    first,
     is_own_score,
+    span_kind,
     text_of,
+    token_counts,
     unnested,
 )
 
@@ -63,6 +67,16 @@ class Span:
             setattr(self, name, as_id(getattr(self, name)))
         if self.parent == self.id:
             self.parent = None
+
+
+def read_span(of_format: str, record: Record, **more: Any) -> Span:
+    """Return a span by the fields that words.toml names, and what else is known of it."""
+    named = SPANS["fields"][of_format].items()
+    parts = {part: first(record, names, blank=True) for part, names in named}
+    parts["kind"] = span_kind(parts["kind"])
+    parts["error"] = bool(parts.get("error")) or None
+    parts["tokens"] = token_counts(parts.get("tokens"))
+    return Span(**{**parts, **more})
 
 
 def add_score(owner: Span | Run, name: Any, value: Any, run: Run) -> None:

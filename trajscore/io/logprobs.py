@@ -35,7 +35,7 @@ _TEXTS = WORDS["logprobs"]["text"]
 
 _OUTER = {path[0] for path in _PATHS}
 MAY_HOLD = _OUTER | {"choices", "candidates", "outputs", *HOLDERS}
-_NAMED = re.compile(r"log[ _-]?prob(?!lem|e)|completion_prob", re.IGNORECASE)
+_NAMED = re.compile(r"log[ _-]?prob(?!lem|e)|completion_prob|token_likelihood", re.IGNORECASE)
 
 
 class TokenScores(NamedTuple):
@@ -85,15 +85,16 @@ def _joined(value: Record, names: tuple[str, str, str]) -> list[Any]:
 
 
 def _fields_of(token: Any) -> Record:
+    """Return a token as an object, of several likely ones the first, which was chosen."""
+    several = token
+    if isinstance(token, dict) and "logprob" not in token:
+        several = list(token.values())
+    likely = [item for item in as_list(several) if "logprob" in as_fields(item)]
+    if likely:  # of vLLM, by their ids, or of LlamaIndex
+        return {**likely[0], "top_logprobs": likely}
     if isinstance(token, list):  # of SGLang
         return dict(zip(("logprob", "id", "token"), token, strict=False))
-    if not isinstance(token, (dict, Mapping)):
-        return {"logprob": token}
-    if "logprob" not in token:
-        likely = [fields for fields in token.values() if "logprob" in as_fields(fields)]
-        if likely:  # of vLLM, by their ids, the chosen one first
-            return {**likely[0], "top_logprobs": likely}
-    return token
+    return token if isinstance(token, dict) else {"logprob": token}
 
 
 def parse_logprobs(raw: Any, place: Place, index: int) -> TokenScores:

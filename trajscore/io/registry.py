@@ -14,7 +14,7 @@ from typing import Any
 from trajscore.core.errors import ArgumentError
 from trajscore.core.stops import Mechanism
 from trajscore.core.values import check_known, unknown_name
-from trajscore.io._messages import answer_within
+from trajscore.io._messages import answer_within, held_message, is_message
 from trajscore.io._run import MalformedRunError, Run
 from trajscore.io.fields import OF_STEPS, steps_field, usual_names
 from trajscore.io.files import (
@@ -28,7 +28,7 @@ from trajscore.io.files import (
     refuse_database,
 )
 from trajscore.io.unread import unknown_json
-from trajscore.io.vocabulary import Record, as_list, first_object
+from trajscore.io.vocabulary import WORDS, Record, as_list, first_object
 
 RawRuns = Iterator[tuple[Place, Any]]
 """What `Format.run` reads of each run, with its place."""
@@ -280,7 +280,8 @@ def detect_log(path: Path, max_size: int | None) -> Format | None:
     if head.listed and usual_names("confidence", fields):
         return None  # numbers are a table, messages on lines of their own a log
     has_parts = any(usual_names(part, fields) for part in (*OF_STEPS, "text"))
-    if log_format is not None and (has_parts or answer_within(fields)):
+    has_parts = has_parts or is_message(held_message(fields)) or bool(answer_within(fields))
+    if log_format is not None and has_parts:
         return log_format
     if head.listed and all(map(_is_plain, head.fields.values())):
         return None
@@ -305,7 +306,12 @@ def _unknown_format(file: LogFile) -> ArgumentError:
     """Return the error for a file in no known format."""
     *_, head = _heads(file)
     fields = {
-        candidate.name: (candidate.holds, *candidate.beside) for candidate in _FORMATS.values()
+        candidate.name: (
+            candidate.holds,
+            *candidate.beside,
+            *WORDS["nearest"].get(candidate.name, ()),
+        )
+        for candidate in _FORMATS.values()
     }
     return unknown_json(file.path, head.fields, fields)
 
@@ -325,13 +331,13 @@ def _format_of(file: LogFile) -> Format | None:
 def _heads(file: LogFile) -> Iterator[Head]:
     """Yield what is known of a file after each of its fields, or the first item of its list."""
     head = Head()
-    for key, _, value in file.items(STREAMED):
+    for key, index, value in file.items(STREAMED):
         if key is None:
             is_object = isinstance(value, dict)
             yield Head(value if is_object else {}, listed=True, whole=True, item=value)
             return
         if key not in head.fields:
-            head.fields[key] = value
+            head.fields[key] = value if index is None else [value]
             yield head
     head.whole = True
     yield head

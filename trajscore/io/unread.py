@@ -16,7 +16,7 @@ from trajscore.io._messages import is_message
 from trajscore.io._run import Run, Step
 from trajscore.io._smolagents import REPEATED
 from trajscore.io.logprobs import names_logprobs, recorded_in
-from trajscore.io.vocabulary import WORDS, Record, as_fields, parsed
+from trajscore.io.vocabulary import WORDS, Record, as_fields, first_object, parsed
 
 _BESIDE = {*WORDS["names"]["beside"]}
 _LABELS = {*WORDS["names"]["labels"], *_BESIDE}
@@ -246,11 +246,12 @@ def unknown_json(
 ) -> ArgumentError:
     """Return the error for a JSON file by its first record, and the fields that formats have."""
     if not record:
-        return ArgumentError(f"{file}: no JSON object could be read from it; give a log of runs")
-    for name in record.keys() & _INSTEAD.keys():
-        return ArgumentError(
-            f"{file}: it does not hold runs; save {_INSTEAD[name]} instead", "format"
-        )
+        return ArgumentError(f"{file}: no JSON object could be read from it; write a run a line")
+    inner = (first_object(value) or as_fields(value) for value in record.values())
+    owners = [record, *inner]
+    for marks, instead in _INSTEAD.items():
+        if any(owner.keys() >= {*marks.split()} for owner in owners):
+            return ArgumentError(f"{file}: it does not hold runs; save {instead} instead", "format")
     missing = {name: [key for key in keys if key not in record] for name, keys in formats.items()}
     nearest = max(formats, key=lambda name: len(formats[name]) - len(missing[name]))
     absent = ", ".join(map(repr, missing[nearest][:2]))
@@ -261,9 +262,7 @@ def unknown_json(
     steps = next((name for name, value in record.items() if isinstance(value, list) and value), "")
     if len(steps) >= _SHORTEST:
         steps = ""
-    step = record
-    if steps:
-        step = record[steps][0]
+    step = record[steps][0] if steps else record
     names = (k for k, value in as_fields(step).items() if is_prose(str(value)) or k == "text")
     text = max(names, key="text".__eq__, default="NAME")
     parts = ",".join([f"steps={steps}"] * bool(steps) + [f"text={text}"] * isinstance(step, dict))

@@ -24,7 +24,6 @@ _NO_RUNS = (_RESULT, "trajectory.cont-", "trajectory.summarization-")
 class ATIF(Format):
     name = "atif"
     holds = "steps"
-    beside = ("schema_version", "trajectory_id", "agent")
     _layout = ("**/trajectory*.json*",)  # of a trial each
 
     def recognise(self, head: Head) -> bool:
@@ -34,7 +33,7 @@ class ATIF(Format):
             return True
         names = head.fields.keys()
         is_run = "steps" in names and bool({"agent", "trajectory_id", "session_id"} & names)
-        if is_run and not is_step(head.fields["steps"]):  # of which the first is known
+        if is_run and not is_step(first_object(head.fields["steps"])):
             return True
         return _is_of_terminal_bench(head.fields)
 

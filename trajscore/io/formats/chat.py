@@ -1,5 +1,6 @@
 """Chat messages of OpenAI's interface or another client's; a list of them, or runs that hold it."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from trajscore.io._conversation import Conversation, add_tokens
@@ -12,6 +13,7 @@ from trajscore.io._messages import (
     spread,
     type_of,
 )
+from trajscore.io._results import REACT_CALL
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
 from trajscore.io._smolagents import stop_of
 from trajscore.io.fields import dig, usual_names
@@ -40,16 +42,28 @@ def is_chat(head: Head) -> bool:
     if "messages" in fields:  # of a list only the first item is known
         return True
     if is_message(fields):
-        return "parts" in fields or is_of_line
+        is_of_pydantic = {"parts", "kind"} <= fields.keys() and not usual_names("outcome", fields)
+        return is_of_pydantic or is_of_line
     runs = (first_object(fields.get(name)) for name in _LISTS)
-    return is_chat_list(head.item) or any(map(is_run, (fields, *runs)))
+    return is_chat_list(head.item) or any(map(is_run, (fields, *runs))) or bool(named_runs(fields))
+
+
+def named_runs(fields: Record) -> list[Record]:
+    """Return the runs of an object that has them by their ids, or by columns as frames do."""
+    rows = next(map(as_fields, fields.values()), {})
+    by_row = {row: {k: as_fields(v).get(row) for k, v in fields.items()} for row in rows}
+    runs: list[Record]
+    for named in (fields, by_row):
+        runs = [{"id": k, **(as_fields(run) or {"messages": run})} for k, run in named.items()]
+        if len(runs) > 1 and all(is_chat_list(find_messages(spread(run))[0]) for run in runs):
+            return runs
+    return []
 
 
 @register
 class OpenAI(Format):
     name = "openai"
     holds = "messages"
-    beside = ("role", "content", "choices", "tool_calls")
     lax = True
 
     def recognise(self, head: Head) -> bool:
@@ -57,38 +71,30 @@ class OpenAI(Format):
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
         fields: dict[str, Any] = {}
-        messages: list[Any] = []  # of one conversation
+        talks: dict[Any, list[Any]] = {}  # messages by their conversation, if they name one
         chains: dict[Any, list[Record]] = {}  # of responses, by what goes on with them
         for key, index, item in file.items(_LISTS):
             if index is None:
                 fields[str(key)] = item
-            elif is_response(item) and not messages:
+            elif is_response(item) and not talks:
                 talk = as_fields(item, "conversation").get("id")
                 chain = chains.pop(item.get("previous_response_id") or talk, [])
                 chain.append(item)
                 chains[talk or first(item, _ANSWER_ID) or index] = chain
-            elif messages or (is_message(item) and not is_run(item)):
-                messages.append(item)
+            elif talks or (is_message(item) and not is_run(item)):
+                talks.setdefault(as_fields(item).get("conversation_id"), []).append(item)
             else:
                 yield file.place(index), item
-        if messages:
-            fields |= {"messages": messages}
+        runs: list[Record] = [{"id": name, "messages": talk} for name, talk in talks.items()]
+        if len(runs) == 1:
+            fields |= {"messages": runs.pop()["messages"]}
         if is_run(fields) or is_message(fields):
             is_named = file.fields.id_of(fields) is not None
-            yield file.place(0), fields if is_named else {"id": stem(file.path)} | fields
-        else:
+            runs = [fields if is_named else {"id": stem(file.path)} | fields]
+        runs = runs or named_runs(fields) or list(_chained(chains, file))
+        if not runs:
             file.info.update(fields)
-        alone = [chain[0]["output"] for chain in chains.values() if len(chain) == 1]
-        kinds = {type_of(as_fields(item)) for output in alone for item in output}
-        if "function_call" in kinds and len(alone) == len(chains) > 1:
-            raise ValueError(
-                f"{file.path}: its responses call tools, and none names the one before it; list "
-                f'those of each run, a run a line: {{"responses": [...]}}'
-            )
-        for index, chain in enumerate(chains.values()):
-            beside = leftover(chain[-1], {"output", "object"})
-            own = {"id": first(chain[0], _ANSWER_ID), "messages": chain}
-            yield file.place(index), beside | own
+        yield from ((file.place(index), run) for index, run in enumerate(runs))
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         raw = spread(as_object({"messages": raw} if isinstance(raw, list) else raw))
@@ -101,10 +107,14 @@ class OpenAI(Format):
         run = new_run(raw, place, used | {"choices"})
         if messages is None:
             raise MalformedRunError("it has no list of 'messages'")
-        for last in map(as_fields, messages[-1:]):
-            details = as_fields(last, "incomplete_details")  # of a response
-            failed = first(last, ("error_code", "errorCode"))
-            run.stop_reason = details.get("reason") or stop_of(last) or failed
+        last = first_object(messages[-1:])
+        if "messages" in last and not is_message(last):  # a result of AutoGen, which repeats them
+            return self.run({**leftover(raw, used), **last}, place, options)
+        if "model_type" in raw and REACT_CALL in str(messages[:2]):
+            raise MalformedRunError("it is one call of ReAct; save prediction.toDict() of each run")
+        details = as_fields(last, "incomplete_details")  # of a response
+        failed = first(last, ("error_code", "errorCode"))
+        run.stop_reason = details.get("reason") or stop_of(last) or failed
         if n := sum(map(is_of_program, messages)):
             run.extra["n_left_out"] = {"put in": n}
         run = Conversation(place, messages).finish(run)
@@ -112,6 +122,20 @@ class OpenAI(Format):
         if "choices" not in raw and not {"input_tokens", "output_tokens"} & run.meta.keys():
             add_tokens(run, [token_counts(first(raw, USAGES))])
         return run
+
+
+def _chained(chains: dict[Any, list[Record]], file: LogFile) -> Iterator[Record]:
+    """Yield the runs of responses, each of which names the one before it."""
+    alone = [chain[0]["output"] for chain in chains.values() if len(chain) == 1]
+    kinds = {type_of(as_fields(item)) for output in alone for item in output}
+    if "function_call" in kinds and len(alone) == len(chains) > 1:
+        raise ValueError(
+            f"{file.path}: its responses call tools, and none names the one before it; list "
+            f'those of each run, a run a line: {{"responses": [...]}}'
+        )
+    for chain in chains.values():
+        beside = leftover(chain[-1], {"output", "object"})
+        yield beside | {"id": first(chain[0], _ANSWER_ID), "messages": chain}
 
 
 def new_run(raw: Record, place: Place, used: set[str]) -> Run:

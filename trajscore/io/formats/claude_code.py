@@ -34,7 +34,6 @@ _TOKENS = {
 class ClaudeCode(Format):
     name = "claude_code"
     holds = "sessionId"
-    beside = ("type", "uuid", "parentUuid", "message")
     _layout = ("*.jsonl*", "*/*.jsonl*")  # of a project, or of all
 
     def recognise(self, head: Head) -> bool:

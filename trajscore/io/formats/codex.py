@@ -27,7 +27,6 @@ _COMPLETED = {"task_complete", "turn_complete", "turn.completed"}
 class Codex(Format):
     name = "codex"
     holds = "payload"
-    beside = ("type", "timestamp")
     _layout = ("**/rollout-*.jsonl*",)  # of a year, month and day each
 
     def recognise(self, head: Head) -> bool:

@@ -4,20 +4,25 @@ from typing import Any
 
 from trajscore.core.stops import as_reason
 from trajscore.io._conversation import Conversation
-from trajscore.io._messages import as_id, is_message, is_run, listed, unwrapped
+from trajscore.io._messages import as_id, find_messages, is_message, listed, unwrapped
+from trajscore.io._results import result_messages
 from trajscore.io._run import Run, as_object, leftover
 from trajscore.io._spans import Span, add_spans
 from trajscore.io.fields import USUAL_FIELDS, dig
 from trajscore.io.files import Broken, LogFile, Place, stem
-from trajscore.io.formats.chat import new_run
+from trajscore.io.formats.chat import named_runs, new_run
 from trajscore.io.registry import Format, Head, RawRuns, register
-from trajscore.io.vocabulary import Record, as_fields, as_list, first, span_kind, text_of
+from trajscore.io.vocabulary import (
+    MESSAGE_OWNERS,
+    WORDS,
+    Record,
+    as_fields,
+    as_list,
+    first,
+    span_kind,
+    text_of,
+)
 
-_RUN_NAMES = (  # of what all events of a run share
-    "config.configurable.thread_id", "payload.config.configurable.thread_id",
-    "2.configurable.thread_id", "1.thread_id", "metadata.thread_id", "parent_ids.0",
-    "messages.0.kwargs.id", "messages.0.id",
-)  # fmt: skip
 _MAX_WRAPPERS = 3
 _CHUNKS = "tool_call_chunks"
 
@@ -26,11 +31,11 @@ _CHUNKS = "tool_call_chunks"
 class Events(Format):
     name = "events"
     holds = "event"
-    beside = ("parent_ids", "current_agent_name", "tool_output", "next")
 
     def recognise(self, head: Head) -> bool:
         lists = ([head.item], [head.fields], head.item, *head.fields.values())
-        return head.whole and any(map(_is_log, lists))
+        is_whole = head.whole and (head.listed or not named_runs(head.fields))
+        return is_whole and any(map(_is_log, lists))
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
         """Yield a run of each list of events, and of the lines that share the name of a run."""
@@ -63,7 +68,8 @@ class Events(Format):
             run.extra |= leftover(as_fields(span.inputs), ("messages",))
         if len(states) == 1:
             return Conversation(place, _listed(states[0].inputs)).finish(run)
-        if not any(span.inputs or span.name for span in spans):
+        of_tools = [span.kind == "tool" or not (span.inputs or span.name) for span in spans]
+        if all(of_tools):
             raise self.malformed("it has only answers; save all of handler.stream_events()")
         answers = [span.outputs for span in spans if span.kind == "model" and not span.error]
         if any(isinstance(answer, str) for answer in answers):
@@ -81,11 +87,12 @@ def span_of(event: Any) -> Span | None:
     for _ in range(_MAX_WRAPPERS):
         if span := _of_program(event) or _of_graph(event):
             return span
-        match event:
-            case {"payload": inner} | {"data": inner} | {"value": inner}:
-                event = inner
+        held = [as_fields(event).get(name) for name in WORDS["event_holders"]]
+        match next((value for value in held if isinstance(value, (dict, list))), event):
             case [str() | list() as front, *rest] if all(isinstance(k, str) for k in front):
                 event = rest[0] if len(rest) == 1 else rest
+            case inner:
+                event = inner
     return None
 
 
@@ -157,7 +164,14 @@ def _of_graph(event: Any) -> Span | None:
 
 def _is_update(fields: Record) -> bool:
     """Tell the updates of nodes, each an object with messages, that are not a run of chats."""
-    if is_run(fields) or not any(map(_listed, fields.values())):
+    nodes = list(map(as_fields, fields.values()))
+    if (
+        find_messages(fields)[0]
+        or fields.keys() & {*MESSAGE_OWNERS}
+        or not any(map(_listed, nodes))
+    ):
+        return False
+    if any(result_messages(node)[0] for node in nodes):
         return False
     are_nodes = all(isinstance(node, (dict, list, type(None))) for node in fields.values())
     return are_nodes or USUAL_FIELDS.id_of(fields) is not None
@@ -180,7 +194,7 @@ def _is_log(value: Any) -> bool:
 
 def _run_name(event: Any) -> str | None:
     """Return what an event says of its run; a task of a graph has an id of its own."""
-    name = next(filter(None, (dig(event, path) for path in _RUN_NAMES)), None)
+    name = next(filter(None, (dig(event, path) for path in WORDS["event_runs"])), None)
     is_task = {"triggers", "interrupts"} & as_fields(event).keys()
     return as_id(name) or (None if is_task else USUAL_FIELDS.id_of(as_fields(event)))
 

@@ -22,7 +22,6 @@ _BULK = {"messages", "events", "attachments", "input", "output", "choices", "tim
 class Inspect(Format):
     name = "inspect"
     holds = "samples"
-    beside = ("eval", "version", "status")
     endings = (".eval",)
 
     def recognise(self, head: Head) -> bool:

@@ -11,8 +11,9 @@ from trajscore.core.frame import TIME_WORDS, moment, zone_problem
 from trajscore.core.outcomes import words_of
 from trajscore.core.values import parse_number, run_label, unknown_name
 from trajscore.io._conversation import Conversation
-from trajscore.io._messages import answer_of, answer_within, chat_messages, is_message
+from trajscore.io._messages import answer_of, answer_within, chat_messages, held_message, is_message
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, check_list, leftover
+from trajscore.io._smolagents import is_step
 from trajscore.io.fields import (
     ANY_OF_STEPS,
     LAST,
@@ -34,9 +35,11 @@ from trajscore.io.vocabulary import (
     answer_part,
     as_fields,
     as_list,
+    is_known,
     text_of,
 )
 
+_OF_NO_MESSAGE = ("action", "observation")
 _OF_RUN = ("outcome", "stop_reason", "task", "trial")
 
 
@@ -51,7 +54,7 @@ class JSONLines(Format):
             return False
         steps = as_list(head.fields.get(str(steps_field(head.fields))))
         first_step = steps[0] if steps else head.fields
-        if not isinstance(first_step, Mapping) or is_message(first_step):
+        if not isinstance(first_step, Mapping) or is_message(held_message(first_step)):
             return True
         parts = ("text", "confidence", "tool_calls", "logprobs")
         names = any(usual_names(part, first_step) for part in parts)
@@ -145,21 +148,26 @@ def _run_of_lines(lines: list[Record], place: Place) -> Run:
             raise several_runs(name, str(place.run), [id_name])
     talk = Conversation(place)
     steps = [line for line in lines if _is_step(line, fields)] or lines
-    for index, line in enumerate(_in_order(steps, place)):
-        _add(talk, line, index, (*_OF_RUN, "id", "step"))
+    steps = _in_order(steps, place)
+    of_lines = (*_OF_RUN, "id", "step")
+    messages = _whole_messages(steps, place, of_lines)
+    talk.extend(messages)
+    steps = [] if messages else steps
+    for index, line in enumerate(steps):
+        _add(talk, line, index, of_lines)
     of_run: dict[str, Any] = {}
     names: dict[str, str] = {}
     for line in lines:
         of_line = fields.names(line, _OF_RUN)
         names |= of_line
-        of_run |= {name: dig(line, name) for name in of_line.values()}
+        of_run |= leftover({name: dig(line, name) for name in of_line.values()})
     outcome = names.get("outcome", LAST)
     values = [value for line in lines if (value := dig(line, outcome)) is not None]
     if not outcome.endswith(LAST) and any(value != values[0] for value in values):
         of_run[outcome] = values
     of_run |= {path: dig(lines[-1], path) for path in stop_paths(lines[-1])}  # its last error
-    if len(steps) < len(lines):
-        of_run |= {"lines_of_run": len(lines) - len(steps)}
+    if n_beside := len(lines) - len(messages or steps):
+        of_run |= {"lines_of_run": n_beside}
     start = {k: v for k, v in lines[0].items() if not isinstance(v, (list, dict, type(None)))}
     constant = {k: v for k, v in start.items() if all(line.get(k) == v for line in lines)}
     return _finish(talk, constant | of_run, steps)
@@ -180,7 +188,8 @@ def _in_order(lines: list[Record], place: Place) -> list[Record]:
     """Return the steps in the order of their numbers or times."""
     fields = place.fields
     numbers = [fields.value(line, "step") for line in lines]
-    if all(number is None for number in numbers):
+    is_bare = None in numbers and all(map(is_message, lines))  # such as a task of smolagents
+    if is_bare or all(number is None for number in numbers):
         return lines
     if any(number is None for number in numbers):
         raise MalformedRunError("some of its lines have no step number")
@@ -245,6 +254,20 @@ def _finish(talk: Conversation, of_run: dict[str, Any], steps: list[Any]) -> Run
     return run
 
 
+def _whole_messages(lines: list[Record], place: Place, of_run: tuple[str, ...]) -> list[Record]:
+    """Return the messages of a client that lines are, as several may be one turn; else none."""
+    messages = list(map(held_message, lines))
+    names = [place.fields.names(message, _OF_NO_MESSAGE) for message in messages]
+    if any(names) or not all(is_message(m) and m.get("role") != "" for m in messages):
+        return []
+    alike = {tuple(line): line for line in lines}.values()  # one of those with the same fields
+    beside = {name for line in alike for name in place.fields.names(line, of_run).values()}
+    return [
+        message if is_step(message) else {k: v for k, v in message.items() if k not in beside}
+        for message in messages
+    ]
+
+
 def _add(talk: Conversation, record: Record, index: int, of_run: tuple[str, ...] = ()) -> None:
     """Add the step of a record as a message; fields without a name of a part go to its extra."""
     fields = talk.place.fields
@@ -257,6 +280,10 @@ def _add(talk: Conversation, record: Record, index: int, of_run: tuple[str, ...]
     action = parts.pop("action", None)
     observation = parts.pop("observation", None)
     parts["content"] = parts.pop("text", None)
+    if isinstance(parts["content"], dict) and not is_known(parts["content"]):
+        raise MalformedRunError(
+            f"step {index}: its text is an object; name what it says, text={names['text']}.NAME"
+        )
     actor = parts.pop("actor", None)
     if actor is not None or not is_message(record):
         parts["role"] = "agent" if actor in (None, "") else actor

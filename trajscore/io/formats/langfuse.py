@@ -6,12 +6,12 @@ from typing import Any
 from trajscore.io import vocabulary as keys
 from trajscore.io._payloads import attributes_of
 from trajscore.io._run import Run, as_object, check_list, leftover
-from trajscore.io._spans import Span, add_score
+from trajscore.io._spans import Span, add_score, read_span
 from trajscore.io._traces import TraceFormat
 from trajscore.io.fields import scalar
 from trajscore.io.files import LogFile
 from trajscore.io.registry import Head, RawRuns, register
-from trajscore.io.vocabulary import Record, as_fields, first, span_kind, token_counts, unnested
+from trajscore.io.vocabulary import Record, as_fields, first, unnested
 
 _TRACE = frozenset({"id", "trace", "observations", "scores", "corrections"})
 _MAY_BE_TEXT = ("input", "output", "metadata")
@@ -21,7 +21,6 @@ _MAY_BE_TEXT = ("input", "output", "metadata")
 class Langfuse(TraceFormat):
     name = "langfuse"
     holds = "observations"
-    beside = ("traceId", "trace", "scores")
     lists = ("data",)
 
     def recognise(self, head: Head) -> bool:
@@ -116,18 +115,13 @@ def _span(observation: Record) -> Span:
     attributes = as_fields(unnested(observation.get("metadata")))
     if "attributes" in attributes:
         attributes = attributes_of(attributes)
-    return Span(
-        id=observation.get("id"),
-        kind=span_kind(observation.get("type")),
-        parent=_get(observation, "parentObservationId"),
-        start=_get(observation, "startTime"),
-        end=_get(observation, "endTime"),
-        name=first(attributes, keys.SPANS["tool_name"]) or observation.get("name"),
+    return read_span(
+        "langfuse",
+        {
+            **observation,
+            "name": first(attributes, keys.SPANS["tool_name"]) or observation.get("name"),
+        },
         call=first(attributes, keys.SPANS["tool_call_id"]),
-        inputs=observation.get("input"),
-        outputs=observation.get("output"),
-        error=True if observation.get("level") == "ERROR" else None,
-        cost=_get(observation, "totalCost") or _get(observation, "calculatedTotalCost"),
-        tokens=token_counts(_get(observation, "usageDetails") or observation.get("usage")),
+        error=observation.get("level") == "ERROR" or None,
         extra={name: observation.get(name) for name in ("model", "latency")},
     )

@@ -3,10 +3,10 @@
 from typing import Any
 
 from trajscore.io._run import Run
-from trajscore.io._spans import Span
+from trajscore.io._spans import Span, read_span
 from trajscore.io._traces import TraceFormat
 from trajscore.io.registry import Head, register
-from trajscore.io.vocabulary import Record, as_fields, first, span_kind, token_counts, unnested
+from trajscore.io.vocabulary import Record, as_fields, first, token_counts, unnested
 
 _THREAD = ("session_id", "thread_id", "conversation_id")  # names that LangSmith looks for
 
@@ -15,7 +15,6 @@ _THREAD = ("session_id", "thread_id", "conversation_id")  # names that LangSmith
 class LangSmith(TraceFormat):
     name = "langsmith"
     holds = "run_type"
-    beside = ("inputs", "outputs", "trace_id", "dotted_order")
     mark = "run_type"
     lists = ("runs",)
 
@@ -27,7 +26,10 @@ class LangSmith(TraceFormat):
 
     def spans(self, records: list[Record], run: Run) -> list[Span]:
         root = next((k for k, record in enumerate(records) if not record.get("parent_run_id")), 0)
-        spans = list(map(_span, records))
+        spans = [
+            read_span("langsmith", record, tokens=token_counts(record), scores=_feedback(record))
+            for record in records
+        ]
         run.extra = {"metadata": dict(_metadata(records[root])), "name": records[root].get("name")}
         run.scores = spans[root].scores
         spans[root].scores = {}
@@ -38,18 +40,5 @@ def _metadata(record: Record) -> Record:
     return as_fields(record, "extra", "metadata")
 
 
-def _span(record: Record) -> Span:
-    return Span(
-        id=record.get("id"),
-        kind=span_kind(record.get("run_type")),
-        parent=record.get("parent_run_id"),
-        start=first(record, ("start_time", "dotted_order")),
-        end=record.get("end_time"),
-        name=record.get("name"),
-        inputs=record.get("inputs"),
-        outputs=record.get("outputs"),
-        error=True if record.get("error") else None,
-        cost=record.get("total_cost"),
-        tokens=token_counts(record),
-        scores=dict(as_fields(unnested(record.get("feedback_stats")))),
-    )
+def _feedback(record: Record) -> dict[str, Any]:
+    return dict(as_fields(unnested(record.get("feedback_stats"))))

@@ -7,7 +7,7 @@ from typing import Any
 from trajscore.io._conversation import Conversation
 from trajscore.io._payloads import attributes_of
 from trajscore.io._run import Run, as_object, check_list
-from trajscore.io._spans import Span, add_score, add_spans
+from trajscore.io._spans import Span, add_score, add_spans, read_span
 from trajscore.io.fields import dig
 from trajscore.io.files import Place
 from trajscore.io.registry import Format, Head, register
@@ -16,8 +16,6 @@ from trajscore.io.vocabulary import (
     as_fields,
     as_list,
     first,
-    span_kind,
-    token_counts,
     unnested,
 )
 
@@ -26,7 +24,6 @@ from trajscore.io.vocabulary import (
 class MLflow(Format):
     name = "mlflow"
     holds = "info"
-    beside = ("data", "spans", "trace_metadata")
     lists = ("traces",)
 
     def recognise(self, head: Head) -> bool:
@@ -60,27 +57,20 @@ class MLflow(Format):
 
 def _span(record: Record) -> Span:
     attributes = {name: unnested(value) for name, value in attributes_of(record).items()}
-    parent = first(record, ("parent_span_id", "parent_id"))
-    context = as_fields(record, "context")
-    return Span(
-        id=_hex(record.get("span_id", context.get("span_id"))),
-        kind=span_kind(attributes.get("mlflow.spanType", record.get("span_type"))),
-        parent=None if parent is None else _hex(parent),
-        start=first(record, ("start_time_unix_nano", "start_time_ns", "start_time")),
-        end=first(record, ("end_time_unix_nano", "end_time_ns", "end_time")),
-        name=record.get("name"),
-        inputs=attributes.get("mlflow.spanInputs"),
-        outputs=attributes.get("mlflow.spanOutputs"),
-        error=True if "ERROR" in str(record.get("status", record.get("status_code"))) else None,
-        cost=as_fields(attributes, "mlflow.llm.cost").get("total_cost"),
-        tokens=token_counts(attributes.get("mlflow.chat.tokenUsage")),
-        extra={"model": attributes.get("mlflow.llm.model")},
-    )
+    fields = {**as_fields(record, "context"), **record, **attributes}
+    span = read_span("mlflow", fields, extra={"model": attributes.get("mlflow.llm.model")})
+    span.id, span.parent = map(_hex, (span.id, span.parent))
+    span.cost = as_fields(attributes, "mlflow.llm.cost").get("total_cost")
+    if "ERROR" in str(record.get("status", record.get("status_code"))):
+        span.error = True
+    return span
 
 
-def _hex(name: Any) -> str:
+def _hex(name: Any) -> Any:
     """Return the id of a span in hexadecimal digits; traces in files hold it in base 64."""
     text = str(name)
+    if name is None:
+        return None
     if text.endswith("="):
         try:
             return base64.b64decode(text, validate=True).hex()

@@ -3,17 +3,16 @@
 from typing import Any
 
 from trajscore.io._run import MalformedRunError, Run, leftover
-from trajscore.io._spans import Span
+from trajscore.io._spans import Span, read_span
 from trajscore.io._traces import TraceFormat
 from trajscore.io.registry import Head, register
-from trajscore.io.vocabulary import Record, as_fields, first_object, span_kind, token_counts
+from trajscore.io.vocabulary import Record, as_fields, first_object
 
 
 @register
 class OpenAIAgents(TraceFormat):
     name = "openai_agents"
     holds = "span_data"
-    beside = ("object", "trace_id", "parent_id", "started_at")
     mark = "object"
     lists = ("data",)
 
@@ -45,19 +44,11 @@ class OpenAIAgents(TraceFormat):
 def _span(record: Record) -> Span:
     data = as_fields(record, "span_data")
     response = as_fields(data, "response")  # which a processor of the user's may add
-    inputs = data.get("input")
+    fields = {"output": response.get("output"), **data, **record}
     if response:
-        inputs = {"instructions": response.get("instructions"), "input": inputs}
-    return Span(
-        id=record.get("id"),
-        kind=span_kind(data.get("type")),
-        parent=record.get("parent_id"),
-        start=record.get("started_at"),
-        end=record.get("ended_at"),
-        name=data.get("name"),
-        inputs=inputs,
-        outputs=data.get("output", response.get("output")),
-        error=True if record.get("error") else None,
-        tokens=token_counts(data.get("usage")),
-        extra={"model": data.get("model", response.get("model"))},
-    )
+        fields["input"] = {
+            "instructions": response.get("instructions"),
+            "input": data.get("input"),
+        }
+    model = data.get("model", response.get("model"))
+    return read_span("openai_agents", fields, extra={"model": model})

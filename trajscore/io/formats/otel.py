@@ -8,7 +8,7 @@ from typing import Any
 
 from trajscore.io._payloads import attributes_of, messages_in, plain, read_attribute, with_parts
 from trajscore.io._run import Run, leftover
-from trajscore.io._spans import Span, add_score
+from trajscore.io._spans import Span, add_score, read_span
 from trajscore.io._traces import TraceFormat
 from trajscore.io.files import LogFile
 from trajscore.io.registry import Head, register
@@ -37,11 +37,7 @@ class OpenTelemetry(TraceFormat):
     name = "otel"
     holds = "attributes"
     lax = True
-    beside = ("resourceSpans", "spans", "traceId", "spanId", "parentSpanId")
-    lists = (
-        "resourceSpans", "resource_spans", "batches", "scopeSpans", "scope_spans",
-        "instrumentationLibrarySpans", "spans", "resourceLogs", "scopeLogs", "logRecords", "data",
-    )  # fmt: skip
+    lists = tuple(SPANS["batches"])
 
     def recognise(self, head: Head) -> bool:
         fields = head.fields
@@ -127,18 +123,17 @@ def _ids(record: Any) -> tuple[Any, Any, Any]:
     if not isinstance(record, Mapping):
         return None, None, None
     fields = {**record, **as_fields(record, "context")}
-    trace = first(fields, ("traceId", "trace_id", "context.trace_id"))
-    id_names = ("spanId", "span_id", "context.span_id", *(("id",) if trace is not None else ()))
+    trace = first(fields, SPANS["trace_id"])
+    id_names = [*SPANS["span_id"], *["id"] * (trace is not None)]
     outer = as_fields(record, "parent") or as_fields(record, "parentSpanContext")
     return (
         trace,
         first(fields, id_names),
-        first(outer, ("span_id", "spanId"))
-        or first(record, ("parentSpanId", "parent_span_id", "parent_id", "parentId")),
+        first(outer, SPANS["span_id"]) or first(record, SPANS["parent_id"]),
     )
 
 
-def _span(record: Record, attributes: Record, name: str, parent: Any) -> Span:
+def _span(record: Record, attributes: Record, key: str, parent: Any) -> Span:
     kind = _kind(attributes)
     if kind == "tool":
         inputs = read_attribute(attributes, SPANS["tool_input"])
@@ -152,20 +147,18 @@ def _span(record: Record, attributes: Record, name: str, parent: Any) -> Span:
     reason = unnested(first(attributes, SPANS["finish_reason"]))
     if isinstance(reason, list) and len(reason) == 1:
         reason = reason[0]
-    start = ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime", "timestamp")
-    end = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")
-    return Span(
-        id=name,
+    name = first(attributes, SPANS["tool_name"])
+    return read_span(
+        "otel",
+        record,
+        id=key,
         kind=kind,
         parent=parent,
-        start=first(record, start),
-        end=first(record, end),
-        name=first(attributes, SPANS["tool_name"])
-        or str(record.get("name")).removesuffix(".__call__"),
+        name=name or str(record.get("name")).removesuffix(".__call__"),
         inputs=inputs,
         outputs=outputs or _vercel_answer(attributes),
         call=first(attributes, SPANS["tool_call_id"]),
-        error=True if _failed(record.get("status")) else None,
+        error=_failed(record.get("status")) or None,
         cost=_cost(attributes),
         tokens=token_counts(attributes, SPANS["tokens"]),
         scores=_evaluations(attributes, "evaluations"),

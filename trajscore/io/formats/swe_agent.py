@@ -31,7 +31,6 @@ _SUBMITTED = re.compile(r"^submitted \((.+)\)\Z")  # by the limit that ended the
 class SWEAgent(Format):
     name = "swe_agent"
     holds = "trajectory"
-    beside = ("info", "history", "trajectory_format")
     endings = (".traj",)
     _layout = ("**/*.traj", "**/*.traj.json")  # of an instance each
 
@@ -142,7 +141,6 @@ def _kind_of(event: Any) -> Any:
 class OpenHands(Format):
     name = "openhands"
     holds = "history"
-    beside = ("instance_id", "test_result", "metrics")
     stops = MappingProxyType({"max_iterations_reached": "administrative"})
 
     def recognise(self, head: Head) -> bool:

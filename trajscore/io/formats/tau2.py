@@ -63,7 +63,6 @@ def read_tau2(path: Paths, **options: Any) -> Runs:
 class Tau2(Format):
     name = "tau2"
     holds = "simulations"
-    beside = ("info", "tasks", "termination_reason", "reward_info")
     _layout = ("results.json*", "simulations/*.json*")
 
     def recognise(self, head: Head) -> bool:

@@ -32,7 +32,6 @@ class _Options:
 class TauBench(Format):
     name = "tau_bench"
     holds = "traj"
-    beside = ("task_id", "trial", "reward", "info")
     options = _Options
 
     def recognise(self, head: Head) -> bool:
