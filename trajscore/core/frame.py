@@ -91,7 +91,7 @@ def as_times(column: pd.Series) -> NDArray[np.int64] | None:
     """
     name = str(column.name)
     kind = column.dtype.kind
-    if kind in "mc":
+    if kind in "mc" or column.empty:
         return None
     if kind != "M":
         numbers = parse_numbers(column)
@@ -193,7 +193,7 @@ def parts_of_frame(
         of_stops = [name for name in stop_names(column_names(df)) if name not in taken]
     else:
         of_stops = _listed(stop_reason)
-    numbered = [name for name in (step,) if name is not None]
+    numbered = [] if step is None else [step]
     frame = select_columns(df, [*names, *numbered, *values, *per_run, *of_stops])
     if not len(frame):
         raise ValueError("the table has no rows; give at least one step of one run")
@@ -203,15 +203,14 @@ def parts_of_frame(
     ids = _as_run_ids(uniques, column_of_ids)
     runs = _Runs(ids, np.bincount(codes))
     has_step = np.ones(len(frame), dtype=bool)
-    steps = frame.get(step)
-    if steps is not None and steps.hasnans:
+    if step is None:
+        order = np.argsort(codes, kind="stable")
+    else:
         alone = runs.lengths[codes] == 1
         has_step = ~(alone & frame[[step, *values]].isna().all(axis=1).to_numpy())
-        steps = _fill_steps(steps, has_step, first_step)
-    order = _order(steps, first_step, codes, runs)
-    if order is not None:
-        has_step = has_step[order]
-        frame = frame[list(dict.fromkeys([*values, *per_run, *of_stops]))].iloc[order]
+        order = _order(frame[step], has_step, first_step, codes, runs)
+    has_step = has_step[order]
+    frame = frame[list(dict.fromkeys([*values, *per_run, *of_stops]))].iloc[order]
     columns = [_values(frame[name], runs, first_step)[has_step] for name in values]
     of_runs = [name for name in per_run if not (name == "stop_reason" and name in of_stops)]
     once = {name: _one_per_run(frame[name], runs) for name in of_runs}
@@ -221,12 +220,18 @@ def parts_of_frame(
     if any(reasons) or (of_stops and stop_reason is not None):
         once["stop_reason"] = pd.Series(reasons)
         in_meta = list(dict.fromkeys([*in_meta, "stop_reason"]))
+    whole_lengths = None
+    if horizon is not None:
+        remedy = "give the number of steps over which the run is weighted"
+        whole_lengths = _whole_numbers(
+            once[horizon], "horizon", remedy, lambda row: f"run {run_label(ids[row])}"
+        )
     parts = {
         "cells": np.stack(columns, axis=1) if is_list_like(value) else columns[0],
         "lengths": np.add.reduceat(has_step, runs.starts, dtype=np.int64),
         "channels": [str(name) for name in values],
         "ids": ids,
-        "horizon": None if horizon is None else _horizons(once[horizon], ids),
+        "horizon": whole_lengths,
         "meta": {name: once[name] for name in in_meta if name in once} or None,
     }
     return parts, once.get(outcome)
@@ -248,15 +253,6 @@ class _Runs:
     def label(self, row: int) -> str:
         """Name a row's run for messages."""
         return f"run {run_label(self.ids[np.flatnonzero(self.starts <= row)[-1]])}"
-
-
-def _fill_steps(steps: pd.Series, has_step: BoolArray, first_step: int) -> pd.Series:
-    """Give a place to the single rows of runs without a step, which are taken out later."""
-    others = steps[has_step]
-    is_numbered = steps.dtype.kind != "M" and as_times(others) is None
-    if is_numbered and parse_numbers(others).notna().all():
-        return steps.where(has_step, first_step)
-    return steps.where(has_step, others.iloc[0])
 
 
 def _number_runs(column: pd.Series, name: str) -> tuple[IntArray, Any]:
@@ -304,23 +300,11 @@ def joined_ids(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
 
 
 def _order(
-    column: pd.Series | None, first_step: int, codes: IntArray, runs: _Runs
-) -> IntArray | None:
-    """Return the rows in the order of runs and steps, None where they are; no column: as given."""
-    rows = np.arange(len(codes))
-    if column is None:
-        return np.argsort(codes, kind="stable")
-    places, are_times = step_places(column)
-    number = places - first_step
-    if not are_times and ((number >= 0) & (number < runs.lengths[codes])).all():
-        # a step that is numbered has its place: nothing need be sorted
-        number += runs.starts[codes]
-        if np.array_equal(number, rows):
-            return None
-        order = np.full(len(rows), -1)
-        order[number] = rows
-        if (order >= 0).all():
-            return order
+    column: pd.Series, has_step: BoolArray, first_step: int, codes: IntArray, runs: _Runs
+) -> IntArray:
+    """Return the rows in the order of runs and steps, of which none is repeated or missing."""
+    places = np.full(len(codes), first_step)  # also of the single row of a run without a step
+    places[has_step], are_times = step_places(column[has_step])
     order = np.lexsort((places, codes))
     _check_places(column.iloc[order], places[order], are_times, first_step, runs)
     return order
@@ -374,11 +358,12 @@ def _check_places(
             "first_step",
             int(first[run]),
         )
-    row = int(np.argmax(jump > 1))
-    raise MissingStepError(
-        f"{runs.label(row)} has no step {places[row] + 1} in column {column.name!r}, only "
-        f"{places[row]} and then {places[row + 1]}; add the missing steps or renumber them"
-    )
+    row = first_true(jump > 1)
+    if row is not None:
+        raise MissingStepError(
+            f"{runs.label(row)} has no step {places[row] + 1} in column {column.name!r}, only "
+            f"{places[row]} and then {places[row + 1]}; add the missing steps or renumber them"
+        )
 
 
 def select_columns(df: Any, names: Sequence[str]) -> pd.DataFrame:
@@ -421,12 +406,6 @@ def _check_columns(names: Sequence[str], have: Sequence[Any], index: Sequence[An
                 f"the table has {list(have).count(name)} columns named {name!r}; rename all but "
                 f"the one that is meant"
             )
-
-
-def _horizons(column: pd.Series, ids: AnyArray) -> IntArray:
-    """Return the horizon of each run; `column` holds one value a run."""
-    remedy = "give the number of steps over which the run is weighted"
-    return _whole_numbers(column, "horizon", remedy, lambda row: f"run {run_label(ids[row])}")
 
 
 def _whole_numbers(

@@ -1,6 +1,6 @@
 """Runs of different lengths in flat arrays: their views, slices, cuts and joins."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NoReturn, Self, get_args
 
@@ -54,11 +54,9 @@ class Ragged:
     Everything here follows from ``run(i) = cells[offsets[i] : offsets[i + 1]]``.
     """
 
-    # _bounds is a cache: it is left out of pickles, so that equal containers hash alike
-    __slots__ = {"_bounds": None, "_meta": None, **_FIELDS}
+    __slots__ = {"_meta": None, **_FIELDS}
     __hash__ = None  # type: ignore[assignment]
 
-    _bounds: tuple[float, float] | None
     _meta: pd.DataFrame | None
     cells: FloatArray
     channels: tuple[str, ...] | None
@@ -102,7 +100,7 @@ class Ragged:
             self._set(**self.ffill()._parts())
 
     def _set(self, meta: pd.DataFrame | None, **parts: Any) -> None:
-        for name, part in (parts | {"_meta": meta, "_bounds": None}).items():
+        for name, part in (parts | {"_meta": meta}).items():
             if isinstance(part, np.ndarray):
                 part.flags.writeable = False
             object.__setattr__(self, name, part)
@@ -127,8 +125,11 @@ class Ragged:
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"a {type(self).__name__} is immutable; {name!r} cannot be deleted")
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _rebuild, (type(self), self._parts())
+    def __getstate__(self) -> ByName:
+        return self._parts()
+
+    def __setstate__(self, parts: ByName) -> None:
+        self._set(**parts)
 
     def _check_values(self, missing: Missing) -> None:
         if np.isfinite(self.value_range()).all():
@@ -147,13 +148,10 @@ class Ragged:
         )
 
     def value_range(self) -> tuple[float, float]:
-        """Return the smallest and the largest value, found once; NaN if one is missing."""
-        if self._bounds is None:
-            bounds = 0.0, 0.0
-            if self.cells.size:
-                bounds = float(self.cells.min()), float(self.cells.max())
-            object.__setattr__(self, "_bounds", bounds)
-        return self._bounds  # type: ignore[return-value]
+        """Return the smallest and the largest value; NaN if one is missing."""
+        if not self.cells.size:
+            return 0.0, 0.0
+        return float(self.cells.min()), float(self.cells.max())
 
     def place(self, cell: int, with_row: bool = True) -> str:
         """Name the run and step of a flat cell for messages, like "run 'r7' (row 7), step 2"."""
@@ -250,26 +248,15 @@ class Ragged:
                 )
             row = range(len(self))[int(key)]
             return self.cells[self.offsets[row] : self.offsets[row + 1]]
-        if isinstance(key, slice):
-            start, stop, stride = key.indices(len(self))
-            if stride == 1:
-                offsets = self.offsets[start : max(start, stop) + 1]
-                cells = self.cells[offsets[0] : offsets[-1]]
-                return self._with_rows(slice(start, stop), cells, offsets - offsets[0])
-        return self._take(np.arange(len(self))[as_row_index(key, len(self))])
-
-    def _take(self, rows: IntArray) -> Self:
-        if np.array_equal(rows, np.arange(len(self))):
+        everyone = np.arange(len(self))
+        rows = everyone[as_row_index(key, len(self))]
+        if np.array_equal(rows, everyone):
             return self
         lengths = self.lengths[rows]
         offsets = offsets_of(lengths)
         cells = np.repeat(self.offsets[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return self._with_rows(rows, self.cells[cells], offsets)
-
-    def _with_rows(self, rows: slice | IntArray, cells: FloatArray, offsets: IntArray) -> Self:
-        """Return these runs, whose cells and offsets are given."""
         return self._replace(
-            cells=cells,
+            cells=self.cells[cells],
             offsets=offsets,
             horizon=None if self.horizon is None else self.horizon[rows],
             ids=self.ids[rows],
@@ -447,10 +434,6 @@ class Ragged:
         for k, array in enumerate(arrays[1:], start=1):
             check_same_runs(arrays[0], array, "container 0", f"container {k}")
         return arrays[0]._replace(**stacked_parts(arrays, channels))
-
-
-def _rebuild(cls: type[Ragged], parts: ByName) -> Ragged:
-    return cls._trusted(**parts)
 
 
 def _read_only(array: AnyArray) -> AnyArray:
