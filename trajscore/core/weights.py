@@ -16,7 +16,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
@@ -111,7 +110,6 @@ class RunWeights:
     ) -> None:
         self._weights = weights
         self.lengths = lengths
-        self._places = np.arange(0, dtype=np.int32)  # kept from one slice of runs to the next
         self._horizon = lengths
         if weights.is_own:
             self._horizon = as_horizon(own_horizon, lengths)
@@ -147,19 +145,8 @@ class RunWeights:
 
     def sums(self, values: FloatArray, rows: slice = slice(None)) -> FloatArray:
         """Weighted sum of each run's values, one a step of these runs."""
-        lengths = self.lengths[rows]
-        offsets = offsets_of(lengths)
-        if self._weights.is_own:
-            weighted = self.cells(rows) * values
-            return np.add.reduceat(weighted, offsets[:-1]) if len(lengths) else np.empty(0)
-        # as a sparse matrix of runs by steps, times the weights of the steps: one pass
-        n_cells = int(offsets[-1])
-        if len(self._places) < n_cells:
-            self._places = np.arange(n_cells, dtype=np.int32)
-        starts = offsets.astype(np.int32)
-        step = self._places[:n_cells] - np.repeat(starts[:-1], lengths)
-        matrix = csr_array((values, step, starts), shape=(len(lengths), len(self._table)))
-        return matrix @ self._table
+        starts = offsets_of(self.lengths[rows])[:-1]
+        return np.add.reduceat(self.cells(rows) * values, starts)
 
     @property
     def total(self) -> FloatArray:
@@ -439,8 +426,6 @@ _EARLY = StepWeights("early")
 
 def collapse(X: TrajectoryArray, phi: str, weights: StepWeights = _EARLY) -> FloatArray:
     """Collapse trusted traces of one channel (Appendix F.2 of the TPS paper)."""
-    if not len(X):
-        return np.empty(0)
     if phi == "last":
         return X.cells[last_cells(X)]
     if phi == "min":

@@ -68,8 +68,7 @@ def whole_runs(X: RunsLike) -> BoolArray:
 
 def run_maxima(X: RunsLike, values: FloatArray) -> FloatArray:
     """Return the largest of each run's values; there may be no runs."""
-    # reduceat wants a cell
-    return np.maximum.reduceat(values, X.offsets[:-1]) if len(X) else np.empty(0)
+    return np.maximum.reduceat(values, X.offsets[:-1])
 
 
 def first_step_above(X: RunsLike, values: FloatArray, limit: FloatArray) -> IntArray:
