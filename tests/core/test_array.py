@@ -138,10 +138,9 @@ def test_looks_like_a_padded_array():
     assert [X[k].tolist() for k in (0, -1, np.int64(1))] == [RUNS[0], RUNS[2], RUNS[1]]
     np.testing.assert_array_equal(X.padded(-1), [[0.1, 0.2, 0.3], [0.4, -1, -1], [0.5, 0.6, -1]])
     assert (TWO.padded().shape, TWO.padded(n_steps=5).shape) == ((3, 3, 2), (3, 5, 2))
-    assert X.value_range() == (0.1, 0.6)
     assert X.to_frame(id="i", step="t", value="v").columns.tolist() == ["i", "t", "v"]
     none = TrajectoryArray([], [])
-    assert (none.shape, none.value_range(), none.meta.shape) == ((0, 0), (0, 0), (0, 0))
+    assert (none.shape, none.meta.shape) == ((0, 0), (0, 0))
     for key in ([True, False, True], ([0, 2], Ellipsis), pd.Series([0, 2]), slice(0, 3, 2)):
         assert X[key] == X[np.array([0, 2])], key
     assert X.place(3) == "run 'b' (row 1), step 1"

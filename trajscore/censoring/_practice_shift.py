@@ -287,14 +287,13 @@ def _calibrated(
     censored: str,
 ) -> list[TrajectoryArray]:
     """Return out-of-fold forecasts of a predictor for each schedule."""
-    inside = bool(trace.cells.min() >= 0 and trace.cells.max() <= 1)
     by_name = isinstance(calibrator, str)
 
     def forecasts(how: StepWeights) -> Any:
         make = calibrator_maker(calibrator, how)
         if make is None:
             return trace
-        fresh = make(inside)
+        fresh = make(trace.is_within_unit())
         if by_name:  # of "failure" and "q_z" only the latter reads `labels`
             fresh.set_params(censored=censored)
         cv = fresh.cv if isinstance(fresh, CrossFitCalibrator) else 5

@@ -31,8 +31,8 @@ from trajscore.core.values import (
     as_horizon,
     as_lengths,
     check_choice,
-    first_true,
     number_of,
+    refuse_first,
     run_label,
     unknown_name,
 )
@@ -132,26 +132,22 @@ class Ragged:
         self._set(**parts)
 
     def _check_values(self, missing: Missing) -> None:
-        if np.isfinite(self.value_range()).all():
-            return
         bad = np.isinf(self.cells)
         if missing == "raise":
             bad = ~np.isfinite(self.cells)
-        cell = first_true(as_table(bad).any(axis=1))
-        if cell is None:
-            return
-        name = f"{self.cells[bad][0]:g}".replace("nan", "NaN")  # as scikit-learn's checks ask
-        raise ValueError(
-            f"{self.place(cell)}: the value is {name}, not a finite number; drop the run, or "
-            f"pass missing='ffill' to fill it with the run's last value, 'allow' to keep it as not "
-            f"recorded"
+        refuse_first(
+            as_table(bad).any(axis=1),
+            lambda cell: (
+                f"{self.place(cell)}: the value is "
+                f"{str(self.cells[bad][0]).replace('nan', 'NaN')}, not a finite number; drop the "
+                f"run, or pass missing='ffill' to fill it with the run's last value, 'allow' to "
+                f"keep it as not recorded"
+            ),
         )
 
-    def value_range(self) -> tuple[float, float]:
-        """Return the smallest and the largest value; NaN if one is missing."""
-        if not self.cells.size:
-            return 0.0, 0.0
-        return float(self.cells.min()), float(self.cells.max())
+    def is_within_unit(self) -> bool:
+        """Tell whether all values may be probabilities; a missing one is none."""
+        return bool(((self.cells >= 0) & (self.cells <= 1)).all())
 
     def place(self, cell: int, with_row: bool = True) -> str:
         """Name the run and step of a flat cell for messages, like "run 'r7' (row 7), step 2"."""
@@ -393,7 +389,7 @@ class Ragged:
         >>> TrajectoryArray.from_list(runs, missing="allow").ffill().to_list()
         [array([0.9, 0.9, 0.8]), array([nan, 0.4])]
         """
-        if not np.isnan(self.value_range()[0]):
+        if not np.isnan(self.cells).any():
             return self
         return self._replace(cells=last_stated(self, self.cells))
 

@@ -26,7 +26,6 @@ from trajscore.inference._labels import (
     best_constant,
     check_label_probability,
     check_verdict,
-    in_unit_interval,
     score_of_outcomes,
     weighted_rate,
 )
@@ -205,7 +204,7 @@ class LabelDesign(BaseEstimator):
     def _sizes(self, X: TrajectoryArray, forecast: FloatArray) -> FloatArray:
         """Return how far each run's outcome, not known, is expected to move the margin."""
         metric = weighted_rate(np.ones(len(X)))
-        if in_unit_interval(X):
+        if X.is_within_unit():
             family = get_family(self.score)
             score = score_of_outcomes(X, family, as_step_weights(self.weights, self.horizon))
             metric = above_constant(score, family, best_constant(score).value(forecast))
@@ -307,7 +306,7 @@ def _forecast(X: TrajectoryArray, judge: FloatArray | None) -> FloatArray:
     parts = []
     if judge is not None:
         parts.append(judge)
-    if in_unit_interval(X):
+    if X.is_within_unit():
         parts.append(collapse(X, "last"))
     if not parts:
         return np.full(len(X), 0.5)

@@ -161,7 +161,7 @@ def label_intervals(
         of_failures = OutcomeRatio(nothing, passed, is_rate=True)
         rows["judge wrong on successes"] = labels.estimate(of_successes, level)
         rows["judge wrong on failures"] = labels.estimate(of_failures, level)
-    if in_unit_interval(ordered.X):
+    if ordered.X.is_within_unit():
         name = f"TPS {family_name(family)}"
         tps = score_of_outcomes(ordered.X, family, step_weights)
         rows[name] = labels.estimate(tps, level)
@@ -262,12 +262,6 @@ def above_constant(score: OutcomeRatio, family: Any, rate: float) -> OutcomeRati
         score.success - np.outer([*family.success(constant), 0], weight),
         score.failure - np.outer([*family.failure(constant), 0], weight),
     )
-
-
-def in_unit_interval(X: TrajectoryArray) -> bool:
-    """Whether all values may be forecasts."""
-    low, high = X.value_range()
-    return low >= 0 and high <= 1
 
 
 # ------------------------------------------------------------------ pseudo-outcomes
@@ -439,7 +433,7 @@ def _bounds(
 def outcome_features(X: TrajectoryArray, judge: FloatArray | None) -> FloatArray:
     """Return what an outcome is forecast from: verdict, trace and length, and a constant."""
     cells = OrdinaryRange.of(X.cells).nearest(X.cells)
-    if in_unit_interval(X):
+    if X.is_within_unit():
         bound = float(expit(_LARGEST_LOGIT))
         cells = logit(np.clip(cells, 1 - bound, bound))
     columns = [collapse(X.with_cells(cells), phi) for phi in ("last", "mean", "min")]
