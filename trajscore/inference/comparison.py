@@ -19,7 +19,6 @@ from trajscore.inference.intervals import Units, resampling_units
 from trajscore.inference.mean_intervals import (
     bootstrap_units,
     check_resamples,
-    refuse_missing_scores,
     scores_table,
 )
 
@@ -220,8 +219,7 @@ def _intervals(moments: _Moments, t: FloatArray, error: float) -> FloatPair:
 def _are_by_range(moments: _Moments, t: FloatArray, error: float) -> BoolArray:
     """Tell which intervals are narrower by range, be it because no quantile is finite."""
     widths = np.array([np.ptp(of_pair.interval(error)) for of_pair in moments.ranges])
-    n_beyond = _n_replicates(len(t), error)
-    critical = np.partition(t, -n_beyond, axis=0)[-n_beyond]
+    critical = np.sort(t, axis=0)[-_n_replicates(len(t), error)]
     finite = np.isfinite(critical)
     return ~finite | (2 * np.where(finite, critical, 0.0) * moments.std_error > widths)
 
@@ -235,14 +233,14 @@ def _critical_values(t: FloatArray, error: float) -> FloatArray:
     """Return the quantile of each column, at a level common to all with which all hold at once."""
     n_resamples = len(t)
     n_outside = min(_n_replicates(n_resamples, error), n_resamples - 1)
-    n_largest = n_outside + 1  # of each comparison; no replicate below them can be outside
-    largest = np.sort(np.partition(t.T, -n_largest, axis=1)[:, -n_largest:], axis=1)
+    ascending = np.sort(t, axis=0)
     # of each replicate, its rank from above in the comparison where it is most extreme
-    rank = np.full(n_resamples, n_largest)
-    for column, tail in zip(t.T, largest, strict=True):
-        np.minimum(rank, n_largest - np.searchsorted(tail, column * (1 - SUM_ROUNDING)), out=rank)
+    rank = np.full(n_resamples, n_outside + 1)
+    for column, values in zip(t.T, ascending.T, strict=True):
+        below = np.searchsorted(values, column * (1 - SUM_ROUNDING))
+        np.minimum(rank, n_resamples - below, out=rank)
     n_beyond = max(1, int(np.sort(rank)[n_outside]) - 1)
-    return largest[:, -n_beyond]
+    return ascending[-n_beyond]
 
 
 def _p_values(moments: _Moments, t: FloatArray) -> FloatArray:
@@ -415,7 +413,7 @@ def _differences(samples: ArrayLike) -> FloatArray:
     values = as_numbers(samples, "samples")
     if values.ndim != 1 or len(values) < 2:
         raise ValueError("samples must be the difference of each run, for 2 runs or more")
-    refuse_missing_scores(pd.DataFrame({"difference": values}))
+    scores_table(pd.DataFrame({"difference": values}))
     if np.ptp(values) <= ROUNDING * np.abs(values).max():
         raise ValueError(
             "the difference does not vary, so the runs needed cannot be computed; give more runs"

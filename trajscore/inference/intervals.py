@@ -68,22 +68,15 @@ class Spread:
         """Quantile times the standard error; 0 where nothing varies, infinite of one unit."""
         if self._units.n_units < 2:
             return np.full(self.totals.shape[1], np.inf)
-        if self._units.codes is None:  # what `left_out` gives, as its factor is one number
-            error = np.sqrt(self._powers[0] / (self.n_runs * (self.n_runs - 1)))
-        else:
-            error = np.linalg.norm(self.left_out(), axis=0)
+        error = np.linalg.norm(self.left_out(), axis=0)
         return np.where(error > 0, quantile, 0.0) * error
 
     def draw(self) -> FloatArray:
         """Draw normal errors of all statistics, of the covariance that units have left out."""
         # given the clusters, sums of them with normal weights have just this covariance; its
         # symmetric root, and so every draw, moves with it, and does not jump as others do
-        if self._units.codes is None:
-            square = self.totals.T @ self.totals / (self.n_runs * (self.n_runs - 1))
-        else:
-            changes = self.left_out()
-            square = changes.T @ changes
-        values, vectors = np.linalg.eigh(square)
+        changes = self.left_out()
+        values, vectors = np.linalg.eigh(changes.T @ changes)
         root = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T
         return np.random.default_rng(0).standard_normal((_DRAWS, len(root))) @ root
 
@@ -195,12 +188,15 @@ class Units:
         columns = [np.bincount(self.codes, column, self.n_units) for column in values.T]
         return np.stack(columns, axis=1)
 
+    @property
+    def of_runs(self) -> IntArray:
+        """Unit of each run."""
+        return np.arange(self.n_units) if self.codes is None else self.codes
+
     @cached_property
     def sizes(self) -> FloatArray:
         """Number of runs of each unit."""
-        if self.codes is None:
-            return np.ones(self.n_units)
-        return np.bincount(self.codes, minlength=self.n_units).astype(float)
+        return np.bincount(self.of_runs, minlength=self.n_units).astype(float)
 
     @property
     def n_effective(self) -> float:
@@ -219,9 +215,7 @@ class Units:
 
     def to_runs(self, counts: FloatArray) -> FloatArray:
         """Spread counts of units along the second axis to their runs."""
-        if self.codes is None:
-            return counts
-        return counts[:, self.codes]
+        return counts if self.codes is None else counts[:, self.codes]
 
 
 def resampling_units(n_runs: int, groups: ArrayLike | None) -> Units:
@@ -328,13 +322,11 @@ def unseen_reach(
     `change` is what each run would add to the mean, had it ended the other way. Zero where it is
     known without sorting that both lie within `half_width`.
     """
-    largest = np.abs(change).max(initial=0.0)
-    if units.codes is not None:
-        largest = np.bincount(units.codes, np.abs(change)).max()
+    largest = units.sums(np.abs(change)[:, None]).max(initial=0.0)
     # no loss is larger, and of 0 to _FEW losses Poisson's bound exceeds those of _FEW the most
     if (float(gammaincinv(_FEW + 1, 1 - alpha)) - _FEW) * largest < half_width:
         return 0.0, 0.0
-    return _reach(-change, units.codes, alpha), _reach(change, units.codes, alpha)
+    return _reach(-change, units.of_runs, alpha), _reach(change, units.of_runs, alpha)
 
 
 def with_unseen(
@@ -355,7 +347,7 @@ def with_unseen(
     return np.minimum(low, mean - below), np.maximum(high, mean + above)
 
 
-def _reach(loss: FloatArray, codes: IntArray | None, alpha: float) -> float:
+def _reach(loss: FloatArray, clusters: IntArray, alpha: float) -> float:
     """Bound the losses that were not seen; a run that has suffered its own has `loss` below 0.
 
     Of runs in the order of their losses, as long as none has suffered its own, and of blocks of
@@ -365,29 +357,25 @@ def _reach(loss: FloatArray, codes: IntArray | None, alpha: float) -> float:
         return 0.0
     order = np.argsort(-np.abs(loss), kind="stable")
     loss = loss[order]
+    clusters = clusters[order]
     size = np.abs(loss)
     bad = loss < 0
     is_start = np.append(True, size[1:] < size[:-1] * (1 - SUM_ROUNDING))
     block = np.cumsum(is_start) - 1
     ends = np.flatnonzero(np.append(is_start[1:], True))
     first_bad = int(np.append(block[bad], len(ends))[0])
-    n_before = ends + 1
-    clusters = None
-    if codes is not None:
-        clusters = codes[order]
-        n_before = np.cumsum(~pd.Series(clusters).duplicated().to_numpy())[ends]
+    n_before = np.cumsum(~pd.Series(clusters).duplicated().to_numpy())[ends]
     of_all = clopper_pearson_excess(0, n_before[:first_bad], 1 - alpha)
     prefix = of_all * np.cumsum(size)[ends[:first_bad]]
-    n = _n_units(block, clusters, len(ends))
-    n_bad = _n_units(block[bad], None if clusters is None else clusters[bad], len(ends))
+    n = _n_clusters(block, clusters, len(ends))
+    n_bad = _n_clusters(block[bad], clusters[bad], len(ends))
     few = n_bad <= _FEW
     excess = clopper_pearson_excess(n_bad[few], (n - n_bad)[few], 1 - alpha)
     alone = excess * np.bincount(block, size)[few]
     return float(max(prefix.max(initial=0.0), alone.max(initial=0.0)))
 
 
-def _n_units(block: IntArray, clusters: IntArray | None, n_blocks: int) -> FloatArray:
-    """Count the clusters of each block; its runs, where there are none."""
-    if clusters is not None:
-        block = block[~pd.DataFrame({"block": block, "cluster": clusters}).duplicated()]
-    return np.bincount(block, minlength=n_blocks).astype(float)
+def _n_clusters(block: IntArray, clusters: IntArray, n_blocks: int) -> FloatArray:
+    """Count the clusters of each block."""
+    pairs = pd.DataFrame({"block": block, "cluster": clusters}).drop_duplicates()
+    return np.bincount(pairs["block"], minlength=n_blocks).astype(float)

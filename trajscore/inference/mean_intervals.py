@@ -290,23 +290,16 @@ def paired_bootstrap(
 
 
 def scores_table(samples: Any, name: str = "samples") -> pd.DataFrame:
-    """Return one row a run and one column a predictor, none missing."""
+    """Return one row a run and one column a predictor, of which no score is missing."""
     table = pd.DataFrame(as_numbers(samples, name), columns=getattr(samples, "columns", None))
     if not len(table):
         raise ValueError(f"{name} must have one row a run and one column a predictor; give some")
-    refuse_missing_scores(table)
-    return table
-
-
-def refuse_missing_scores(table: pd.DataFrame) -> None:
-    """Refuse scores that are missing or infinite, by the row and the predictor of the first."""
-    bad = ~np.isfinite(table.to_numpy())
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
+    for row, column in np.argwhere(~np.isfinite(table.to_numpy())):
         raise ValueError(
             f"row {row}: the score of {table.columns[column]!r} is missing or infinite; drop the "
             f"run for all predictors, or score it"
         )
+    return table
 
 
 METHODS = ("auto", "bootstrap", "influence")
