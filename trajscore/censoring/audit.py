@@ -75,7 +75,10 @@ class TerminationAudit:
         the runs where the audit knows none; `q_z` are in that order, too. `informative` is that of
         `scored`: "administrative" makes the sensitivity run of Appendix G.2.
         """
-        X = self._forecasts(traces)
+        if self.ids is None:
+            X = check_traces(traces, len(self.y))
+        else:
+            X = forecasts_of(self.ids, traces, "the audit")
         scored = self.scored(informative)
         refuse_own_stops({"": X})
         if not scored.any():
@@ -87,11 +90,6 @@ class TerminationAudit:
         labels = as_labels(np.where(scored, self.y, 0), censored="q_z", q_z=q_z)
         sums = run_sums(labels.value[scored], X[scored], score, as_step_weights(weights, horizon))
         return sums.mean(np.ones(len(sums.total)))
-
-    def _forecasts(self, traces: Any) -> TrajectoryArray:
-        if self.ids is not None:
-            return forecasts_of(self.ids, traces, "the audit")
-        return check_traces(traces, len(self.y))
 
 
 def termination_audit(
@@ -389,11 +387,11 @@ def administrative_stop_test(
         stratum = check_groups(strata, len(runs), "strata")
     clusters = sample.groups
     score, variance, n_comparable = _score_and_variance(runs, stop, columns, stratum, clusters)
-    statistic = np.nan
-    df = 0
-    if n_comparable:
-        scale = np.sqrt(np.where(np.diag(variance) > 0, np.diag(variance), 1.0))
-        statistic, df = _quadratic_form(score / scale, variance / np.outer(scale, scale))
+    scale = np.sqrt(np.where(np.diag(variance) > 0, np.diag(variance), 1.0))
+    correlation = variance / np.outer(scale, scale)
+    inverse = np.linalg.pinv(correlation, rcond=1e-8, hermitian=True)
+    df = round(np.trace(inverse @ correlation))  # its rank: directions of no variance do not count
+    statistic = float(score / scale @ inverse @ (score / scale)) if df else np.nan
     if clusters is not None and df:
         # if the scores of all groups are equal, the statistic is their number; else it is less
         n_groups = int(clusters.max()) + 1
@@ -473,13 +471,3 @@ def _score_table(score: FloatArray, variance: FloatArray, names: list[str]) -> p
     z = np.full_like(score, np.nan)
     np.divide(score, spread, out=z, where=spread > ROUNDING)
     return pd.DataFrame({"z": z, "pvalue": 2 * norm.sf(np.abs(z))}, index=names)
-
-
-def _quadratic_form(x: FloatArray, covariance: FloatArray) -> tuple[float, int]:
-    """Return x' C^- x and the rank of C, where directions of no variance do not count."""
-    values, vectors = np.linalg.eigh(covariance)
-    used = values > 1e-8 * max(values[-1], 1e-300)
-    if not used.any():
-        return np.nan, 0
-    along = vectors[:, used].T @ x
-    return float((along**2 / values[used]).sum()), int(used.sum())
