@@ -412,15 +412,14 @@ def _whole_numbers(
     column: pd.Series, kind: str, remedy: str, place: Callable[[int], str]
 ) -> IntArray:
     numbers = _to_numbers(column)
-    row = first_true(~(np.abs(numbers) <= _LARGEST_WHOLE) | (numbers != np.floor(numbers)))
-    if row is not None:
-        noun = "whole number"
-        if abs(numbers[row]) > _LARGEST_WHOLE:
-            noun = "whole number below 2**53"
-        raise ValueError(
+    refuse_first(
+        ~(np.abs(numbers) <= _LARGEST_WHOLE) | (numbers != np.floor(numbers)),
+        lambda row: (
             f"{place(row)}: {kind} {run_label(column.iloc[row])} in column "
-            f"{str(column.name)!r} is not a {noun}; {remedy}"
-        )
+            f"{str(column.name)!r} is not a whole number"
+            f"{' below 2**53' * bool(abs(numbers[row]) > _LARGEST_WHOLE)}; {remedy}"
+        ),
+    )
     return numbers.astype(np.int64)
 
 
@@ -471,14 +470,14 @@ def _one_per_run(column: pd.Series, runs: _Runs) -> pd.Series:
     first = np.minimum.reduceat(filled, runs.starts)
     first = np.where(first < len(codes), first, runs.starts)
     first_of_run = np.repeat(first, runs.lengths)
-    row = first_true(has_one & (codes != codes[first_of_run]))
-    if row is not None:
-        values = (run_label(column.iloc[k]) for k in (first_of_run[row], row))
-        raise ValueError(
+    refuse_first(
+        has_one & (codes != codes[first_of_run]),
+        lambda row: (
             f"{runs.label(row)} has two values in column {column.name!r}, "
-            f"{' and '.join(values)}; a run has one: "
-            f"correct its rows, or name a column that has one value a run"
-        )
+            f"{run_label(column.iloc[first_of_run[row]])} and {run_label(column.iloc[row])}; a run "
+            f"has one: correct its rows, or name a column that has one value a run"
+        ),
+    )
     once = column.iloc[first].reset_index(drop=True)
     if isinstance(column.dtype, pd.ArrowDtype):
         import pyarrow as pa  # which made the column
