@@ -189,26 +189,21 @@ def refuse_predictor(X: TrajectoryArray, predictor: Any, allowed: bool) -> None:
                 stacklevel=3,
             )
         return
-    for forecast in check_sample(predictor, several=True).traces.values():
+    forecasts = check_sample(predictor, several=True).traces.values()
+    for forecast in forecasts:
         check_same_runs(forecast, X, "predictor", "X")
-        if not allowed:
-            _refuse_same_ranks(X, forecast)
-
-
-def _refuse_same_ranks(X: TrajectoryArray, forecast: TrajectoryArray) -> None:
-    cells = [as_table(of.cells) for of in (X, forecast)]
+    cells = [as_table(of.cells) for of in (X, *forecasts)]
     of_pairs = pd.DataFrame(np.hstack(cells)).corr(method="spearman")  # NaN of a constant
     correlation = of_pairs.to_numpy()[: X.n_channels, X.n_channels :]
-    same = (np.abs(correlation) > _SAME_RANKS).any(axis=1)
-    if same.any():
-        name = "X"
-        if X.channels:
-            name = repr(X.channels[int(np.argmax(same))])
-        raise ValueError(
-            f"{name} is the forecast under test or a recalibration of it: a score whose q_Z "
+    names = list(map(repr, X.channels or ())) or ["X"]
+    refuse_first(
+        (np.abs(correlation) > _SAME_RANKS).any(axis=1) & (not allowed),
+        lambda k: (
+            f"{names[k]} is the forecast under test or a recalibration of it: a score whose q_Z "
             f"comes from the forecast that it judges favours it; give other channels, or say "
             f"allow_predictor=True"
-        )
+        ),
+    )
 
 
 Branches = Sequence[ArrayLike | None] | AnyArray

@@ -13,8 +13,8 @@ from scipy.stats import chi2, norm
 
 from trajscore.censoring._hazard import as_mask, refuse_observed, steps_at_risk
 from trajscore.censoring._monte_carlo import Features, cell_features, forecasts_of
-from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_groups, check_sample, check_traces, check_trajectories
+from trajscore.core.array import TrajectoryArray, as_container
+from trajscore.core.checks import check_groups, check_sample, check_traces
 from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
 from trajscore.core.stops import (
     ADMINISTRATIVE,
@@ -183,7 +183,7 @@ def _meta(X: Any, n_runs: int) -> tuple[pd.DataFrame, IntArray | None, AnyArray 
         if "run" in X:
             ids = X["run"].to_numpy(dtype=object)
     elif X is not None:
-        runs = X if isinstance(X, TrajectoryArray) else check_trajectories(X)
+        runs = as_container(X)
         meta = runs.meta
         lengths = runs.lengths
         ids = runs.ids

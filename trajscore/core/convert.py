@@ -22,7 +22,6 @@ from trajscore.core.values import (
     first_true,
     is_iterable,
     number_of,
-    stated_lengths,
 )
 from trajscore.core.within_runs import offsets_of
 
@@ -125,7 +124,11 @@ def parts_of_padded(values: ArrayLike, lengths: ArrayLike | None = None) -> ByNa
             f"row a step, make X with TrajectoryArray.from_frame; if this is y, swap X and y"
         ) from error
     n_runs, n_steps = padded.shape[:2]
-    run_lengths = stated_lengths(padded) if lengths is None else as_lengths(lengths)
+    if lengths is None:  # up to the last step with a value
+        stated = ~np.isnan(padded).all(axis=tuple(range(2, padded.ndim)))
+        run_lengths = (stated * np.arange(1, n_steps + 1)).max(axis=1, initial=0)
+    else:
+        run_lengths = as_lengths(lengths)
     if run_lengths.shape != (n_runs,) or (run_lengths > n_steps).any():
         raise ValueError(
             f"lengths must hold {n_runs} numbers of at most {n_steps}, one for each row"

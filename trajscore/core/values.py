@@ -383,15 +383,6 @@ def as_lengths(lengths: ArrayLike, n_cells: int | None = None, least: int = 1) -
     return array.astype(np.int64)
 
 
-def stated_lengths(padded: FloatArray) -> Any:
-    """Return the steps of each row up to the last one with a value; 0 where there is none."""
-    stated: Any = ~np.isnan(padded)
-    if stated.ndim == 3:
-        stated = stated.any(axis=2)
-    step = np.arange(1, stated.shape[1] + 1, dtype=np.int32)
-    return (stated * step).max(axis=1, initial=0)
-
-
 def as_horizon(horizon: ArrayLike | None, lengths: IntArray) -> IntArray:
     """Return the horizon of each run, never less than its length, and that where none is given."""
     if horizon is None:

@@ -26,7 +26,6 @@ from trajscore.core.type_aliases import (
 )
 from trajscore.core.values import as_fraction, is_count, undefined_is_nan
 
-_BLOCK = 4096
 _DRAWS = 4_000
 
 
@@ -50,15 +49,9 @@ class Spread:
 
     @cached_property
     def _powers(self) -> FloatArray:
-        """Sums of the second, third and fourth powers of the totals, in blocks that stay cached."""
-        sums = np.zeros((3, self.totals.shape[1]))
-        for start in range(0, len(self.totals), _BLOCK):
-            totals = self.totals[start : start + _BLOCK]
-            squares = totals * totals
-            sums[0] += np.einsum("ij->j", squares)
-            sums[1] += np.einsum("ij,ij->j", squares, totals)
-            sums[2] += np.einsum("ij,ij->j", squares, squares)
-        return sums
+        """Sums of the second, third and fourth powers of the totals."""
+        squares = self.totals**2
+        return np.stack([(squares * by).sum(axis=0) for by in (1, self.totals, squares)])
 
     def left_out(self) -> FloatArray:
         """Change of each statistic when a unit is left out (CR3), to be squared."""
@@ -254,8 +247,8 @@ def percentile_interval(replicates: FloatArray, confidence_level: float) -> Floa
     tail = (1 - confidence_level) / 2
     undefined = np.isnan(replicates).all(axis=0)
     filled = np.where(undefined, 0.0, replicates)
-    low, high = np.nanquantile(filled, [tail, 1 - tail], axis=0)
-    return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
+    low, high = np.where(undefined, np.nan, np.nanquantile(filled, [tail, 1 - tail], axis=0))
+    return low, high
 
 
 def bca_interval(
@@ -306,7 +299,7 @@ def clopper_pearson_excess(n_events: ArrayLike, n_others: ArrayLike, level: floa
     events = np.asarray(n_events, dtype=float)
     others = np.asarray(n_others, dtype=float)
     with undefined_is_nan():
-        upper = np.where(others > 0, betaincinv(events + 1, np.maximum(others, 1e-300), level), 1.0)
+        upper = np.where(others > 0, betaincinv(events + 1, others, level), 1.0)
     return upper - events / (events + others)
 
 
