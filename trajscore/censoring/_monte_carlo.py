@@ -23,7 +23,7 @@ from trajscore.core.checks import check_sample, check_traces, check_trajectories
 from trajscore.core.convert import as_table
 from trajscore.core.folds import out_of_fold
 from trajscore.core.ids import are_default_ids, check_same_runs
-from trajscore.core.outcomes import CENSORED
+from trajscore.core.outcomes import CENSORED, SUCCESS
 from trajscore.core.parallel import one_blas_thread
 from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from trajscore.core.values import (
@@ -288,16 +288,14 @@ class MonteCarloContinuation(BaseEstimator):
         row, outcome = _flatten_branches(branches, len(runs))
         unresolved = outcome == CENSORED
         self.n_unresolved_ = np.bincount(row[unresolved], minlength=len(runs))
-        row = row[~unresolved]
-        outcome = outcome[~unresolved]
-        self.n_valid_ = np.bincount(row, minlength=len(runs))
+        self.n_valid_ = np.bincount(row[~unresolved], minlength=len(runs))
         self.audited_ = self.n_valid_ >= self.min_branches
         if not self.audited_.any():
             raise ValueError(
                 f"no run has {self.min_branches} valid continuations (the most is "
                 f"{self.n_valid_.max(initial=0)}); make more of them, or lower min_branches"
             )
-        successes = np.bincount(row, outcome, minlength=len(runs)).astype(float)
+        successes = np.bincount(row[outcome == SUCCESS], minlength=len(runs))
         with undefined_is_nan():
             share = successes / self.n_valid_
         self.q_z_ = np.where(self.audited_, share, np.nan)
@@ -368,10 +366,10 @@ class MonteCarloContinuation(BaseEstimator):
         check_is_fitted(self)
         rows = np.flatnonzero(self.audited_)
         counts = {
-            "runs resumed": float(((self.n_valid_ + self.n_unresolved_) > 0).sum()),
-            "runs retained": float(len(rows)),
-            "valid branches per run": float(self.n_valid_[rows].mean()),
-            "unresolved branches per run": float(self.n_unresolved_[rows].mean()),
+            "runs resumed": ((self.n_valid_ + self.n_unresolved_) > 0).sum(),
+            "runs retained": len(rows),
+            "valid branches per run": self.n_valid_[rows].mean(),
+            "unresolved branches per run": self.n_unresolved_[rows].mean(),
         }
         q = self.q_z_[rows]
         if traces is not None:

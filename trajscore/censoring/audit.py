@@ -461,13 +461,12 @@ def _score_and_variance(
         sums = units.sums((stop - hazard)[:, None] * centered) / others[:, None]
         return score, sums.T @ sums, n_comparable
     n = risk_set[0].transform("size").to_numpy()
-    share = np.zeros(len(n))
-    np.divide(hazard * (1 - hazard) * n, n - 1, out=share, where=is_comparable)
+    variance = hazard * (1 - hazard) * n
+    share = np.divide(variance, n - 1, out=np.zeros(len(n)), where=is_comparable)
     return score, (centered * share[:, None]).T @ centered, n_comparable
 
 
 def _score_table(score: FloatArray, variance: FloatArray, names: list[str]) -> pd.DataFrame:
     spread = np.sqrt(np.diag(variance))
-    z = np.full_like(score, np.nan)
-    np.divide(score, spread, out=z, where=spread > ROUNDING)
+    z = np.divide(score, spread, out=np.full_like(score, np.nan), where=spread > ROUNDING)
     return pd.DataFrame({"z": z, "pvalue": 2 * norm.sf(np.abs(z))}, index=names)

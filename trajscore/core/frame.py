@@ -95,7 +95,7 @@ def as_times(column: pd.Series) -> NDArray[np.int64] | None:
         return None
     if kind != "M":
         numbers = parse_numbers(column)
-        if kind not in "OUT" or numbers.notna().any():
+        if numbers.notna().any():
             values = numbers.to_numpy(dtype=float, na_value=np.nan)
             has_time_name = bool(words_of(name) & TIME_WORDS)
             is_count = values.min() in (0, 1) and bool((values == np.round(values)).all())

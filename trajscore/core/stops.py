@@ -255,8 +255,7 @@ def reasons_in_rows(
         if plain_name(name) not in _PLAIN_ERRORS:
             has_one = ~pd.isna(words)[codes]
             last = np.maximum.reduceat(np.where(has_one, np.arange(len(codes)), -1), starts)
-            last = np.where(last < 0, ends, last)
-        by_column.append(words[codes[last]])
+        by_column.append(words[np.append(codes, -1)[last]])  # None where no row has one
     rows = zip(*by_column, strict=True)
     return np.array([choose_reason(row, rule) for row in rows], dtype=object)
 

@@ -166,7 +166,4 @@ class OrdinaryRange(NamedTuple):
 
     def nearest(self, values: FloatArray) -> FloatArray:
         """Return values, outliers as the nearest ordinary one."""
-        outlier = self.is_outlier(values)
-        if not outlier.any():
-            return values
-        return np.where(outlier, np.clip(values, self.low, self.high), values)
+        return np.where(self.is_outlier(values), np.clip(values, self.low, self.high), values)

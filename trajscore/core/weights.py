@@ -106,7 +106,7 @@ class RunWeights:
     """Weights of the steps of some runs, which have `lengths`."""
 
     def __init__(
-        self, weights: StepWeights, lengths: IntArray, own_horizon: ArrayLike | None = None
+        self, weights: StepWeights, lengths: IntArray, own_horizon: ArrayLike | None
     ) -> None:
         self._weights = weights
         self.lengths = lengths

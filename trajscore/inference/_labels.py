@@ -284,7 +284,7 @@ class FewLabels:
                 f"{MIN_LABELS}, chosen by LabelDesign, to draw a conclusion"
             )
         outcome = np.where(labelled, y, 0).astype(float)
-        inverse = np.divide(1.0, probability, out=np.zeros(len(y)), where=labelled)
+        inverse = labelled / probability
         units = any_units(sample.groups, len(y))
         _check_total(inverse, units)
         fold = _folds(sample.X.ids, outcome, labelled, sample.groups)

@@ -106,13 +106,11 @@ def warn_few_clusters(units: Units) -> None:
 
 def bounds(value: FloatArray, half_width: FloatArray, on_logit: BoolArray | bool) -> FloatPair:
     """Bounds on either side, on the logit scale where asked for and the value allows it."""
-    low = value - half_width
-    high = value + half_width
+    half = np.stack([-half_width, half_width])
     with undefined_is_nan():
         slope = value * (1 - value)
-        inside = on_logit & (slope > 0)
-        low = np.where(inside, expit(logit(value) - half_width / slope), low)
-        high = np.where(inside, expit(logit(value) + half_width / slope), high)
+        of_logit = expit(logit(value) + half / slope)
+    low, high = np.where(on_logit & (slope > 0), of_logit, value + half)
     return low, high
 
 
@@ -143,13 +141,14 @@ def absolute_interval(
     errors = quantile / norm.ppf(tail) * spread.draw()
     below, above = _above_truth(ours, errors[:, : len(ours.mean)])
     estimate = np.abs(ours.mean).sum()
-    if theirs is None:
-        low = float(estimate - np.quantile(above, tail))
-        return max(low, 0.0), min(float(estimate - np.quantile(below, 1 - tail)), 1.0)
-    below_theirs, above_theirs = _above_truth(theirs, errors[:, len(ours.mean) :])
-    estimate -= np.abs(theirs.mean).sum()
-    low = estimate - np.quantile(above - below_theirs, tail)
-    return float(low), float(estimate + np.quantile(above_theirs - below, tail))
+    if theirs is not None:
+        below_theirs, above_theirs = _above_truth(theirs, errors[:, len(ours.mean) :])
+        estimate -= np.abs(theirs.mean).sum()
+        below = below - above_theirs
+        above = above - below_theirs
+    low = float(estimate - np.quantile(above, tail))
+    high = float(estimate - np.quantile(below, 1 - tail))
+    return (low, high) if theirs is not None else (max(low, 0.0), min(high, 1.0))
 
 
 def _above_truth(parts: BinMeans, errors: FloatArray) -> FloatPair:
