@@ -21,7 +21,7 @@ from trajscore.core.weights import (
     StepWeights,
     Weights,
     as_step_weights,
-    contrast_sums,
+    contrasts,
     run_sums,
 )
 from trajscore.inference import bootstrap
@@ -206,7 +206,7 @@ def _linear_form(sample: Sample, score: Any, weights: StepWeights) -> tuple[RunS
     base, slope = np.zeros((2, len(sample)))
     for sign, X in zip((1, -1), sample.traces.values(), strict=False):
         base += sign * run_sums(failed, X, score, weights).total
-        slope += sign * contrast_sums(X, score, weights).total
+        slope += sign * contrasts(X, score, weights)
     divisor = weights.of(sample.X).divisor()
     return RunSums(base, divisor), np.where(sample.y == CENSORED, slope, 0.0)
 

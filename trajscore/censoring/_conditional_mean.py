@@ -15,7 +15,7 @@ from trajscore.core.policy import MIN_UNITS_FOR_CRITERION
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
 from trajscore.core.type_aliases import ArrayLike, FloatArray, FloatPair, IntArray
 from trajscore.core.values import as_count, as_numbers, check_rows, outside_unit, refuse_first
-from trajscore.core.weights import Horizon, Weights, as_step_weights, contrast_sums
+from trajscore.core.weights import Horizon, Weights, as_step_weights, contrasts
 
 _MOST_NUMBERS = 1 << 22  # simulated outcomes held at a time
 _MOST_BRANCHES = 100
@@ -131,8 +131,9 @@ def conditional_mean_test(
     instruments = _instruments(estimate, features)
     if traces is not None:
         X = check_traces(traces, len(observed))
-        slope = contrast_sums(X, score, as_step_weights(weights, horizon))
-        instruments["score"] = slope.total / slope.divisor[tested_runs].mean()
+        how = as_step_weights(weights, horizon)
+        divisor = how.of(X).divisor()[tested_runs].mean()
+        instruments["score"] = contrasts(X, score, how) / divisor
     moments = pd.DataFrame(instruments)[tested_runs]
     names = list(instruments)
     refuse_first(

@@ -40,7 +40,7 @@ from trajscore.core.weights import (
     RunSums,
     Weights,
     as_step_weights,
-    contrast_sums,
+    contrasts,
     run_sums,
 )
 from trajscore.core.within_runs import running_sum, step_numbers
@@ -376,7 +376,7 @@ class MonteCarloContinuation(BaseEstimator):
             forecasts = forecasts_of(self.ids_, traces)[rows]
             how = as_step_weights(weights, horizon)
             simple = run_sums(np.zeros_like(q), forecasts, score, how)
-            contrast = contrast_sums(forecasts, score, how).total
+            contrast = contrasts(forecasts, score, how)
 
         def figures(q: FloatArray) -> pd.DataFrame:
             samples = {"mean q_Z": q, "share q_Z = 0": q == 0, "share q_Z > 0.5": q > 0.5}

@@ -418,10 +418,10 @@ def censoring_shift(
     rows = {}
     for name, here in masks.items():
         counts = {"n_runs": int(here.sum()), "n_cut": int((here & cut).sum())}
-        weight = sample.weight[here]
+        weight = sample.weight * here
         scores = [np.nan] * 3
         if weight.any():
-            scores = [sums[here].mean(weight) for sums in (complete, prefix, censored)]
+            scores = [sums.mean(weight) for sums in (complete, prefix, censored)]
         whole_score, prefix_score, censored_score = scores
         rows[name] = counts | {
             "complete": whole_score,

@@ -85,8 +85,8 @@ class StepWeights:
         return _RAMPS[self.schedule](np.arange(1.0, n + 1))
 
     def table(self, longest: int) -> FloatArray:
-        """Weights of steps 1, ..., `longest`; not for ``horizon="own"``."""
-        if self.horizon is None:
+        """Weights of steps 1, ..., `longest`, for ``horizon="own"`` before they are divided."""
+        if self.horizon is None or self.is_own:
             return self.ramp(longest)
         weights = self.ramp(int(self.horizon))
         weights = weights / weights.sum()
@@ -117,10 +117,7 @@ class RunWeights:
     @cached_property
     def _table(self) -> FloatArray:
         """Weight of each step number, over the own horizons before it is divided by their sum."""
-        longest = int(self._horizon.max(initial=0))
-        if self._weights.is_own:
-            return self._weights.ramp(longest)
-        return self._weights.table(longest)
+        return self._weights.table(int(self._horizon.max(initial=0)))
 
     @cached_property
     def _sums(self) -> FloatArray:
@@ -372,12 +369,6 @@ class RunSums:
         unit = float(np.average(self.divisor, weights=weight))
         return mean + (self.total - mean * self.divisor) / unit
 
-    def __sub__(self, other: RunSums) -> RunSums:
-        return RunSums(self.total - other.total, self.divisor)
-
-    def __getitem__(self, rows: Any) -> RunSums:
-        return RunSums(self.total[rows], self.divisor[rows])
-
 
 def run_sums(
     y: ArrayLike, X: TrajectoryArray, score: Any, weights: StepWeights, *, normalize: bool = True
@@ -394,10 +385,10 @@ def run_sums(
     return RunSums(totals, run_weights.divisor(normalize))
 
 
-def contrast_sums(X: TrajectoryArray, score: Any, weights: StepWeights) -> RunSums:
+def contrasts(X: TrajectoryArray, score: Any, weights: StepWeights) -> FloatArray:
     """Return what success is worth over failure on each run's prefix: the score's slope in q_Z."""
-    success = run_sums(np.ones(len(X)), X, score, weights)
-    return success - run_sums(np.zeros(len(X)), X, score, weights)
+    success, failure = (run_sums(np.full(len(X), y), X, score, weights) for y in (1, 0))
+    return success.total - failure.total
 
 
 def row_chunks(offsets: IntArray, n_cells: int = _CHUNK_CELLS) -> list[slice]:
