@@ -13,8 +13,7 @@ from trajscore.censoring._monte_carlo import ConstantOutcomeError, MonteCarloCon
 from trajscore.core.checks import Sample, check_forecasts, check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.stops import refuse_own_stops
-from trajscore.core.type_aliases import ArrayLike, FloatArray
-from trajscore.core.values import refuse_first
+from trajscore.core.values import ArrayLike, FloatArray, refuse_first
 from trajscore.core.weights import (
     Horizon,
     RunSums,

@@ -13,8 +13,17 @@ from trajscore.core.checks import check_groups, check_traces
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.policy import MIN_UNITS_FOR_CRITERION
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
-from trajscore.core.type_aliases import ArrayLike, FloatArray, FloatPair, IntArray
-from trajscore.core.values import as_count, as_numbers, check_rows, outside_unit, refuse_first
+from trajscore.core.values import (
+    ArrayLike,
+    FloatArray,
+    FloatPair,
+    IntArray,
+    as_count,
+    as_numbers,
+    check_rows,
+    outside_unit,
+    refuse_first,
+)
 from trajscore.core.weights import Horizon, Weights, as_step_weights, contrasts
 
 _MOST_NUMBERS = 1 << 22  # simulated outcomes held at a time

@@ -22,8 +22,17 @@ from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.parallel import one_blas_thread
 from trajscore.core.score_families import get_family
 from trajscore.core.stops import refuse_own_stops
-from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray
-from trajscore.core.values import as_array, as_flag, as_numbers, as_within, number_of, refuse_first
+from trajscore.core.values import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    as_array,
+    as_flag,
+    as_numbers,
+    as_within,
+    number_of,
+    refuse_first,
+)
 from trajscore.core.weights import Horizon, RunSums, StepWeights, Weights, as_step_weights, run_sums
 from trajscore.core.within_runs import end_mask, last_cells, run_numbers, running_sum, step_numbers
 from trajscore.inference.intervals import any_units, warn_few_clusters

@@ -25,8 +25,12 @@ from trajscore.core.folds import out_of_fold
 from trajscore.core.ids import are_default_ids, check_same_runs
 from trajscore.core.outcomes import CENSORED, SUCCESS
 from trajscore.core.parallel import one_blas_thread
-from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from trajscore.core.values import (
+    AnyArray,
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
     as_count,
     as_fraction,
     as_numbers,

@@ -19,8 +19,16 @@ from trajscore.core.checks import Sample, check_forecasts, check_sample, check_t
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels
 from trajscore.core.score_families import USUAL_SCORES, several_families
 from trajscore.core.stops import recorded_stops, refuse_own_stops
-from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray
-from trajscore.core.values import as_count, as_horizon, as_lengths, is_iterable, undefined_is_nan
+from trajscore.core.values import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    as_count,
+    as_horizon,
+    as_lengths,
+    is_iterable,
+    undefined_is_nan,
+)
 from trajscore.core.weights import (
     Horizon,
     StepWeights,

@@ -30,8 +30,16 @@ from trajscore.core.stops import (
     settle_stops,
 )
 from trajscore.core.ties import ROUNDING
-from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_fraction, check_choice, number_of
+from trajscore.core.values import (
+    AnyArray,
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_fraction,
+    check_choice,
+    number_of,
+)
 from trajscore.core.weights import Horizon, Weights, as_step_weights, run_sums
 from trajscore.core.within_runs import run_numbers, step_numbers
 from trajscore.inference.intervals import any_units

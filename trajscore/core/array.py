@@ -16,8 +16,15 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import runs_of_table
 from trajscore.core.ragged import Ragged
 from trajscore.core.stops import Rule, notes_on_stops
-from trajscore.core.type_aliases import ArrayLike, FloatArray, Missing
-from trajscore.core.values import as_count, number_of, refuse_first, run_label
+from trajscore.core.values import (
+    ArrayLike,
+    FloatArray,
+    Missing,
+    as_count,
+    number_of,
+    refuse_first,
+    run_label,
+)
 from trajscore.core.within_runs import offsets_of, step_numbers
 
 

@@ -12,8 +12,11 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.ids import check_index, check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, IntArray
 from trajscore.core.values import (
+    AnyArray,
+    ArrayLike,
+    FloatArray,
+    IntArray,
     are_probabilities,
     as_array,
     check_amounts,

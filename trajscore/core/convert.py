@@ -13,8 +13,13 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.ids import as_ids
-from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, ByName, FloatArray, IntArray
 from trajscore.core.values import (
+    AnyArray,
+    ArrayLike,
+    BoolArray,
+    ByName,
+    FloatArray,
+    IntArray,
     as_float,
     as_horizon,
     as_lengths,

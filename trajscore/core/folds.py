@@ -13,8 +13,15 @@ from sklearn.model_selection import (
 )
 
 from trajscore.core.ids import id_order
-from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, IntArray
-from trajscore.core.values import as_array, first_true, is_iterable
+from trajscore.core.values import (
+    AnyArray,
+    ArrayLike,
+    BoolArray,
+    IntArray,
+    as_array,
+    first_true,
+    is_iterable,
+)
 
 Fitted = TypeVar("Fitted")
 

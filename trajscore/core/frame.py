@@ -31,9 +31,13 @@ from trajscore.core.stops import (
     stop_columns,
     stop_names,
 )
-from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from trajscore.core.values import (
     LARGEST_HORIZON,
+    AnyArray,
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
     first_true,
     parse_numbers,
     refuse_first,

@@ -14,7 +14,7 @@ import pandas as pd
 
 from trajscore.core.errors import ArgumentError, RowError
 from trajscore.core.ids import check_index
-from trajscore.core.type_aliases import (
+from trajscore.core.values import (
     AnyArray,
     ArrayLike,
     BoolArray,
@@ -22,8 +22,6 @@ from trajscore.core.type_aliases import (
     FloatArray,
     IntArray,
     RunsLike,
-)
-from trajscore.core.values import (
     as_array,
     as_pairs,
     check_choice,

@@ -17,7 +17,7 @@ from trajscore.core.convert import (
     width,
 )
 from trajscore.core.ids import as_ids, check_same_runs
-from trajscore.core.type_aliases import (
+from trajscore.core.values import (
     AnyArray,
     ArrayLike,
     BoolArray,
@@ -25,8 +25,6 @@ from trajscore.core.type_aliases import (
     FloatArray,
     IntArray,
     Missing,
-)
-from trajscore.core.values import (
     as_float,
     as_horizon,
     as_lengths,

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from scipy.special import beta, betainc
 
-from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_within, either, is_iterable, is_number, several
+from trajscore.core.values import FloatArray, as_within, either, is_iterable, is_number, several
 
 CLIP = 1e-6
 """Default clip: forecasts are held in [CLIP, 1 - CLIP] under a logarithm."""

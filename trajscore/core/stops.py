@@ -18,8 +18,15 @@ from numpy.typing import NDArray
 from trajscore.core.errors import RowError
 from trajscore.core.outcomes import CENSORED, SUCCESS, WORDS
 from trajscore.core.policy import MIN_CONTINUED_STEPS, MIN_STOPPED_RUNS
-from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, IntArray
-from trajscore.core.values import as_pairs, first_true, number_of
+from trajscore.core.values import (
+    AnyArray,
+    ArrayLike,
+    BoolArray,
+    IntArray,
+    as_pairs,
+    first_true,
+    number_of,
+)
 from trajscore.core.within_runs import last_cells
 
 Mechanism = Literal["complete", "administrative", "informative", "excluded", "unknown"]

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
-from trajscore.core.values import outside_unit
+from trajscore.core.values import AnyArray, BoolArray, FloatArray, IntArray, outside_unit
 
 ROUNDING = 1e-12
 """Relative difference up to which two values are the same."""

@@ -1,4 +1,7 @@
-"""Numbers, counts and names that a caller gives: read them, or say in one sentence why not."""
+"""Numbers, counts and names that a caller gives: read them, or say in one sentence why not.
+
+And the types of them that signatures share.
+"""
 
 import math
 import os
@@ -6,13 +9,40 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike as ArrayLike
+from numpy.typing import NDArray
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, IntArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+AnyArray = NDArray[Any]
+FloatPair = tuple[FloatArray, FloatArray]
+"""Two arrays, such as the ends of intervals, or the weights of failures and of successes."""
+
+ByName = dict[str, Any]
+"""Anything by name: arguments, fields of JSON, what a template shows."""
+
+Missing = Literal["raise", "allow", "ffill"]
+"""Missing values are an error, were not recorded, or repeat the last one recorded in their run."""
+
+
+class RunsLike(Protocol):
+    """What is read of a container by the modules below it; `ragged.Ragged` is one."""
+
+    def __len__(self) -> int: ...
+    @property
+    def lengths(self) -> IntArray: ...
+
+    cells: FloatArray
+    offsets: IntArray
+    ids: AnyArray
+
 
 UNIT_ROUNDING = 1e-6
 """By how much a probability may miss [0, 1], and its logarithm 0: a few roundings of float32.

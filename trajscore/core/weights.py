@@ -21,9 +21,12 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import group_ties
-from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, IntArray
 from trajscore.core.values import (
     LARGEST_HORIZON,
+    AnyArray,
+    ArrayLike,
+    FloatArray,
+    IntArray,
     as_horizon,
     as_lengths,
     is_count,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray, RunsLike
+from trajscore.core.values import BoolArray, FloatArray, IntArray, RunsLike
 
 
 def offsets_of(lengths: IntArray) -> IntArray:

@@ -17,8 +17,15 @@ from trajscore.core.estimator import check_estimator_input
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.policy import MIN_LABELS
 from trajscore.core.score_families import get_family
-from trajscore.core.type_aliases import ArrayLike, FloatArray, IntArray
-from trajscore.core.values import as_count, as_fraction, as_within, number_of
+from trajscore.core.values import (
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    as_count,
+    as_fraction,
+    as_within,
+    number_of,
+)
 from trajscore.core.weights import Horizon, Weights, as_step_weights, collapse
 from trajscore.inference._labels import (
     FewLabels,

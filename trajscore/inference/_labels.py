@@ -17,8 +17,18 @@ from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.policy import MIN_LABELS, MIN_RUNS_FOR_DIFFERENCE
 from trajscore.core.score_families import family_name, get_family
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_fraction, check_rows, number_of, one_per_run, to_unit
+from trajscore.core.values import (
+    AnyArray,
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_fraction,
+    check_rows,
+    number_of,
+    one_per_run,
+    to_unit,
+)
 from trajscore.core.weights import (
     Horizon,
     StepWeights,

@@ -13,8 +13,17 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
-from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray, FloatPair
-from trajscore.core.values import as_fraction, as_numbers, as_within, is_number, number_of
+from trajscore.core.values import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    FloatPair,
+    as_fraction,
+    as_numbers,
+    as_within,
+    is_number,
+    number_of,
+)
 from trajscore.inference.intervals import Units, resampling_units
 from trajscore.inference.mean_intervals import (
     bootstrap_units,

@@ -16,15 +16,17 @@ from scipy.stats import norm, t
 from trajscore.core.checks import check_groups
 from trajscore.core.policy import MIN_EFFECTIVE_CLUSTERS
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
-from trajscore.core.type_aliases import (
+from trajscore.core.values import (
     AnyArray,
     ArrayLike,
     BoolArray,
     FloatArray,
     FloatPair,
     IntArray,
+    as_fraction,
+    is_count,
+    undefined_is_nan,
 )
-from trajscore.core.values import as_fraction, is_count, undefined_is_nan
 
 _DRAWS = 4_000
 

@@ -15,8 +15,16 @@ from sklearn.utils import check_random_state
 from trajscore.core.errors import ArgumentError
 from trajscore.core.parallel import Progress, Work
 from trajscore.core.policy import MIN_UNITS_FOR_RARE_LOSSES
-from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray, FloatPair, IntArray
-from trajscore.core.values import as_numbers, check_choice, is_count
+from trajscore.core.values import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    FloatPair,
+    IntArray,
+    as_numbers,
+    check_choice,
+    is_count,
+)
 from trajscore.inference.intervals import (
     Spread,
     Units,
