@@ -70,8 +70,12 @@ class Spread:
         """Draw normal errors of all statistics, of the covariance that units have left out."""
         # given the clusters, sums of them with normal weights have just this covariance; its
         # symmetric root, and so every draw, moves with it, and does not jump as others do
-        changes = self.left_out()
-        values, vectors = np.linalg.eigh(changes.T @ changes)
+        if self._units.codes is None:  # exactly, as the root of what is nearly 0 is not
+            square = self.totals.T @ self.totals / (self.n_runs * (self.n_runs - 1))
+        else:
+            changes = self.left_out()
+            square = changes.T @ changes
+        values, vectors = np.linalg.eigh(square)
         root = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T
         return np.random.default_rng(0).standard_normal((_DRAWS, len(root))) @ root
 
