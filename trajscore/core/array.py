@@ -487,9 +487,7 @@ class TrajectoryArray(Ragged):
         1    1     1    0.4
         2    1     2    0.6
         """
-        table = as_table(self.cells)
-        columns = {name: table[:, j] for j, name in enumerate(self.channels or (value,))}
-        frame = pd.DataFrame(columns)
+        frame = pd.DataFrame(as_table(self.cells), columns=self.channels or (value,))
         frame.insert(0, step, step_numbers(self))
         rows = np.insert(np.arange(len(frame)), self.offsets[:-1][self.lengths == 0], -1)
         frame = frame.reindex(rows).reset_index(drop=True)

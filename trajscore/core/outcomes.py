@@ -198,19 +198,17 @@ def _as_numbers(y: ArrayLike, ids: AnyArray | None) -> AnyArray:
         raise ValueError(f"outcomes must be one-dimensional, got shape {array.shape}")
     if array.dtype.kind in "biuf":
         return array
-    return np.array([_as_number(value, row, ids) for row, value in enumerate(array)], float)
-
-
-def _as_number(value: Any, row: int, ids: AnyArray | None) -> float:
-    if value is None or value is pd.NA or value is pd.NaT:
-        return np.nan
-    if isinstance(value, (bool, np.bool_)) or is_number(value):
-        return float(value)
-    raise ValueError(
-        f"{_place(row, ids)}: outcome {run_label(value)} is not a number; use 1 or True for "
-        f"success, 0 or False for failure, and -1 or an empty value where it was not observed, of "
-        f"words by pandas.Series(y).map({{'pass': 1, 'fail': 0}})"
+    missing = pd.isna(array)
+    is_word = [not (isinstance(value, np.bool_) or is_number(value)) for value in array]
+    refuse_first(
+        is_word & ~missing,
+        lambda row: (
+            f"{_place(row, ids)}: outcome {run_label(array[row])} is not a number; use 1 or True "
+            f"for success, 0 or False for failure, and -1 or an empty value where it was not "
+            f"observed, of words by pandas.Series(y).map({{'pass': 1, 'fail': 0}})"
+        ),
     )
+    return np.where(missing, np.nan, array).astype(float)
 
 
 def opposite(labels: FloatArray) -> FloatArray:
@@ -375,16 +373,14 @@ def map_outcomes(column: pd.Series, meanings: Mapping[str, float], is_turned: bo
     """Return a column of outcomes with its words as numbers; refuse words that are not mapped."""
     if column.dtype.kind in "biuf" and not meanings:
         return column
-    codes, kinds = pd.factorize(column)  # missing values are -1
-    outcomes = [as_mapped(kind, meanings) for kind in kinds]
-    words = {k: kind for k, kind in enumerate(outcomes) if isinstance(kind, str)}
+    outcomes = {kind: as_mapped(kind, meanings) for kind in column.dropna().unique()}
+    values = column.astype(object).map(outcomes)
+    words = Counter(value for value in values if isinstance(value, str))
     if words:
-        counts = Counter({word: int((codes == k).sum()) for k, word in words.items()})
-        present = {_word(kind) for kind in kinds}
+        present = set(map(_word, outcomes))
         mapped = {word: value for word, value in meanings.items() if word in present}
-        refuse_words(counts, len(column), mapped, bare=column.name if is_turned else "")
-    values = pd.Series([*outcomes, None], dtype=object)
-    return values.iloc[codes].set_axis(column.index)
+        refuse_words(words, len(column), mapped, bare=column.name if is_turned else "")
+    return values
 
 
 def refuse_words(

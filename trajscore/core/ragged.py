@@ -34,7 +34,7 @@ from trajscore.core.values import (
     run_label,
     unknown_name,
 )
-from trajscore.core.within_runs import last_stated, offsets_of
+from trajscore.core.within_runs import offsets_of, run_numbers
 
 _FIELDS = {
     "cells": "All values, run after run; read-only.",
@@ -387,9 +387,8 @@ class Ragged:
         >>> TrajectoryArray.from_list(runs, missing="allow").ffill().to_list()
         [array([0.9, 0.9, 0.8]), array([nan, 0.4])]
         """
-        if not np.isnan(self.cells).any():
-            return self
-        return self._replace(cells=last_stated(self, self.cells))
+        filled = pd.DataFrame(self.cells).groupby(run_numbers(self)).ffill()
+        return self._replace(cells=filled.to_numpy().reshape(self.cells.shape))
 
     # ---------------------------------------------------------------- joins
 

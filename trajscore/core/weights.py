@@ -364,7 +364,7 @@ class RunSums:
 
     def samples(self, weight: FloatArray | None = None) -> FloatArray:
         """Pseudo-values, whose mean is the score and which vary as it does."""
-        if not len(self.total) or (self.divisor == 1).all():
+        if (self.divisor == 1).all():
             return self.total
         if weight is None:
             weight = np.ones(len(self.total))

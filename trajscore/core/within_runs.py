@@ -52,12 +52,6 @@ def running_max(X: RunsLike, values: FloatArray) -> FloatArray:
     return largest.to_numpy().reshape(values.shape)
 
 
-def last_stated(X: RunsLike, values: FloatArray) -> FloatArray:
-    """Fill each missing value (or part of a row) with its run's last one before; none: missing."""
-    filled = pd.DataFrame(values).groupby(run_numbers(X)).ffill()
-    return filled.to_numpy().reshape(values.shape)
-
-
 def whole_runs(X: RunsLike) -> BoolArray:
     """Whether each run has a step, and no missing value in any channel."""
     missing = np.isnan(X.cells).nonzero()[0]
