@@ -459,7 +459,7 @@ PART_STARTS = {"early": 1, "middle": 4, "late": 11}
 
 @dataclass(frozen=True)
 class WeightedSteps:
-    """Steps in the order of their runs: weight (step times run weight), part, and tie."""
+    """Steps in the order of their runs: weight (step times run weight), and tie."""
 
     X: TrajectoryArray
     success: FloatArray  # of the runs
@@ -467,14 +467,17 @@ class WeightedSteps:
     weight: FloatArray
 
     @cached_property
-    def part(self) -> AnyArray:
-        """0 early, 1 middle, 2 late: see `step_parts`."""
-        return step_parts(self.X)
-
-    @cached_property
     def tie(self) -> AnyArray:
-        """Place of each forecast among the distinct ones, for which all are sorted."""
-        return _ties(self.X.cells)
+        """Place of each forecast among the distinct ones, for which few enough are sorted."""
+        forecasts = self.X.cells
+        if len(forecasts) > MANY:
+            # on this scale chances are as easily told apart near 0 and 1 as elsewhere
+            cells = np.arcsin(np.sqrt(forecasts))
+            cells *= _N_CELLS / (np.pi / 2)
+            cell = cells.astype(np.int32)
+            if np.bincount(cell).max() <= _MOST_IN_A_CELL * len(cell):
+                return cell
+        return group_ties(forecasts)[1]
 
     @property
     def n_ties(self) -> int:
@@ -499,20 +502,7 @@ def weighted_steps(
     return WeightedSteps(X, success, weights, w)
 
 
-def _ties(forecasts: FloatArray) -> AnyArray:
-    """Return the place of each forecast among the distinct ones."""
-    if len(forecasts) > MANY:
-        # on this scale chances are as easily told apart near 0 and 1 as elsewhere
-        cells = np.arcsin(np.sqrt(forecasts))
-        cells *= _N_CELLS / (np.pi / 2)
-        cell = cells.astype(np.int32)
-        if np.bincount(cell).max() <= _MOST_IN_A_CELL * len(cell):
-            return cell
-    _, tie = group_ties(forecasts)
-    return tie
-
-
 def step_parts(X: TrajectoryArray) -> AnyArray:
-    """Return the place in `PART_STARTS` of each step, which depends on its number alone."""
+    """Return the place in `PART_STARTS` of each step, by its number alone: 0 is early, 2 late."""
     place = np.searchsorted(list(PART_STARTS.values()), step_numbers(X), side="right")
     return place.astype(np.int8) - np.int8(1)

@@ -289,11 +289,10 @@ Z = 1.959963984540054
 """Quantile of a normal 95% interval."""
 
 
-def wilson_interval(rate: ArrayLike, n: ArrayLike, quantile: float = Z) -> FloatPair:
+def wilson_interval(rate: ArrayLike, n: ArrayLike, z: float = Z) -> FloatPair:
     """Return the ends of a binomial rate's 95% interval (Wilson score), honest with few trials."""
     p = np.asarray(rate, dtype=float)
     size = np.asarray(n, dtype=float)
-    z = quantile
     center = (p + z**2 / (2 * size)) / (1 + z**2 / size)
     half = z * np.sqrt(p * (1 - p) / size + z**2 / (4 * size**2)) / (1 + z**2 / size)
     return np.maximum(center - half, 0.0), np.minimum(center + half, 1.0)
