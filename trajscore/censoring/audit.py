@@ -395,11 +395,13 @@ def administrative_stop_test(
         stratum = check_groups(strata, len(runs), "strata")
     clusters = sample.groups
     score, variance, n_comparable = _score_and_variance(runs, stop, columns, stratum, clusters)
-    scale = np.sqrt(np.where(np.diag(variance) > 0, np.diag(variance), 1.0))
+    spread = np.sqrt(np.diag(variance))
+    scale = np.where(spread > 0, spread, 1.0)
     correlation = variance / np.outer(scale, scale)
     inverse = np.linalg.pinv(correlation, rcond=1e-8, hermitian=True)
     df = round(np.trace(inverse @ correlation))  # its rank: directions of no variance do not count
     statistic = float(score / scale @ inverse @ (score / scale)) if df else np.nan
+    z = np.divide(score, spread, out=np.full_like(score, np.nan), where=spread > ROUNDING)
     if clusters is not None and df:
         # if the scores of all groups are equal, the statistic is their number; else it is less
         n_groups = int(clusters.max()) + 1
@@ -414,7 +416,7 @@ def administrative_stop_test(
         statistic=statistic,
         df=df,
         pvalue=float(chi2.sf(statistic, df)),
-        table=_score_table(score, variance, names),
+        table=pd.DataFrame({"z": z, "pvalue": 2 * norm.sf(np.abs(z))}, index=names),
         n_stops=int(stop.sum()),
         n_comparable_stops=n_comparable,
         alpha=alpha,
@@ -472,9 +474,3 @@ def _score_and_variance(
     variance = hazard * (1 - hazard) * n
     share = np.divide(variance, n - 1, out=np.zeros(len(n)), where=is_comparable)
     return score, (centered * share[:, None]).T @ centered, n_comparable
-
-
-def _score_table(score: FloatArray, variance: FloatArray, names: list[str]) -> pd.DataFrame:
-    spread = np.sqrt(np.diag(variance))
-    z = np.divide(score, spread, out=np.full_like(score, np.nan), where=spread > ROUNDING)
-    return pd.DataFrame({"z": z, "pvalue": 2 * norm.sf(np.abs(z))}, index=names)

@@ -19,7 +19,6 @@ from trajscore.core.values import (
     BoolArray,
     ByName,
     FloatArray,
-    IntArray,
     as_float,
     as_horizon,
     as_lengths,
@@ -97,8 +96,14 @@ def parts_of_list(runs: Sequence[ArrayLike]) -> ByName:
     """Read one sequence of numbers a run."""
     if not is_iterable(runs):
         raise ValueError(f"runs must be a sequence of runs, got {runs!r}")
-    arrays = [_as_run(run, row) for row, run in enumerate(runs)]
-    for row, array in enumerate(arrays):
+    arrays: list[FloatArray] = []
+    for row, run in enumerate(runs):
+        array = as_numbers(run, f"row {row}: the values")
+        if array.ndim not in (1, 2):
+            raise ValueError(
+                f"row {row}: a run is a list of steps, such as [0.1, 0.2], got {run!r:.80}"
+            )
+        arrays.append(array)
         if array.shape[1:] != arrays[0].shape[1:]:
             raise ValueError(
                 f"rows 0 and {row} have values of shapes {arrays[0].shape[1:]} and "
@@ -106,15 +111,6 @@ def parts_of_list(runs: Sequence[ArrayLike]) -> ByName:
             )
     cells = np.concatenate(arrays or [np.empty(0)])
     return {"cells": cells, "lengths": [len(array) for array in arrays]}
-
-
-def _as_run(run: ArrayLike, row: int) -> FloatArray:
-    array = as_numbers(run, f"row {row}: the values")
-    if array.ndim not in (1, 2):
-        raise ValueError(
-            f"row {row}: a run is a list of steps, such as [0.1, 0.2], got {run!r:.80}"
-        )
-    return array
 
 
 def parts_of_padded(values: ArrayLike, lengths: ArrayLike | None = None) -> ByName:
@@ -249,19 +245,14 @@ def stacked_parts(several: Sequence[Any], channels: Sequence[str] | None) -> ByN
         f"{name}{names[:j].count(name)}" if names.count(name) > 1 else name
         for j, name in enumerate(names)
     ]
-    return {
-        "cells": cells,
-        "channels": as_channels(channels or distinct, cells),
-        "horizon": _common_horizon(several),
-        "ended": np.logical_or.reduce([X.ended for X in several]),
-    }
-
-
-def _common_horizon(several: Sequence[Any]) -> IntArray | None:
-    """Return the horizons on which all containers agree that have any."""
     horizons = [X.horizon for X in several if X.horizon is not None]
     for one, other in pairwise(horizons):
         row = first_true(one != other)
         if row is not None:
             raise ValueError(f"row {row} has horizons {one[row]} and {other[row]}; give one")
-    return next(iter(horizons), None)
+    return {
+        "cells": cells,
+        "channels": as_channels(channels or distinct, cells),
+        "horizon": next(iter(horizons), None),
+        "ended": np.logical_or.reduce([X.ended for X in several]),
+    }
