@@ -132,8 +132,9 @@ def conditional_mean_test(
     for values, name in ((observed, "outcome"), (estimate, "q_z")):
         remedy = "give a number in [0, 1], or -1 where no outcome was observed"
         check_rows(values, ~(tested_runs & outside_unit(values)), name, remedy)
-    _check_number(int(tested_runs.sum()), "held-out runs have both an outcome and an estimate")
-    clusters = np.zeros(int(tested_runs.sum()), dtype=np.int64)
+    n_tested = int(tested_runs.sum())
+    _check_number(n_tested, "held-out runs have both an outcome and an estimate")
+    clusters = np.zeros(n_tested, dtype=np.int64)
     if groups is not None:
         clusters = check_groups(groups, len(observed))[tested_runs]
         _check_number(len(np.unique(clusters)), "clusters (groups) of held-out runs are known")

@@ -289,17 +289,18 @@ class MonteCarloContinuation(BaseEstimator):
         as_count(self.min_branches, "min_branches")
         as_fraction(self.confidence_level, "confidence_level")
         runs = check_trajectories(X, allow_missing=True)
-        row, outcome = _flatten_branches(branches, len(runs))
+        n_runs = len(runs)
+        row, outcome = _flatten_branches(branches, n_runs)
         unresolved = outcome == CENSORED
-        self.n_unresolved_ = np.bincount(row[unresolved], minlength=len(runs))
-        self.n_valid_ = np.bincount(row[~unresolved], minlength=len(runs))
+        self.n_unresolved_ = np.bincount(row[unresolved], minlength=n_runs)
+        self.n_valid_ = np.bincount(row[~unresolved], minlength=n_runs)
         self.audited_ = self.n_valid_ >= self.min_branches
         if not self.audited_.any():
             raise ValueError(
                 f"no run has {self.min_branches} valid continuations (the most is "
                 f"{self.n_valid_.max(initial=0)}); make more of them, or lower min_branches"
             )
-        successes = np.bincount(row[outcome == SUCCESS], minlength=len(runs))
+        successes = np.bincount(row[outcome == SUCCESS], minlength=n_runs)
         with undefined_is_nan():
             share = successes / self.n_valid_
         self.q_z_ = np.where(self.audited_, share, np.nan)

@@ -425,7 +425,7 @@ def censoring_shift(
     masks = {"failure": y == FAILURE, "success": y == SUCCESS, "all": np.ones(len(y), dtype=bool)}
     rows = {}
     for name, here in masks.items():
-        counts = {"n_runs": int(here.sum()), "n_cut": int((here & cut).sum())}
+        counts = {"n_runs": here.sum(), "n_cut": (here & cut).sum()}
         weight = sample.weight * here
         scores = [np.nan] * 3
         if weight.any():

@@ -218,7 +218,7 @@ def _warn_unknown(mechanism: AnyArray, names: AnyArray) -> None:
 
 
 def _table(mechanism: AnyArray) -> pd.DataFrame:
-    counts = pd.DataFrame({name: [int((mechanism == name).sum())] for name in MECHANISMS})
+    counts = pd.DataFrame({name: [(mechanism == name).sum()] for name in MECHANISMS})
     counts.insert(0, "n_runs", len(mechanism))
     counts["n_scored"] = counts[COMPLETE] + counts[ADMINISTRATIVE]
     counts["censoring_rate"] = counts[ADMINISTRATIVE] / counts["n_scored"].replace(0, np.nan)

@@ -85,7 +85,7 @@ def unknown_name(kind: str, name: str, have: Sequence[Any]) -> str:
 
 def known_names(name: str, have: Sequence[Any]) -> str:
     """Ask whether the nearest name was meant or, where none is near, say which there are."""
-    names = [str(other) for other in have]
+    names = list(map(str, have))
     near = get_close_matches(str(name), names, n=1, cutoff=0.5)  # as run_id is to id
     if near:
         return f"did you mean {near[0]!r}?"
