@@ -224,10 +224,10 @@ def parts_of_frame(
     if any(reasons) or (of_stops and stop_reason is not None):
         once["stop_reason"] = pd.Series(reasons)
         in_meta = list(dict.fromkeys([*in_meta, "stop_reason"]))
-    whole_lengths = None
+    horizons = None
     if horizon is not None:
         remedy = "give the number of steps over which the run is weighted"
-        whole_lengths = _whole_numbers(
+        horizons = _whole_numbers(
             once[horizon], "horizon", remedy, lambda row: f"run {run_label(ids[row])}"
         )
     parts = {
@@ -235,7 +235,7 @@ def parts_of_frame(
         "lengths": np.add.reduceat(has_step, runs.starts, dtype=np.int64),
         "channels": [str(name) for name in values],
         "ids": ids,
-        "horizon": whole_lengths,
+        "horizon": horizons,
         "meta": {name: once[name] for name in in_meta if name in once} or None,
     }
     return parts, once.get(outcome)

@@ -199,9 +199,9 @@ def _as_numbers(y: ArrayLike, ids: AnyArray | None) -> AnyArray:
     if array.dtype.kind in "biuf":
         return array
     missing = pd.isna(array)
-    is_word = [not (isinstance(value, np.bool_) or is_number(value)) for value in array]
+    are_numbers = [isinstance(value, np.bool_) or is_number(value) for value in array]
     refuse_first(
-        is_word & ~missing,
+        ~missing & ~np.array(are_numbers, dtype=bool),
         lambda row: (
             f"{_place(row, ids)}: outcome {run_label(array[row])} is not a number; use 1 or True "
             f"for success, 0 or False for failure, and -1 or an empty value where it was not "

@@ -299,7 +299,9 @@ def scores_table(samples: Any, name: str = "samples") -> pd.DataFrame:
     table = pd.DataFrame(as_numbers(samples, name), columns=getattr(samples, "columns", None))
     if not len(table):
         raise ValueError(f"{name} must have one row a run and one column a predictor; give some")
-    for row, column in np.argwhere(~np.isfinite(table.to_numpy())):
+    bad = np.argwhere(~np.isfinite(table.to_numpy()))
+    if len(bad):
+        row, column = bad[0]
         raise ValueError(
             f"row {row}: the score of {table.columns[column]!r} is missing or infinite; drop the "
             f"run for all predictors, or score it"
