@@ -112,12 +112,19 @@ def compare_predictors(
     """
     table = _checked_table(samples)
     pairs = _pairs(list(table.columns), reference)
-    _check_level(confidence_level, n_resamples, len(pairs))
+    check_resamples(n_resamples)
+    error = 1 - as_fraction(confidence_level, "confidence_level")
+    if (n_resamples + 1) * error < len(pairs) * (1 - SUM_ROUNDING):
+        raise ValueError(
+            f"n_resamples={n_resamples} is too few for {number_of(len(pairs), 'comparison')} at "
+            f"a level of {confidence_level:g}; at least "
+            f"{int(np.ceil(len(pairs) / error - SUM_ROUNDING)) - 1} are needed"
+        )
     units = resampling_units(len(table), groups)
     moments = _Moments(table.to_numpy(), pairs, units)
     options = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
     t = bootstrap_units(moments.studentised, units, **options)
-    low, high = _intervals(moments, t, 1 - confidence_level)
+    low, high = _intervals(moments, t, error)
     p = _p_values(moments, t)
     names = table.columns.to_numpy()
     return pd.DataFrame(
@@ -292,17 +299,6 @@ def _from_mapping(samples: Mapping[Any, ArrayLike]) -> pd.DataFrame:
                 f"one order of runs, or give arrays, which are paired by position"
             )
     return pd.DataFrame(columns)
-
-
-def _check_level(confidence_level: float, n_resamples: int, n_pairs: int) -> None:
-    check_resamples(n_resamples)
-    error = 1 - as_fraction(confidence_level, "confidence_level")
-    if (n_resamples + 1) * error < n_pairs * (1 - SUM_ROUNDING):
-        raise ValueError(
-            f"n_resamples={n_resamples} is too few for {number_of(n_pairs, 'comparison')} at "
-            f"a level of {confidence_level:g}; at least "
-            f"{int(np.ceil(n_pairs / error - SUM_ROUNDING)) - 1} are needed"
-        )
 
 
 def _pairs(names: list[Hashable], reference: Hashable | None) -> NDArray[np.int64]:
