@@ -261,7 +261,7 @@ def _score_test(
         return std_error, np.column_stack([np.abs(z), form])
 
     def draws(sizes: IntArray) -> Iterator[FloatArray]:
-        """Yield residuals of simulated outcomes, in blocks; so many runs in turn end alike."""
+        """Yield residuals of simulated outcomes, in blocks; `sizes` count runs that end alike."""
         block = max(1, _MOST_NUMBERS // n)
         for start in range(0, n_resamples, block):
             size = min(block, n_resamples - start)
