@@ -21,6 +21,11 @@ def not_refused(function, rows, error=ValueError):
     return wrong
 
 
+def must_refuse(function, rows, error=ValueError):
+    """Hold that each row (*arguments, words) is refused by an error that has the words in it."""
+    assert not not_refused(function, [(*row, {}, words) for *row, words in rows], error)
+
+
 def refused(path, **options):
     """Return in which words a log is not read."""
     with pytest.raises(ValueError) as caught:

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 import trajscore
-from scripts import load_script
+from scripts import PROJECT, load_script
 
-PROJECT = Path(__file__).resolve().parents[1]
 GUIDE = PROJECT / "docs" / "user_guide"
 PAGES = [PROJECT / "docs" / "built.rst", PROJECT / "CONTRIBUTING.md"]
 

@@ -1,10 +1,20 @@
 """Worlds in which the truth about cut-off runs is known."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.special import expit
 
 from trajscore.datasets import make_trajectories
+
+
+def pytest_collection_modifyitems(items):
+    """Ignore that outcomes are known here of runs that were cut off."""
+    mark = pytest.mark.filterwarnings("ignore:row .* the run ended after:UserWarning")
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(mark)
 
 
 def _cut(X, lengths):

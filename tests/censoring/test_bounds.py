@@ -18,9 +18,6 @@ from trajscore.censoring import (
 from trajscore.inference import bootstrap
 from trajscore.metrics import censored_tps_score
 
-# outcomes are known here of runs that were cut off
-pytestmark = pytest.mark.filterwarnings("ignore:row .* the run ended after:UserWarning")
-
 HOW = [{}, {"weights": "linear_front", "horizon": 9}, {"weights": "linear_front", "horizon": "own"}]
 
 

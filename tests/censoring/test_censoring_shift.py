@@ -8,9 +8,6 @@ from trajscore.censoring import censoring_shift
 from trajscore.core.weights import step_weights
 from trajscore.metrics import censored_tps_score, tps_score
 
-# outcomes are known here of runs that were cut off
-pytestmark = pytest.mark.filterwarnings("ignore:row .* the run ended after:UserWarning")
-
 
 def by_hand(y, X, kept, q, score, weights, horizon=None):
     """Prefix swap and tail omission, step by step (Appendix I)."""

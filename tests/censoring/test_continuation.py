@@ -19,8 +19,6 @@ from trajscore.metrics import tps_samples
 
 # a model that need not be told which forecast it will help to judge
 learner = partial(ContinuationModel, allow_predictor=True)
-# outcomes are known here of runs that were cut off
-pytestmark = pytest.mark.filterwarnings("ignore:row .* the run ended after:UserWarning")
 
 
 def log_odds(X):

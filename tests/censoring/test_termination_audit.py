@@ -30,13 +30,6 @@ def test_table_6():
     assert round(100 * row["censoring_rate"], 2) == 47.08
 
 
-def audited(rng, ids):
-    reasons = np.array(["done", "max_steps", "done", "parse_error"])
-    y = np.array([1, -1, 0, -1])
-    X = TrajectoryArray(rng.random(8), np.full(4, 2), ids=ids, meta={"stop_reason": reasons})
-    return X, y
-
-
 def test_reasons_by_hand():
     reasons = ["done", "done", "max_steps", "parse_error", "max_steps", "max_steps", "timeout"]
     y = [1, 0, -1, -1, 1, -1, 0.5]
@@ -115,7 +108,11 @@ def test_faults_of_the_test_bench_are_shown_and_never_scored():
 
 
 def test_traces_are_paired_with_the_audited_runs_by_identifier(rng):
-    X, y = audited(rng, ["a", "b", "c", "d"])
+    meta, y = (
+        {"stop_reason": ["done", "max_steps", "done", "parse_error"]},
+        np.array([1, -1, 0, -1]),
+    )
+    X = TrajectoryArray(rng.random(8), np.full(4, 2), ids=list("abcd"), meta=meta)
     audit = termination_audit(X, y)
     q = np.array([0.1, 0.7, 0.2, np.nan])  # in the order of the audit
     score = audit.score(X, q_z=q)

@@ -15,8 +15,6 @@ from trajscore.censoring import StopHazard, doubly_robust_tps_score, ipcw_tps_sc
 from trajscore.metrics import censored_tps_score, tps_samples, tps_score
 
 OWN = {"weights": "linear_front", "horizon": "own"}
-# outcomes are known here of runs that were cut off
-pytestmark = pytest.mark.filterwarnings("ignore:row .* the run ended after:UserWarning")
 
 
 def hazard_of(X, stopped, **options):

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from refused import must_refuse
 from trajscore import (
     PlattCrossFitCalibrator,
     PrefixForecaster,
@@ -117,7 +118,7 @@ def test_bad_traces_name_the_place():
 
 def test_values_must_be_there_and_probabilities_where_that_is_asked():
     X = TrajectoryArray([[0.1, NAN], [0.1, 1.2]], [2], channels=["a", "b"], missing="allow")
-    for given, how, words in (
+    rows = [
         (X, {}, "step 1, channel 'b'.*first step"),
         (X.prefix(1), {}, r"channel 'b' .*X\[\['a'\]\]"),
         (X.with_cells([[NAN, NAN]] * 2), {}, "channel 'a'"),
@@ -129,9 +130,8 @@ def test_values_must_be_there_and_probabilities_where_that_is_asked():
             {},
             r"run 0 \(row 0\), step 1.*missing",
         ),
-    ):
-        with pytest.raises(ValueError, match=words):
-            check_trajectories(given, **how)
+    ]
+    must_refuse(lambda given, how: check_trajectories(given, **how), rows)
     assert check_trajectories(X, allow_missing=True) is X
     for cells, outside, percent in (
         ([0.0, 1.5], "step 2: forecast 1.5 ", True),
@@ -150,7 +150,7 @@ NAMED = TrajectoryArray.from_list([[0.9], [0.2]], ids=["b", "a"])
 
 
 def test_what_is_given_of_runs_is_checked():
-    for how, words in (
+    rows = [
         ({"sample_weight": [1, -1]}, "row 1: sample_weight is -1"),
         ({"sample_weight": [1]}, r"sample_weight .* 2, .*\(1,\)"),
         ({"sample_weight": [0, 0]}, "sample weights"),
@@ -159,9 +159,8 @@ def test_what_is_given_of_runs_is_checked():
         ({"sample_weight": NAMED}, "sample_weight .*TraceAggregator"),
         ({"sample_weight": pd.Series(pd.to_datetime(["2020", "2021"]))}, "sample_weight .*dates"),
         ({"sample_weight": pd.Series([1, 2], index=["a", "b"])}, "row 0: sample_weight .*'a'.*'b'"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            metrics.tps_score([1, 0], NAMED, **how)
+    ]
+    must_refuse(lambda how: metrics.tps_score([1, 0], NAMED, **how), rows)
     expected = metrics.tps_score([1, 0], NAMED, sample_weight=[3, 3])
     assert metrics.tps_score([1, 0], NAMED, sample_weight=3) == pytest.approx(expected)
     for weight in ([1e308, 0], pd.Series([1, 0], dtype="Int64"), pd.DataFrame({"w": [1, 0]})["w"]):
@@ -181,15 +180,14 @@ def test_groups_name_one_for_each_run():
     expected = draws([1, 0, 1, 0])
     for groups in (["b", "a"] * 2, pd.Series([7, 3] * 2), np.array([1.5, 0.5] * 2)):
         np.testing.assert_array_equal(draws(groups), expected)
-    for groups, words in (
+    rows = [
         ([1, 2], r"groups .*4 labels.*\(2,\).*from_frame"),
         (["a", None, "b", "b"], "row 1: groups .*1 of 4"),
         (["a", 1, 2, 3], r"groups .*\.astype\(str\)"),
         ("abcd", "groups .*4 labels"),
         ([[1], [1, 2], 3, 4], "groups"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            draws(groups)
+    ]
+    must_refuse(lambda groups: draws(groups), rows)
 
 
 def test_several_predictors_are_of_the_same_runs():
@@ -201,31 +199,29 @@ def test_several_predictors_are_of_the_same_runs():
     both = TrajectoryArray.stack([NAMED, other], channels=["judge", "verbal"])
     by_channel = evaluate(both, y, calibrator=None)
     assert report.table["TPS log"].tolist() == by_channel.table["TPS log"].tolist()
-    for X, words in (
+    rows = [
         ({}, "predictor"),
         ({"a": NAMED, "b": [[0.1], [np.inf]]}, "predictor 'b': .*row 1.* inf"),
         ({"a": NAMED, 2: [[0.1], [np.inf]]}, "predictor '2': .*row 1.* inf"),
         ({"a": NAMED, "b": NAMED[:1]}, "predictor 'a' and predictor 'b' .* 2 and 1 runs"),
         ({"a": NAMED, "b": NAMED[::-1]}, "row 0 .*'b' in predictor 'a'.*'a' in predictor 'b'"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            evaluate(X, y, calibrator=None)
+    ]
+    must_refuse(lambda X: evaluate(X, y, calibrator=None), rows)
     with pytest.raises(ValueError, match="predictor 'verbal': .* outside"):
         metrics.tps_sensitivity(y, both.with_cells(both.cells * [1, 3]))
 
 
 def test_arguments_of_other_kinds_are_refused():
     X, y = [[0.9], [0.2]], [1, 0]
-    for work, words in (
+    rows = [
         (lambda: evaluate(X, y, options=EvaluationOptions(n_jobs=0)), "n_jobs .*0"),
         (lambda: evaluate(X, y, options=EvaluationOptions(progress=3)), "progress .*3"),
         (lambda: inference.bootstrap(np.sum, 4, random_state="a"), "'a' cannot .*seed"),
         (lambda: inference.bootstrap(np.sum, 4, n_jobs=4097), "n_jobs .*4097"),
         (lambda: gates.RunSet.read(3), "path .*3"),
         (lambda: metrics.ecuas_from_confidence(y, [0.9, 0.2], log_odds="yes"), "log_odds .*'yes'"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            work()
+    ]
+    must_refuse(lambda work: work(), rows)
 
 
 Y = [1, 0, 1, 0, 1, 0]
@@ -253,12 +249,11 @@ def test_the_channels_of_fit_are_asked_for_later():
     X = TrajectoryArray(np.random.default_rng(0).random((20, 2)), [2] * 10, channels=["a", "b"])
     fitted = PrefixForecaster(min_class_count=1).fit(X, [1, 0] * 5)
     assert fitted.channels_in_ == ("a", "b")
-    for other, words in (
+    rows = [
         (X["a"], "fitted on 2 channels, got 1"),
         (X[["b", "a"]], "fitted on the channels a, b, got b, a"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            fitted.transform(other)
+    ]
+    must_refuse(lambda other: fitted.transform(other), rows)
     unnamed = PlattCrossFitCalibrator().fit(X["a"].with_cells(np.tile([0.3, 0.6], 10)), [1, 0] * 5)
     assert len(unnamed.transform([[0.5]])) == 1
 

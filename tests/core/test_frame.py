@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from refused import must_refuse
 from trajscore import TrajectoryArray
 
 COLUMNS = {"id": "run", "step": "t", "value": "p"}
@@ -97,14 +98,18 @@ def test_the_value_of_a_run_may_stand_on_some_of_its_rows():
         frame = pd.DataFrame({"run": list(ids), "p": 0.5, "m": column})
         found = read(frame, step=None, meta="m").meta["m"]
         assert found.astype(object).where(found.notna(), None).tolist() == values, column
-    for ids, column, words in (
+    rows = [
         ("aab", [1, 2, 3], "'a' .*'m', 1 and 2"),
         ("abab", [1, 2, 1, 3], "'b' .*'m', 2 and 3"),
         ("aba", ["x", None, "y"], "'a' .*'m', 'x' and 'y'"),
         ("aa", [["x"], ["y"]], "column 'm'"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            read(pd.DataFrame({"run": list(ids), "p": 0.5, "m": column}), step=None, meta="m")
+    ]
+    must_refuse(
+        lambda ids, column: read(
+            pd.DataFrame({"run": list(ids), "p": 0.5, "m": column}), step=None, meta="m"
+        ),
+        rows,
+    )
 
 
 def test_ids():
@@ -140,6 +145,9 @@ def test_missing_values_where_that_is_allowed():
     assert read(gaps, missing="ffill")[0].tolist() == [0.5, 0.5]
     _, y = read(table(solved=[None, 1, None, None]), outcome="solved")
     assert y.tolist() == [1, -1]
+    for dtype in (float, object):  # no run has a step
+        unstarted = table(run=list("abcd"), t=pd.Series([None] * 4, dtype=dtype), p=None)
+        assert read(unstarted, missing="allow").lengths.tolist() == [0] * 4
 
 
 def test_other_dataframes(monkeypatch):

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from refused import must_refuse
 from trajscore import TrajectoryArray, check_outcomes
 
 
@@ -28,7 +29,7 @@ def test_codes():
 
 
 def test_bad_outcomes_name_the_run():
-    for given, kwargs, words in (
+    rows = [
         ([0, 1, 2], {}, "run 2: outcome 2.*meta-estimator"),
         ([0, 3], {}, r"run 1: outcome 3 .*\[0, 1\]"),
         ([0, -0.5], {}, "run 1: outcome -0.5 "),
@@ -44,9 +45,8 @@ def test_bad_outcomes_name_the_run():
         ([0, 1], {"runs": 3}, "2 outcomes for 3 runs"),
         ([1, -1, 0.75, 0.25, 0], {"allow_soft": False}, r"run 2: outcome 0\.75"),
         ([0, -1], {"allow_censored": False}, "run 1: .*1 of 2.*censored_tps_score"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            check_outcomes(given, **kwargs)
+    ]
+    must_refuse(lambda given, kwargs: check_outcomes(given, **kwargs), rows)
     X = TrajectoryArray.from_list([[0.5], [0.4]], ids=["a", "b"])
     for outcome in ("no", 0.5, -1, 5):
         with pytest.raises(ValueError, match="run 'b': "):
@@ -105,16 +105,15 @@ def test_words_that_nobody_mapped_are_asked_for():
 
 
 def test_maps_that_are_refused():
-    for outcome_map, words in (
+    rows = [
         (3, "outcome_map .* 3"),
         ("", "outcome_map"),
         ("pass", "outcome_map: 'pass'.*pass=1"),
         ("=1", "outcome_map: .1."),
         ("pass=yes", "outcome_map: 'pass' .*'yes'"),
         *(({"pass": v}, "outcome_map: 'pass'") for v in (1.01, -0.01, -2, None, float("nan"))),
-    ):
-        with pytest.raises(ValueError, match=words):
-            outcomes(["pass", "fail"], outcome_map=outcome_map)
+    ]
+    must_refuse(lambda outcome_map: outcomes(["pass", "fail"], outcome_map=outcome_map), rows)
 
 
 def test_a_column_in_which_1_is_failure_must_be_turned_or_said():
@@ -133,12 +132,11 @@ def test_a_column_in_which_1_is_failure_must_be_turned_or_said():
     assert outcomes([1, 0], "failed", "1=1,0=0") == [1, 0]
     assert outcomes(["yes", "no"], "failed", "yes=0,no=1") == [0, 1]
     assert outcomes(["yes", "no", "unknown", None], "not failed", "unknown=-1") == [0, 1, -1, -1]
-    for outcome, outcome_map, words in (
+    rows = [
         ("failed", "error=0", "outcome="),  # says nothing of the numbers
         ("not failed", "yes=0,no=1", "outcome='failed'"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            outcomes(["yes", "no"], outcome, outcome_map)
+    ]
+    must_refuse(lambda outcome, outcome_map: outcomes(["yes", "no"], outcome, outcome_map), rows)
     with pytest.raises(ValueError, match="outcome='failed' outcome_map={'unknown': '[?]'}"):
         outcomes(["yes", "no", "unknown"], "not failed")
     frame = pd.DataFrame({"run": [0, 1], "p": 0.5, "not failed": [1, 0]})

@@ -45,8 +45,7 @@ def test_meta_comes_back_as_it_was(path):
         assert str(back.meta["s"].dtype) == str(X.meta["s"].dtype), name
 
 
-def test_what_would_not_come_back_is_refused(tmp_path):
-    path = tmp_path / "x.npz"
+def test_what_would_not_come_back_is_refused(path):
     for column in (
         [1j, 2],
         pd.period_range("2020", periods=2, freq="M"),
@@ -59,10 +58,10 @@ def test_what_would_not_come_back_is_refused(tmp_path):
         assert not path.exists()
     for column in (["a", 1], [True, None], [1, 2**70], [[1], [2.5]]):
         X = array_with(pd.Series(column, dtype=object))
-        assert there_and_back(X, tmp_path / "x.npz") == X
+        assert there_and_back(X, path) == X
     meta = pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"])
     with pytest.raises(ValueError, match="column 'a' .*meta"):
-        TrajectoryArray.from_list([[0.1], [0.2]], meta=meta).save(tmp_path / "x.npz")
+        TrajectoryArray.from_list([[0.1], [0.2]], meta=meta).save(path)
 
 
 def test_files_of_others(path):
@@ -113,8 +112,7 @@ def test_a_file_may_unpack_to_just_the_largest_size(path):
         TrajectoryArray.load(path, max_size=size - 1)
 
 
-def test_by_default_a_file_may_unpack_to_256_mb_or_a_hundred_times_its_size(tmp_path):
-    path = tmp_path / "x.npz"
+def test_by_default_a_file_may_unpack_to_256_mb_or_a_hundred_times_its_size(path):
     for content, limit in ((b"a", 256_000_000), (bytes(3_000_000), None)):
         for excess in (0, 1):
             with ZipFile(path, "w") as archive:
@@ -129,10 +127,8 @@ def test_by_default_a_file_may_unpack_to_256_mb_or_a_hundred_times_its_size(tmp_
 
 def test_a_save_that_fails_half_way_leaves_the_old_file(path):
     resource = pytest.importorskip("resource")
-    large, old = (
-        TrajectoryArray(np.random.default_rng(0).random(50_000), [50_000]),
-        array_with(["u", "v"]),
-    )
+    large = TrajectoryArray(np.random.default_rng(0).random(50_000), [50_000])
+    old = array_with(["u", "v"])
     source = path.with_name("large" + path.suffix)
     large.save(source)
     old.save(path)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from refused import must_refuse
 from trajscore.core.weights import StepWeights, step_weights
 
 
@@ -84,7 +85,5 @@ BAD = [
 
 
 def test_bad_weights_and_horizons():
-    for lengths, weights, horizon, words in BAD:
-        with pytest.raises(ValueError, match=words):
-            step_weights(lengths, weights, horizon)
+    must_refuse(lambda lengths, weights, horizon: step_weights(lengths, weights, horizon), BAD)
     assert step_weights([1], "linear_front", 10_000_000)[0] == pytest.approx(2e-7)

@@ -291,7 +291,7 @@ class PrefixForecaster(LearnedForecaster):
 
     def _check_runs(self, X: Any, *, reset: bool) -> TrajectoryArray:
         traces = check_estimator_input(self, X, reset=reset, allow_missing=True, **self._reads)
-        if np.isnan(traces.value_range()[0]) and not self._takes_missing():
+        if np.isnan(traces.cells).any() and not self._takes_missing():
             check_values(traces, probabilities=False, remedy=_FOR_MISSING)
         return traces
 

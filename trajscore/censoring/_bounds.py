@@ -13,15 +13,14 @@ from trajscore.censoring._monte_carlo import ConstantOutcomeError, MonteCarloCon
 from trajscore.core.checks import Sample, check_forecasts, check_trajectories
 from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.stops import refuse_own_stops
-from trajscore.core.type_aliases import ArrayLike, FloatArray
-from trajscore.core.values import refuse_first
+from trajscore.core.values import ArrayLike, FloatArray, refuse_first
 from trajscore.core.weights import (
     Horizon,
     RunSums,
     StepWeights,
     Weights,
     as_step_weights,
-    contrast_sums,
+    contrasts,
     run_sums,
 )
 from trajscore.inference import bootstrap
@@ -206,7 +205,7 @@ def _linear_form(sample: Sample, score: Any, weights: StepWeights) -> tuple[RunS
     base, slope = np.zeros((2, len(sample)))
     for sign, X in zip((1, -1), sample.traces.values(), strict=False):
         base += sign * run_sums(failed, X, score, weights).total
-        slope += sign * contrast_sums(X, score, weights).total
+        slope += sign * contrasts(X, score, weights)
     divisor = weights.of(sample.X).divisor()
     return RunSums(base, divisor), np.where(sample.y == CENSORED, slope, 0.0)
 
@@ -286,17 +285,8 @@ def censored_tps_interval(
     refuse_own_stops(sample.traces)
     if isinstance(q_z, MonteCarloContinuation):
         raise ValueError("give the shares of continuations themselves: q_z=estimator.predict(X)")
-    y = sample.y
-    how = as_step_weights(weights, horizon)
-    base, slope = _linear_form(sample, score, how)
-    learn: Callable[..., FloatArray] | None = None
-    if hasattr(q_z, "fit"):
-        q, learn = _learn_q_z(q_z, sample, history, branches)
-    elif history is not None or branches is not None:
-        raise ValueError("only an estimator of q_z learns from history and branches")
-    else:
-        q = as_labels(y, censored="q_z", q_z=q_z).value
-    sums = RunSums(base.total + q * slope, base.divisor)
+    base, slope = _linear_form(sample, score, as_step_weights(weights, horizon))
+    q, learn = _learn_q_z(q_z, sample, history, branches)
     # runs are drawn in the order of their ids, so that the order of rows cannot matter
     place = np.arange(len(sample))
     if groups is None:
@@ -306,8 +296,6 @@ def censored_tps_interval(
 
     def score_of_draws(in_order: FloatArray) -> FloatArray:
         counts = np.take(in_order, place, axis=1)
-        if learn is None:
-            return counts @ sums.total / (counts @ sums.divisor)
         totals = np.empty(counts.shape)
         for k, weight in enumerate(counts):
             try:
@@ -325,38 +313,37 @@ def censored_tps_interval(
             f"from more runs",
             stacklevel=2,
         )
-    value = sums.mean(np.ones(len(sample)))
+    value = RunSums(base.total + q * slope, base.divisor).mean(np.ones(len(sample)))
     std_error = float(replicates.std(ddof=1))
     low, high = percentile_interval(replicates, confidence_level)
     return ScoreInterval(value, float(low), float(high), std_error)
 
 
 def _learn_q_z(
-    estimator: Any, sample: Sample, history: Any, branches: Any
+    q_z: Any, sample: Sample, history: Any, branches: Any
 ) -> tuple[FloatArray, Callable[..., FloatArray]]:
-    """Return the q_Z learnt from all runs, and a function that learns it from a draw of them."""
+    """Return the q_Z of all runs, and a function that learns it from a draw of them."""
+    if not hasattr(q_z, "fit"):
+        if history is not None or branches is not None:
+            raise ValueError("only an estimator of q_z learns from history and branches")
+        known = as_labels(sample.y, censored="q_z", q_z=q_z).value
+        return known, lambda weight: known
     if history is None:
         raise ValueError("an estimator of q_z needs history=, what it is to learn from")
     runs = check_trajectories(history)
     if len(runs) != len(sample):
         raise ValueError(f"there are {len(runs)} histories for {len(sample)} traces")
-    model = clone(estimator)
-    if "cv" in model.get_params():
-        model.set_params(cv=None)  # held-out estimates are not read here
-    options = {}
-    if branches is not None:
-        options["branches"] = branches
+    model = clone(q_z).set_params(cv=None)  # held-out estimates are not read here
     censored = sample.y == CENSORED
 
     def learn(weight: FloatArray | None, predictor: Any = None) -> FloatArray:
         fitted = clone(model).fit(
-            runs, sample.y, sample_weight=weight, predictor=predictor, **options
+            runs, sample.y, sample_weight=weight, predictor=predictor, branches=branches
         )
         q = np.zeros(len(censored))
         q[censored] = fitted.predict(runs[censored])
         return q
 
     of_all = learn(None, predictor=sample.X)
-    if "allow_predictor" in model.get_params():
-        model.set_params(allow_predictor=True)  # the fit to all runs has checked it
+    model.set_params(allow_predictor=True)  # the fit to all runs has checked it
     return of_all, learn

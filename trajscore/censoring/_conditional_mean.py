@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,18 @@ from trajscore.core.checks import check_groups, check_traces
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.policy import MIN_UNITS_FOR_CRITERION
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
-from trajscore.core.type_aliases import ArrayLike, FloatArray, FloatPair, IntArray
-from trajscore.core.values import as_count, as_numbers, check_rows, outside_unit, refuse_first
-from trajscore.core.weights import Horizon, Weights, as_step_weights, contrast_sums
+from trajscore.core.values import (
+    ArrayLike,
+    FloatArray,
+    FloatPair,
+    IntArray,
+    as_count,
+    as_numbers,
+    check_rows,
+    outside_unit,
+    refuse_first,
+)
+from trajscore.core.weights import Horizon, Weights, as_step_weights, contrasts
 
 _MOST_NUMBERS = 1 << 22  # simulated outcomes held at a time
 _MOST_BRANCHES = 100
@@ -124,33 +132,41 @@ def conditional_mean_test(
     for values, name in ((observed, "outcome"), (estimate, "q_z")):
         remedy = "give a number in [0, 1], or -1 where no outcome was observed"
         check_rows(values, ~(tested_runs & outside_unit(values)), name, remedy)
-    _check_number(int(tested_runs.sum()), "held-out runs have both an outcome and an estimate")
-    clusters = np.zeros(int(tested_runs.sum()), dtype=np.int64)
+    n_tested = int(tested_runs.sum())
+    _check_number(n_tested, "held-out runs have both an outcome and an estimate")
+    clusters = np.zeros(n_tested, dtype=np.int64)
     if groups is not None:
         clusters = check_groups(groups, len(observed))[tested_runs]
         _check_number(len(np.unique(clusters)), "clusters (groups) of held-out runs are known")
     instruments = _instruments(estimate, features)
     if traces is not None:
         X = check_traces(traces, len(observed))
-        slope = contrast_sums(X, score, as_step_weights(weights, horizon))
-        instruments["score"] = slope.total / slope.divisor[tested_runs].mean()
-    moments = np.column_stack([column[tested_runs] for column in instruments.values()])
+        how = as_step_weights(weights, horizon)
+        divisor = how.of(X).divisor()[tested_runs].mean()
+        instruments["score"] = contrasts(X, score, how) / divisor
+    moments = pd.DataFrame(instruments)[tested_runs]
     names = list(instruments)
     refuse_first(
-        np.isnan(moments).any(axis=0),
+        moments.isna().any(),
         lambda k: f"{names[k]!r} is missing for a run with an outcome; drop the run or feature",
     )
     # beside features, cross-fitted estimates add nothing but the noise between their folds, which
     # goes against the held-out residuals: the joint test would then reject what is right
     joint = [k for k, name in enumerate(names) if features is None or name != "q_z"]
     # in an order of their own, so that the order of rows does not matter
-    order = np.lexsort((*moments.T[::-1], estimate[tested_runs], clusters))
+    order = np.lexsort((*moments.to_numpy().T[::-1], estimate[tested_runs], clusters))
     starts = np.arange(len(order))
     if groups is not None:
         starts = np.flatnonzero(np.diff(clusters[order], prepend=-1))
-    test = _ScoreTest(estimate[tested_runs][order], moments[order], joint, starts)
-    rng = check_random_state(random_state)
-    return test.table(observed[tested_runs][order], names, n_resamples, rng)
+    return _score_test(
+        observed[tested_runs][order],
+        estimate[tested_runs][order],
+        moments.iloc[order],
+        joint,
+        starts,
+        n_resamples,
+        check_random_state(random_state),
+    )
 
 
 def _check_number(number: int, units: str) -> None:
@@ -188,92 +204,88 @@ def _standardized(x: FloatArray) -> FloatArray:
     return (x - np.nanmean(x)) / spread
 
 
-@dataclass(frozen=True)
-class _ScoreTest:
-    """Sums of residuals times instruments, held against those of outcomes with the chances q_Z."""
+def _score_test(
+    outcome: FloatArray,
+    q_z: FloatArray,
+    instruments: pd.DataFrame,
+    joint: list[int],
+    starts: IntArray,
+    n_resamples: int,
+    rng: np.random.RandomState,
+) -> pd.DataFrame:
+    """Hold sums of residuals times instruments against those of outcomes with the chances q_z.
 
-    q_z: FloatArray
-    instruments: FloatArray
-    joint: list[int]  # the sums that are tested together
-    starts: IntArray  # the first run of each cluster
+    Returns mean, std_error, z and pvalue of each column, and the p-value of those in `joint`;
+    `starts` are the first runs of clusters.
+    """
+    residual = outcome - q_z
+    spread = np.sqrt(q_z * (1 - q_z))
+    variance = spread @ spread
+    n = len(outcome)
+    if not (residual.any() and variance > 0):
+        raise ValueError(
+            f"q_z is 0, 1 or the outcome itself for each of the {n} held-out runs, so no "
+            f"residual could differ from 0; the criterion needs estimates in between"
+        )
+    n_branches = 1
+    if not np.isin(outcome, (0, 1)).all():
+        n_branches = int(np.clip(np.rint(variance / (residual @ residual)), 2, _MOST_BRANCHES))
+    moments = instruments.to_numpy()
+    weighted = moments * spread[:, None]
+    sums = np.add.reduceat(weighted, starts)
+    independent = weighted.T @ weighted
+    between_runs = sums.T @ sums - independent
+    # twice the sum over pairs of runs of a cluster
+    of_pairs = (np.add.reduceat(spread, starts) ** 2).sum() - variance
 
-    def table(
-        self, outcome: FloatArray, names: list[str], n_resamples: int, rng: np.random.RandomState
-    ) -> pd.DataFrame:
-        """Return mean, std_error, z and pvalue of each moment, and the joint p-value."""
-        residual = outcome - self.q_z
-        variance = self.q_z @ (1 - self.q_z)
-        n = len(outcome)
-        if not (residual.any() and variance > 0):
-            raise ValueError(
-                f"q_z is 0, 1 or the outcome itself for each of the {n} held-out runs, so no "
-                f"residual could differ from 0; the criterion needs estimates in between"
-            )
-        n_branches = 1
-        if not np.isin(outcome, (0, 1)).all():
-            n_branches = int(np.clip(np.rint(variance / (residual @ residual)), 2, _MOST_BRANCHES))
-        std_error, observed = self._statistics(residual[None], n_branches)
-        n_larger = np.zeros(observed.shape[1])
-        for alike in {False, len(self.starts) < n}:
-            draws = self._draws(n_resamples, n_branches, rng, alike)
-            values = np.concatenate([self._statistics(drawn, n_branches)[1] for drawn in draws])
-            n_larger = np.maximum(n_larger, (values >= observed * (1 - SUM_ROUNDING)).sum(axis=0))
-        mean = residual @ self.instruments / n
-        error = std_error[0] / n
-        varies = error > 0
-        z = np.divide(mean, error, out=np.full_like(mean, np.nan), where=varies)
-        tested = np.append(varies, varies[self.joint].any())
-        pvalue = np.where(tested, (1 + n_larger) / (1 + n_resamples), np.nan)
-        columns = {"mean": mean, "std_error": error, "z": z, "pvalue": pvalue[:-1]}
-        table = pd.DataFrame(columns, index=names)
-        table.loc["all"] = [np.nan, np.nan, np.nan, pvalue[-1]]
-        return table
-
-    def _draws(
-        self, n_resamples: int, n_branches: int, rng: np.random.RandomState, alike: bool
-    ) -> Iterator[FloatArray]:
-        """Yield residuals of simulated outcomes, in blocks; runs of a cluster may end alike."""
-        n = len(self.q_z)
-        sizes = np.ones(n, dtype=np.int64)
-        if alike:
-            sizes = np.diff(self.starts, append=n)
-        block = max(1, _MOST_NUMBERS // n)
-        for start in range(0, n_resamples, block):
-            size = min(block, n_resamples - start)
-            residual = np.tile(-self.q_z, (size, 1))
-            for _ in range(n_branches):
-                uniform = np.repeat(rng.random_sample((size, len(sizes))), sizes, axis=1)
-                residual += (uniform < self.q_z) / n_branches
-            yield residual
-
-    def _statistics(self, residual: FloatArray, n_branches: int) -> FloatPair:
+    def statistics(residual: FloatArray) -> FloatPair:
         """Return standard errors of the sums, and abs(z) of each with the joint statistic.
 
         Of residuals of shape (n_draws, n_runs). They tell how much less than single outcomes shares
         vary, and how alike the runs of a cluster are.
         """
-        spread = np.sqrt(self.q_z * (1 - self.q_z))
-        weighted = self.instruments * spread[:, None]
-        sums = np.add.reduceat(weighted, self.starts)
-        independent = weighted.T @ weighted
         squares = (residual**2).sum(axis=1)
-        of_runs = spread @ spread
         dispersion = np.ones(len(residual))
         if n_branches > 1:
-            dispersion = squares / of_runs
-        # twice the sums over pairs of runs of a cluster
-        products = (np.add.reduceat(residual, self.starts, axis=1) ** 2).sum(axis=1) - squares
-        of_pairs = (np.add.reduceat(spread, self.starts) ** 2).sum() - of_runs
+            dispersion = squares / variance
+        products = (np.add.reduceat(residual, starts, axis=1) ** 2).sum(axis=1) - squares
         alike = products / np.maximum(dispersion * of_pairs, _NOTHING)
         alike = np.clip(alike, 0, _MOST_ALIKE)[:, None, None]
-        covariance = independent + alike * (sums.T @ sums - independent)
-        covariance *= dispersion[:, None, None]
+        covariance = dispersion[:, None, None] * (independent + alike * between_runs)
         std_error = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
         scale = np.where(std_error > 0, std_error, np.inf)
-        z = residual @ self.instruments / scale
+        z = residual @ moments / scale
         correlation = covariance / (scale[:, :, None] * scale[:, None, :])
-        inverse = np.linalg.pinv(
-            correlation[:, self.joint][:, :, self.joint], rcond=1e-8, hermitian=True
-        )
-        form = np.einsum("ij,ijk,ik->i", z[:, self.joint], inverse, z[:, self.joint])
+        inverse = np.linalg.pinv(correlation[:, joint][:, :, joint], rcond=1e-8, hermitian=True)
+        form = np.einsum("ij,ijk,ik->i", z[:, joint], inverse, z[:, joint])
         return std_error, np.column_stack([np.abs(z), form])
+
+    def draws(sizes: IntArray) -> Iterator[FloatArray]:
+        """Yield residuals of simulated outcomes, in blocks; `sizes` count runs that end alike."""
+        block = max(1, _MOST_NUMBERS // n)
+        for start in range(0, n_resamples, block):
+            size = min(block, n_resamples - start)
+            drawn = np.tile(-q_z, (size, 1))
+            for _ in range(n_branches):
+                uniform = np.repeat(rng.random_sample((size, len(sizes))), sizes, axis=1)
+                drawn += (uniform < q_z) / n_branches
+            yield drawn
+
+    std_error, observed = statistics(residual[None])
+    n_larger = np.zeros(observed.shape[1])
+    ways = [np.ones(n, dtype=np.int64)]
+    if len(starts) < n:
+        ways.append(np.diff(starts, append=n))
+    for sizes in ways:
+        values = np.concatenate([statistics(drawn)[1] for drawn in draws(sizes)])
+        n_larger = np.maximum(n_larger, (values >= observed * (1 - SUM_ROUNDING)).sum(axis=0))
+    mean = residual @ moments / n
+    error = std_error[0] / n
+    varies = error > 0
+    z = np.divide(mean, error, out=np.full_like(mean, np.nan), where=varies)
+    tested = np.append(varies, varies[joint].any())
+    pvalue = np.where(tested, (1 + n_larger) / (1 + n_resamples), np.nan)
+    columns = {"mean": mean, "std_error": error, "z": z, "pvalue": pvalue[:-1]}
+    table = pd.DataFrame(columns, index=list(instruments))
+    table.loc["all"] = [np.nan, np.nan, np.nan, pvalue[-1]]
+    return table

@@ -26,8 +26,7 @@ from trajscore.core.checks import check_groups, check_sample_weight
 from trajscore.core.estimator import check_estimator_input, require_y
 from trajscore.core.folds import assign_folds
 from trajscore.core.outcomes import CENSORED, check_outcomes
-from trajscore.core.type_aliases import ArrayLike, FloatArray, IntArray
-from trajscore.core.values import as_horizon, check_choice
+from trajscore.core.values import ArrayLike, FloatArray, IntArray, as_horizon, check_choice
 from trajscore.core.weights import Horizon, Weights
 from trajscore.core.within_runs import last_cells, run_numbers, step_numbers
 

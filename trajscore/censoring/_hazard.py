@@ -22,8 +22,17 @@ from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.parallel import one_blas_thread
 from trajscore.core.score_families import get_family
 from trajscore.core.stops import refuse_own_stops
-from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray
-from trajscore.core.values import as_array, as_flag, as_numbers, as_within, number_of, refuse_first
+from trajscore.core.values import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    as_array,
+    as_flag,
+    as_numbers,
+    as_within,
+    number_of,
+    refuse_first,
+)
 from trajscore.core.weights import Horizon, RunSums, StepWeights, Weights, as_step_weights, run_sums
 from trajscore.core.within_runs import end_mask, last_cells, run_numbers, running_sum, step_numbers
 from trajscore.inference.intervals import any_units, warn_few_clusters
@@ -481,35 +490,10 @@ def _inverse_weights(hazard: StopHazard) -> FloatArray:
 def _augmented(
     hazard: StopHazard, final: FloatArray, features: FloatArray, regressor: Any
 ) -> FloatArray:
-    """Return each run's share in the mean of a number that is known of runs not stopped."""
-    expected = _expected_final(hazard, final, features, regressor)
-    event = steps_at_risk(hazard.history_, hazard.stopped_)[1]
-    surprise = (event - hazard.hazard_) / hazard.survival_ * expected  # 0 where not at risk
-    weighted = _inverse_weights(hazard) * final
-    return weighted + np.add.reduceat(surprise, hazard.history_.offsets[:-1])
+    """Return each run's share in the mean of a number that is known of runs not stopped.
 
-
-def _score_features(X: TrajectoryArray, score: Any, weights: StepWeights) -> FloatArray:
-    """Return scores so far, for either outcome and in expectation.
-
-    They are sums, but means where the step weights depend on the run's end, not known at a step.
+    It is expected, given the history at each step, out of fold.
     """
-    family = get_family(score)
-    each = np.column_stack([family.success(X.cells), family.failure(X.cells)])
-    if weights.is_own:
-        so_far = running_sum(X, each) / step_numbers(X)[:, None]
-    else:
-        each *= weights.of(X).cells()[:, None]
-        so_far = running_sum(X, each)
-    chance = np.column_stack([X.cells, 1 - X.cells])
-    # a linear model needs to be given these products
-    return np.column_stack([so_far, (chance * so_far).sum(axis=1), (chance * each).sum(axis=1)])
-
-
-def _expected_final(
-    hazard: StopHazard, final: FloatArray, features: FloatArray, regressor: Any
-) -> FloatArray:
-    """Expect the final number given the history at each step, out of fold."""
     X = hazard.history_
     went_through = ~hazard.stopped_
     at_risk, event = steps_at_risk(X, hazard.stopped_)
@@ -534,7 +518,25 @@ def _expected_final(
             value[here] = np.clip(model.predict(features[here]), target.min(), target.max())
         return value
 
-    out = np.zeros(len(step))
+    expected = np.zeros(len(step))
     for cells, value in out_of_fold(hazard.fold_[run_numbers(X)], backwards):
-        out[cells] = value[cells]
-    return out
+        expected[cells] = value[cells]
+    surprise = (event - hazard.hazard_) / hazard.survival_ * expected  # 0 where not at risk
+    return _inverse_weights(hazard) * final + np.add.reduceat(surprise, X.offsets[:-1])
+
+
+def _score_features(X: TrajectoryArray, score: Any, weights: StepWeights) -> FloatArray:
+    """Return scores so far, for either outcome and in expectation.
+
+    They are sums, but means where the step weights depend on the run's end, not known at a step.
+    """
+    family = get_family(score)
+    each = np.column_stack([family.success(X.cells), family.failure(X.cells)])
+    if weights.is_own:
+        so_far = running_sum(X, each) / step_numbers(X)[:, None]
+    else:
+        each *= weights.of(X).cells()[:, None]
+        so_far = running_sum(X, each)
+    chance = np.column_stack([X.cells, 1 - X.cells])
+    # a linear model needs to be given these products
+    return np.column_stack([so_far, (chance * so_far).sum(axis=1), (chance * each).sum(axis=1)])

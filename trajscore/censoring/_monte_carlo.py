@@ -23,10 +23,14 @@ from trajscore.core.checks import check_sample, check_traces, check_trajectories
 from trajscore.core.convert import as_table
 from trajscore.core.folds import out_of_fold
 from trajscore.core.ids import are_default_ids, check_same_runs
-from trajscore.core.outcomes import CENSORED
+from trajscore.core.outcomes import CENSORED, SUCCESS
 from trajscore.core.parallel import one_blas_thread
-from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from trajscore.core.values import (
+    AnyArray,
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
     as_count,
     as_fraction,
     as_numbers,
@@ -40,7 +44,7 @@ from trajscore.core.weights import (
     RunSums,
     Weights,
     as_step_weights,
-    contrast_sums,
+    contrasts,
     run_sums,
 )
 from trajscore.core.within_runs import running_sum, step_numbers
@@ -189,26 +193,21 @@ def refuse_predictor(X: TrajectoryArray, predictor: Any, allowed: bool) -> None:
                 stacklevel=3,
             )
         return
-    for forecast in check_sample(predictor, several=True).traces.values():
+    forecasts = check_sample(predictor, several=True).traces.values()
+    for forecast in forecasts:
         check_same_runs(forecast, X, "predictor", "X")
-        if not allowed:
-            _refuse_same_ranks(X, forecast)
-
-
-def _refuse_same_ranks(X: TrajectoryArray, forecast: TrajectoryArray) -> None:
-    cells = [as_table(of.cells) for of in (X, forecast)]
+    cells = [as_table(of.cells) for of in (X, *forecasts)]
     of_pairs = pd.DataFrame(np.hstack(cells)).corr(method="spearman")  # NaN of a constant
     correlation = of_pairs.to_numpy()[: X.n_channels, X.n_channels :]
-    same = (np.abs(correlation) > _SAME_RANKS).any(axis=1)
-    if same.any():
-        name = "X"
-        if X.channels:
-            name = repr(X.channels[int(np.argmax(same))])
-        raise ValueError(
-            f"{name} is the forecast under test or a recalibration of it: a score whose q_Z "
+    names = list(map(repr, X.channels or ())) or ["X"]
+    refuse_first(
+        (np.abs(correlation) > _SAME_RANKS).any(axis=1) & (not allowed),
+        lambda k: (
+            f"{names[k]} is the forecast under test or a recalibration of it: a score whose q_Z "
             f"comes from the forecast that it judges favours it; give other channels, or say "
             f"allow_predictor=True"
-        )
+        ),
+    )
 
 
 Branches = Sequence[ArrayLike | None] | AnyArray
@@ -290,19 +289,18 @@ class MonteCarloContinuation(BaseEstimator):
         as_count(self.min_branches, "min_branches")
         as_fraction(self.confidence_level, "confidence_level")
         runs = check_trajectories(X, allow_missing=True)
-        row, outcome = _flatten_branches(branches, len(runs))
+        n_runs = len(runs)
+        row, outcome = _flatten_branches(branches, n_runs)
         unresolved = outcome == CENSORED
-        self.n_unresolved_ = np.bincount(row[unresolved], minlength=len(runs))
-        row = row[~unresolved]
-        outcome = outcome[~unresolved]
-        self.n_valid_ = np.bincount(row, minlength=len(runs))
+        self.n_unresolved_ = np.bincount(row[unresolved], minlength=n_runs)
+        self.n_valid_ = np.bincount(row[~unresolved], minlength=n_runs)
         self.audited_ = self.n_valid_ >= self.min_branches
         if not self.audited_.any():
             raise ValueError(
                 f"no run has {self.min_branches} valid continuations (the most is "
                 f"{self.n_valid_.max(initial=0)}); make more of them, or lower min_branches"
             )
-        successes = np.bincount(row, outcome, minlength=len(runs)).astype(float)
+        successes = np.bincount(row[outcome == SUCCESS], minlength=n_runs)
         with undefined_is_nan():
             share = successes / self.n_valid_
         self.q_z_ = np.where(self.audited_, share, np.nan)
@@ -373,17 +371,17 @@ class MonteCarloContinuation(BaseEstimator):
         check_is_fitted(self)
         rows = np.flatnonzero(self.audited_)
         counts = {
-            "runs resumed": float(((self.n_valid_ + self.n_unresolved_) > 0).sum()),
-            "runs retained": float(len(rows)),
-            "valid branches per run": float(self.n_valid_[rows].mean()),
-            "unresolved branches per run": float(self.n_unresolved_[rows].mean()),
+            "runs resumed": ((self.n_valid_ + self.n_unresolved_) > 0).sum(),
+            "runs retained": len(rows),
+            "valid branches per run": self.n_valid_[rows].mean(),
+            "unresolved branches per run": self.n_unresolved_[rows].mean(),
         }
         q = self.q_z_[rows]
         if traces is not None:
             forecasts = forecasts_of(self.ids_, traces)[rows]
             how = as_step_weights(weights, horizon)
             simple = run_sums(np.zeros_like(q), forecasts, score, how)
-            contrast = contrast_sums(forecasts, score, how).total
+            contrast = contrasts(forecasts, score, how)
 
         def figures(q: FloatArray) -> pd.DataFrame:
             samples = {"mean q_Z": q, "share q_Z = 0": q == 0, "share q_Z > 0.5": q > 0.5}

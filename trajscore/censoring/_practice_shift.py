@@ -19,8 +19,16 @@ from trajscore.core.checks import Sample, check_forecasts, check_sample, check_t
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, as_labels
 from trajscore.core.score_families import USUAL_SCORES, several_families
 from trajscore.core.stops import recorded_stops, refuse_own_stops
-from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray
-from trajscore.core.values import as_count, as_horizon, as_lengths, is_iterable, undefined_is_nan
+from trajscore.core.values import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    as_count,
+    as_horizon,
+    as_lengths,
+    is_iterable,
+    undefined_is_nan,
+)
 from trajscore.core.weights import (
     Horizon,
     StepWeights,
@@ -220,46 +228,36 @@ def practice_shift(
         for name, trace in sample.traces.items()
     }
     index, sums = panel_sums(labels, forecasts, scores, schedules)
-    totals = np.stack([of_runs.total for of_runs in sums], axis=1)
-    divisors = np.stack([of_runs.divisor for of_runs in sums], axis=1)
-
-    @undefined_is_nan()  # a draw without runs of one kind is NaN
-    def figures(counts: FloatArray) -> FloatArray:
-        """Return `_FIGURES`, of shape (n_replicates, 6, n_sums); the base rate's sums are last."""
-        seen = counts[:, observed]
-        of_complete = seen @ totals[observed] / (seen @ divisors[observed])
-        means = np.stack([of_complete, counts @ totals / (counts @ divisors)], axis=1)
-        by_predictor = means.reshape(len(means), 2, len(forecasts), -1)
-        margins = (by_predictor - by_predictor[:, :, -1:]).reshape(means.shape)
-        shifts = [np.diff(of_kind, axis=1) for of_kind in (means, margins)]
-        return np.concatenate([means, shifts[0], margins, shifts[1]], axis=1)
-
-    @undefined_is_nan()
-    def gap(counts: FloatArray) -> FloatArray:
-        """Return means over complete and over censored runs, and their difference."""
-        means = [
-            counts[:, rows] @ covariate_values[rows] / counts[:, rows].sum(axis=1, keepdims=True)
-            for rows in (observed, ~observed)
-        ]
-        return np.stack([*means, means[1] - means[0]], axis=1)
-
-    options = {"random_state": 0} | bootstrap_options
-    replicates = bootstrap(figures, len(sample), groups=sample.groups, **options)
-    everyone = np.ones((1, len(sample)))
-    values = figures(everyone)[0]
     w = schedules[0].of(sample.X).cells()
-    covariates = pd.DataFrame({_STEPS: sample.X.lengths})
+    covariates = pd.DataFrame({_STEPS: sample.X.lengths.astype(float)})
     for name, traces in forecasts.items():
         covariates[name] = weighted_mean(traces[0], w)
-    covariate_values = covariates.to_numpy(dtype=float)
-    gaps = bootstrap(gap, len(sample), groups=sample.groups, **options)[:, 2]
-    means = gap(everyone)[0]
-    selection = pd.DataFrame(means.T, covariates.columns, ["complete", "censored", "difference"])
-    selection["low"], selection["high"] = percentile_interval(gaps, confidence_level)
+    totals = np.column_stack([*(of_runs.total for of_runs in sums), covariates])
+    ones = np.ones(covariates.shape)
+    divisors = np.column_stack([*(of_runs.divisor for of_runs in sums), ones])
+    kinds = (observed, ~observed, observed | ~observed)
+
+    @undefined_is_nan()  # a draw without runs of one kind is NaN
+    def means(counts: FloatArray) -> FloatArray:
+        """Return means over complete, over censored and over all runs, for each replicate."""
+        of_kinds = [
+            counts[:, rows] @ totals[rows] / (counts[:, rows] @ divisors[rows]) for rows in kinds
+        ]
+        return np.stack(of_kinds, axis=1)
+
+    options = {"random_state": 0} | bootstrap_options
+    replicates = bootstrap(means, len(sample), groups=sample.groups, **options)
+    both = np.concatenate([means(np.ones((1, len(sample)))), replicates])
+    figures = _figures(both[:, ::2, : len(index)], len(forecasts))
+    complete, censored = both[:, :2, len(index) :].swapaxes(0, 1)
+    gap = censored - complete
+    columns = {"complete": complete[0], "censored": censored[0], "difference": gap[0]}
+    selection = pd.DataFrame(columns, covariates.columns)
+    selection["low"], selection["high"] = percentile_interval(gap[1:], confidence_level)
     cut = (~observed).astype(float)
     shares = {how.schedule_name: how.of(sample.X).rate(cut) for how in schedules}
     return PracticeShift(
-        table=_table(index, values, *percentile_interval(replicates, confidence_level)),
+        table=_table(index, figures[0], *percentile_interval(figures[1:], confidence_level)),
         n_complete=int(observed.sum()),
         n_censored=int((~observed).sum()),
         n_excluded=int((~enters).sum()),
@@ -287,14 +285,13 @@ def _calibrated(
     censored: str,
 ) -> list[TrajectoryArray]:
     """Return out-of-fold forecasts of a predictor for each schedule."""
-    inside = bool(trace.cells.min() >= 0 and trace.cells.max() <= 1)
     by_name = isinstance(calibrator, str)
 
     def forecasts(how: StepWeights) -> Any:
         make = calibrator_maker(calibrator, how)
         if make is None:
             return trace
-        fresh = make(inside)
+        fresh = make(trace.is_within_unit())
         if by_name:  # of "failure" and "q_z" only the latter reads `labels`
             fresh.set_params(censored=censored)
         cv = fresh.cv if isinstance(fresh, CrossFitCalibrator) else 5
@@ -309,6 +306,14 @@ def _calibrated(
 
 
 _FIGURES = ("complete", "extended", "shift", "margin_complete", "margin_extended", "margin_shift")
+
+
+def _figures(means: FloatArray, n_predictors: int) -> FloatArray:
+    """Return `_FIGURES` of shape (n_replicates, 6, n_sums), of means over complete and all runs."""
+    by_predictor = means.reshape(len(means), 2, n_predictors, -1)
+    margins = (by_predictor - by_predictor[:, :, -1:]).reshape(means.shape)  # the base rate is last
+    shifts = [np.diff(of_kind, axis=1) for of_kind in (means, margins)]
+    return np.concatenate([means, shifts[0], margins, shifts[1]], axis=1)
 
 
 def _table(
@@ -420,11 +425,11 @@ def censoring_shift(
     masks = {"failure": y == FAILURE, "success": y == SUCCESS, "all": np.ones(len(y), dtype=bool)}
     rows = {}
     for name, here in masks.items():
-        counts = {"n_runs": int(here.sum()), "n_cut": int((here & cut).sum())}
-        weight = sample.weight[here]
+        counts = {"n_runs": here.sum(), "n_cut": (here & cut).sum()}
+        weight = sample.weight * here
         scores = [np.nan] * 3
         if weight.any():
-            scores = [sums[here].mean(weight) for sums in (complete, prefix, censored)]
+            scores = [sums.mean(weight) for sums in (complete, prefix, censored)]
         whole_score, prefix_score, censored_score = scores
         rows[name] = counts | {
             "complete": whole_score,

@@ -13,8 +13,8 @@ from scipy.stats import chi2, norm
 
 from trajscore.censoring._hazard import as_mask, refuse_observed, steps_at_risk
 from trajscore.censoring._monte_carlo import Features, cell_features, forecasts_of
-from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_groups, check_sample, check_traces, check_trajectories
+from trajscore.core.array import TrajectoryArray, as_container
+from trajscore.core.checks import check_groups, check_sample, check_traces
 from trajscore.core.outcomes import CENSORED, as_labels, check_outcomes
 from trajscore.core.stops import (
     ADMINISTRATIVE,
@@ -30,8 +30,16 @@ from trajscore.core.stops import (
     settle_stops,
 )
 from trajscore.core.ties import ROUNDING
-from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_fraction, check_choice, number_of
+from trajscore.core.values import (
+    AnyArray,
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_fraction,
+    check_choice,
+    number_of,
+)
 from trajscore.core.weights import Horizon, Weights, as_step_weights, run_sums
 from trajscore.core.within_runs import run_numbers, step_numbers
 from trajscore.inference.intervals import any_units
@@ -75,7 +83,10 @@ class TerminationAudit:
         the runs where the audit knows none; `q_z` are in that order, too. `informative` is that of
         `scored`: "administrative" makes the sensitivity run of Appendix G.2.
         """
-        X = self._forecasts(traces)
+        if self.ids is None:
+            X = check_traces(traces, len(self.y))
+        else:
+            X = forecasts_of(self.ids, traces, "the audit")
         scored = self.scored(informative)
         refuse_own_stops({"": X})
         if not scored.any():
@@ -87,11 +98,6 @@ class TerminationAudit:
         labels = as_labels(np.where(scored, self.y, 0), censored="q_z", q_z=q_z)
         sums = run_sums(labels.value[scored], X[scored], score, as_step_weights(weights, horizon))
         return sums.mean(np.ones(len(sums.total)))
-
-    def _forecasts(self, traces: Any) -> TrajectoryArray:
-        if self.ids is not None:
-            return forecasts_of(self.ids, traces, "the audit")
-        return check_traces(traces, len(self.y))
 
 
 def termination_audit(
@@ -185,7 +191,7 @@ def _meta(X: Any, n_runs: int) -> tuple[pd.DataFrame, IntArray | None, AnyArray 
         if "run" in X:
             ids = X["run"].to_numpy(dtype=object)
     elif X is not None:
-        runs = X if isinstance(X, TrajectoryArray) else check_trajectories(X)
+        runs = as_container(X)
         meta = runs.meta
         lengths = runs.lengths
         ids = runs.ids
@@ -212,7 +218,7 @@ def _warn_unknown(mechanism: AnyArray, names: AnyArray) -> None:
 
 
 def _table(mechanism: AnyArray) -> pd.DataFrame:
-    counts = pd.DataFrame({name: [int((mechanism == name).sum())] for name in MECHANISMS})
+    counts = pd.DataFrame({name: [(mechanism == name).sum()] for name in MECHANISMS})
     counts.insert(0, "n_runs", len(mechanism))
     counts["n_scored"] = counts[COMPLETE] + counts[ADMINISTRATIVE]
     counts["censoring_rate"] = counts[ADMINISTRATIVE] / counts["n_scored"].replace(0, np.nan)
@@ -389,11 +395,13 @@ def administrative_stop_test(
         stratum = check_groups(strata, len(runs), "strata")
     clusters = sample.groups
     score, variance, n_comparable = _score_and_variance(runs, stop, columns, stratum, clusters)
-    statistic = np.nan
-    df = 0
-    if n_comparable:
-        scale = np.sqrt(np.where(np.diag(variance) > 0, np.diag(variance), 1.0))
-        statistic, df = _quadratic_form(score / scale, variance / np.outer(scale, scale))
+    spread = np.sqrt(np.diag(variance))
+    scale = np.where(spread > 0, spread, 1.0)
+    correlation = variance / np.outer(scale, scale)
+    inverse = np.linalg.pinv(correlation, rcond=1e-8, hermitian=True)
+    df = round(np.trace(inverse @ correlation))  # its rank: directions of no variance do not count
+    statistic = float(score / scale @ inverse @ (score / scale)) if df else np.nan
+    z = np.divide(score, spread, out=np.full_like(score, np.nan), where=spread > ROUNDING)
     if clusters is not None and df:
         # if the scores of all groups are equal, the statistic is their number; else it is less
         n_groups = int(clusters.max()) + 1
@@ -408,7 +416,7 @@ def administrative_stop_test(
         statistic=statistic,
         df=df,
         pvalue=float(chi2.sf(statistic, df)),
-        table=_score_table(score, variance, names),
+        table=pd.DataFrame({"z": z, "pvalue": 2 * norm.sf(np.abs(z))}, index=names),
         n_stops=int(stop.sum()),
         n_comparable_stops=n_comparable,
         alpha=alpha,
@@ -463,23 +471,6 @@ def _score_and_variance(
         sums = units.sums((stop - hazard)[:, None] * centered) / others[:, None]
         return score, sums.T @ sums, n_comparable
     n = risk_set[0].transform("size").to_numpy()
-    share = np.zeros(len(n))
-    np.divide(hazard * (1 - hazard) * n, n - 1, out=share, where=is_comparable)
+    variance = hazard * (1 - hazard) * n
+    share = np.divide(variance, n - 1, out=np.zeros(len(n)), where=is_comparable)
     return score, (centered * share[:, None]).T @ centered, n_comparable
-
-
-def _score_table(score: FloatArray, variance: FloatArray, names: list[str]) -> pd.DataFrame:
-    spread = np.sqrt(np.diag(variance))
-    z = np.full_like(score, np.nan)
-    np.divide(score, spread, out=z, where=spread > ROUNDING)
-    return pd.DataFrame({"z": z, "pvalue": 2 * norm.sf(np.abs(z))}, index=names)
-
-
-def _quadratic_form(x: FloatArray, covariance: FloatArray) -> tuple[float, int]:
-    """Return x' C^- x and the rank of C, where directions of no variance do not count."""
-    values, vectors = np.linalg.eigh(covariance)
-    used = values > 1e-8 * max(values[-1], 1e-300)
-    if not used.any():
-        return np.nan, 0
-    along = vectors[:, used].T @ x
-    return float((along**2 / values[used]).sum()), int(used.sum())

@@ -16,8 +16,15 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import runs_of_table
 from trajscore.core.ragged import Ragged
 from trajscore.core.stops import Rule, notes_on_stops
-from trajscore.core.type_aliases import ArrayLike, FloatArray, Missing
-from trajscore.core.values import as_count, number_of, refuse_first, run_label
+from trajscore.core.values import (
+    ArrayLike,
+    FloatArray,
+    Missing,
+    as_count,
+    number_of,
+    refuse_first,
+    run_label,
+)
 from trajscore.core.within_runs import offsets_of, step_numbers
 
 
@@ -480,9 +487,7 @@ class TrajectoryArray(Ragged):
         1    1     1    0.4
         2    1     2    0.6
         """
-        table = as_table(self.cells)
-        columns = {name: table[:, j] for j, name in enumerate(self.channels or (value,))}
-        frame = pd.DataFrame(columns)
+        frame = pd.DataFrame(as_table(self.cells), columns=self.channels or (value,))
         frame.insert(0, step, step_numbers(self))
         rows = np.insert(np.arange(len(frame)), self.offsets[:-1][self.lengths == 0], -1)
         frame = frame.reindex(rows).reset_index(drop=True)

@@ -12,8 +12,11 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.ids import check_index, check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, IntArray
 from trajscore.core.values import (
+    AnyArray,
+    ArrayLike,
+    FloatArray,
+    IntArray,
     are_probabilities,
     as_array,
     check_amounts,
@@ -105,10 +108,9 @@ def check_values(
     Refuse values that are missing, or no probabilities where they must be. `probabilities` is None
     where the values tell whether they are. `remedy` is what else helps where a value is missing.
     """
-    low, high = traces.value_range()
-    if np.isnan(low) and not allow_missing:
+    if not allow_missing and np.isnan(traces.cells).any():
         _refuse_missing(traces, remedy)
-    if probabilities is False or (low >= 0 and high <= 1):
+    if probabilities is False or traces.is_within_unit():
         return traces
     cells = traces.cells
     outside = outside_unit(cells)

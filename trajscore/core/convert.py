@@ -13,8 +13,12 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.ids import as_ids
-from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, ByName, FloatArray, IntArray
 from trajscore.core.values import (
+    AnyArray,
+    ArrayLike,
+    BoolArray,
+    ByName,
+    FloatArray,
     as_float,
     as_horizon,
     as_lengths,
@@ -22,7 +26,6 @@ from trajscore.core.values import (
     first_true,
     is_iterable,
     number_of,
-    stated_lengths,
 )
 from trajscore.core.within_runs import offsets_of
 
@@ -43,10 +46,8 @@ def parts_of_any(X: Any) -> ByName:
     if isinstance(X, pd.DataFrame):
         check_columns(X)
     runs = _runs_of(X)
-    ids = row_ids(X)
-    if runs is not None:
-        return parts_of_list(runs) | {"ids": ids}
-    return parts_of_padded(X) | {"ids": ids}
+    parts = parts_of_padded(X) if runs is None else parts_of_list(runs)
+    return parts | {"ids": row_ids(X)}
 
 
 def refuse_log(X: Any) -> None:
@@ -93,8 +94,14 @@ def parts_of_list(runs: Sequence[ArrayLike]) -> ByName:
     """Read one sequence of numbers a run."""
     if not is_iterable(runs):
         raise ValueError(f"runs must be a sequence of runs, got {runs!r}")
-    arrays = [_as_run(run, row) for row, run in enumerate(runs)]
-    for row, array in enumerate(arrays):
+    arrays: list[FloatArray] = []
+    for row, run in enumerate(runs):
+        array = as_numbers(run, f"row {row}: the values")
+        if array.ndim not in (1, 2):
+            raise ValueError(
+                f"row {row}: a run is a list of steps, such as [0.1, 0.2], got {run!r:.80}"
+            )
+        arrays.append(array)
         if array.shape[1:] != arrays[0].shape[1:]:
             raise ValueError(
                 f"rows 0 and {row} have values of shapes {arrays[0].shape[1:]} and "
@@ -102,15 +109,6 @@ def parts_of_list(runs: Sequence[ArrayLike]) -> ByName:
             )
     cells = np.concatenate(arrays or [np.empty(0)])
     return {"cells": cells, "lengths": [len(array) for array in arrays]}
-
-
-def _as_run(run: ArrayLike, row: int) -> FloatArray:
-    array = as_numbers(run, f"row {row}: the values")
-    if array.ndim not in (1, 2):
-        raise ValueError(
-            f"row {row}: a run is a list of steps, such as [0.1, 0.2], got {run!r:.80}"
-        )
-    return array
 
 
 def parts_of_padded(values: ArrayLike, lengths: ArrayLike | None = None) -> ByName:
@@ -125,7 +123,11 @@ def parts_of_padded(values: ArrayLike, lengths: ArrayLike | None = None) -> ByNa
             f"row a step, make X with TrajectoryArray.from_frame; if this is y, swap X and y"
         ) from error
     n_runs, n_steps = padded.shape[:2]
-    run_lengths = stated_lengths(padded) if lengths is None else as_lengths(lengths)
+    if lengths is None:  # up to the last step with a value
+        stated = ~np.isnan(padded).all(axis=tuple(range(2, padded.ndim)))
+        run_lengths = (stated * np.arange(1, n_steps + 1)).max(axis=1, initial=0)
+    else:
+        run_lengths = as_lengths(lengths)
     if run_lengths.shape != (n_runs,) or (run_lengths > n_steps).any():
         raise ValueError(
             f"lengths must hold {n_runs} numbers of at most {n_steps}, one for each row"
@@ -241,19 +243,14 @@ def stacked_parts(several: Sequence[Any], channels: Sequence[str] | None) -> ByN
         f"{name}{names[:j].count(name)}" if names.count(name) > 1 else name
         for j, name in enumerate(names)
     ]
-    return {
-        "cells": cells,
-        "channels": as_channels(channels or distinct, cells),
-        "horizon": _common_horizon(several),
-        "ended": np.logical_or.reduce([X.ended for X in several]),
-    }
-
-
-def _common_horizon(several: Sequence[Any]) -> IntArray | None:
-    """Return the horizons on which all containers agree that have any."""
     horizons = [X.horizon for X in several if X.horizon is not None]
     for one, other in pairwise(horizons):
         row = first_true(one != other)
         if row is not None:
             raise ValueError(f"row {row} has horizons {one[row]} and {other[row]}; give one")
-    return next(iter(horizons), None)
+    return {
+        "cells": cells,
+        "channels": as_channels(channels or distinct, cells),
+        "horizon": next(iter(horizons), None),
+        "ended": np.logical_or.reduce([X.ended for X in several]),
+    }

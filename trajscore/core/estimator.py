@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.convert import check_columns, is_padded, refuse_log, row_ids
-from trajscore.core.type_aliases import AnyArray
-from trajscore.core.values import as_numbers, number_of, refuse_kind, refuse_kinds
+from trajscore.core.values import AnyArray, as_numbers, number_of, refuse_kind, refuse_kinds
 
 
 class TraceTransformer(TransformerMixin, auto_wrap_output_keys=None):  # type: ignore[call-arg]

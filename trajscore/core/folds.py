@@ -13,8 +13,15 @@ from sklearn.model_selection import (
 )
 
 from trajscore.core.ids import id_order
-from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, IntArray
-from trajscore.core.values import as_array, first_true, is_iterable
+from trajscore.core.values import (
+    AnyArray,
+    ArrayLike,
+    BoolArray,
+    IntArray,
+    as_array,
+    first_true,
+    is_iterable,
+)
 
 Fitted = TypeVar("Fitted")
 
@@ -43,7 +50,15 @@ def assign_folds(
     if is_counted is not None:
         counted &= np.asarray(is_counted)
     cv = int(cv)
-    _check_enough(cv, ids[counted], stratum[counted])
+    n_failures, n_successes = (
+        len(pd.unique(ids[counted & (stratum == label)])) for label in (0, 1)
+    )
+    if max(n_failures, n_successes) < cv:
+        raise ValueError(
+            f"cv = {cv} is more than the number of successes ({n_successes}) and of failures "
+            f"({n_failures}) with different ids (n_samples = {counted.sum()}); give more runs, or "
+            f"a smaller cv"
+        )
     if groups is not None:
         return _folds_of_groups(cv, ids, stratum, counted, groups)
     code = pd.Series(np.unique(ids, return_inverse=True)[1])
@@ -72,18 +87,6 @@ def out_of_fold(
     """
     for k in range(int(fold.max(initial=-1)) + 1):
         yield np.flatnonzero(fold == k), fit(fold != k)
-
-
-def _check_enough(cv: int, ids: AnyArray, stratum: IntArray) -> None:
-    """Refuse to make more folds than there are different runs to fill them."""
-    n_failures, n_successes = (len(pd.unique(ids[stratum == label])) for label in (0, 1))
-    if max(n_failures, n_successes) >= cv:
-        return
-    raise ValueError(
-        f"cv = {cv} is more than the number of successes ({n_successes}) and of failures "
-        f"({n_failures}) with different ids (n_samples = {len(ids)}); give more runs, or a "
-        f"smaller cv"
-    )
 
 
 def _folds_of_groups(

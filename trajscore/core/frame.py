@@ -31,9 +31,13 @@ from trajscore.core.stops import (
     stop_columns,
     stop_names,
 )
-from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from trajscore.core.values import (
     LARGEST_HORIZON,
+    AnyArray,
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
     first_true,
     parse_numbers,
     refuse_first,
@@ -91,11 +95,11 @@ def as_times(column: pd.Series) -> NDArray[np.int64] | None:
     """
     name = str(column.name)
     kind = column.dtype.kind
-    if kind in "mc":
+    if kind in "mc" or column.empty:
         return None
     if kind != "M":
         numbers = parse_numbers(column)
-        if kind not in "OUT" or numbers.notna().any():
+        if numbers.notna().any():
             values = numbers.to_numpy(dtype=float, na_value=np.nan)
             has_time_name = bool(words_of(name) & TIME_WORDS)
             is_count = values.min() in (0, 1) and bool((values == np.round(values)).all())
@@ -193,7 +197,7 @@ def parts_of_frame(
         of_stops = [name for name in stop_names(column_names(df)) if name not in taken]
     else:
         of_stops = _listed(stop_reason)
-    numbered = [name for name in (step,) if name is not None]
+    numbered = [] if step is None else [step]
     frame = select_columns(df, [*names, *numbered, *values, *per_run, *of_stops])
     if not len(frame):
         raise ValueError("the table has no rows; give at least one step of one run")
@@ -203,15 +207,14 @@ def parts_of_frame(
     ids = _as_run_ids(uniques, column_of_ids)
     runs = _Runs(ids, np.bincount(codes))
     has_step = np.ones(len(frame), dtype=bool)
-    steps = frame.get(step)
-    if steps is not None and steps.hasnans:
+    if step is None:
+        order = np.argsort(codes, kind="stable")
+    else:
         alone = runs.lengths[codes] == 1
         has_step = ~(alone & frame[[step, *values]].isna().all(axis=1).to_numpy())
-        steps = _fill_steps(steps, has_step, first_step)
-    order = _order(steps, first_step, codes, runs)
-    if order is not None:
-        has_step = has_step[order]
-        frame = frame[list(dict.fromkeys([*values, *per_run, *of_stops]))].iloc[order]
+        order = _order(frame[step], has_step, first_step, codes, runs)
+    has_step = has_step[order]
+    frame = frame[list(dict.fromkeys([*values, *per_run, *of_stops]))].iloc[order]
     columns = [_values(frame[name], runs, first_step)[has_step] for name in values]
     of_runs = [name for name in per_run if not (name == "stop_reason" and name in of_stops)]
     once = {name: _one_per_run(frame[name], runs) for name in of_runs}
@@ -221,12 +224,18 @@ def parts_of_frame(
     if any(reasons) or (of_stops and stop_reason is not None):
         once["stop_reason"] = pd.Series(reasons)
         in_meta = list(dict.fromkeys([*in_meta, "stop_reason"]))
+    horizons = None
+    if horizon is not None:
+        remedy = "give the number of steps over which the run is weighted"
+        horizons = _whole_numbers(
+            once[horizon], "horizon", remedy, lambda row: f"run {run_label(ids[row])}"
+        )
     parts = {
         "cells": np.stack(columns, axis=1) if is_list_like(value) else columns[0],
         "lengths": np.add.reduceat(has_step, runs.starts, dtype=np.int64),
         "channels": [str(name) for name in values],
         "ids": ids,
-        "horizon": None if horizon is None else _horizons(once[horizon], ids),
+        "horizon": horizons,
         "meta": {name: once[name] for name in in_meta if name in once} or None,
     }
     return parts, once.get(outcome)
@@ -248,15 +257,6 @@ class _Runs:
     def label(self, row: int) -> str:
         """Name a row's run for messages."""
         return f"run {run_label(self.ids[np.flatnonzero(self.starts <= row)[-1]])}"
-
-
-def _fill_steps(steps: pd.Series, has_step: BoolArray, first_step: int) -> pd.Series:
-    """Give a place to the single rows of runs without a step, which are taken out later."""
-    others = steps[has_step]
-    is_numbered = steps.dtype.kind != "M" and as_times(others) is None
-    if is_numbered and parse_numbers(others).notna().all():
-        return steps.where(has_step, first_step)
-    return steps.where(has_step, others.iloc[0])
 
 
 def _number_runs(column: pd.Series, name: str) -> tuple[IntArray, Any]:
@@ -304,23 +304,11 @@ def joined_ids(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
 
 
 def _order(
-    column: pd.Series | None, first_step: int, codes: IntArray, runs: _Runs
-) -> IntArray | None:
-    """Return the rows in the order of runs and steps, None where they are; no column: as given."""
-    rows = np.arange(len(codes))
-    if column is None:
-        return np.argsort(codes, kind="stable")
-    places, are_times = step_places(column)
-    number = places - first_step
-    if not are_times and ((number >= 0) & (number < runs.lengths[codes])).all():
-        # a step that is numbered has its place: nothing need be sorted
-        number += runs.starts[codes]
-        if np.array_equal(number, rows):
-            return None
-        order = np.full(len(rows), -1)
-        order[number] = rows
-        if (order >= 0).all():
-            return order
+    column: pd.Series, has_step: BoolArray, first_step: int, codes: IntArray, runs: _Runs
+) -> IntArray:
+    """Return the rows in the order of runs and steps, of which none is repeated or missing."""
+    places = np.full(len(codes), first_step)  # also of the single row of a run without a step
+    places[has_step], are_times = step_places(column[has_step])
     order = np.lexsort((places, codes))
     _check_places(column.iloc[order], places[order], are_times, first_step, runs)
     return order
@@ -374,11 +362,12 @@ def _check_places(
             "first_step",
             int(first[run]),
         )
-    row = int(np.argmax(jump > 1))
-    raise MissingStepError(
-        f"{runs.label(row)} has no step {places[row] + 1} in column {column.name!r}, only "
-        f"{places[row]} and then {places[row + 1]}; add the missing steps or renumber them"
-    )
+    row = first_true(jump > 1)
+    if row is not None:
+        raise MissingStepError(
+            f"{runs.label(row)} has no step {places[row] + 1} in column {column.name!r}, only "
+            f"{places[row]} and then {places[row + 1]}; add the missing steps or renumber them"
+        )
 
 
 def select_columns(df: Any, names: Sequence[str]) -> pd.DataFrame:
@@ -423,25 +412,18 @@ def _check_columns(names: Sequence[str], have: Sequence[Any], index: Sequence[An
             )
 
 
-def _horizons(column: pd.Series, ids: AnyArray) -> IntArray:
-    """Return the horizon of each run; `column` holds one value a run."""
-    remedy = "give the number of steps over which the run is weighted"
-    return _whole_numbers(column, "horizon", remedy, lambda row: f"run {run_label(ids[row])}")
-
-
 def _whole_numbers(
     column: pd.Series, kind: str, remedy: str, place: Callable[[int], str]
 ) -> IntArray:
     numbers = _to_numbers(column)
-    row = first_true(~(np.abs(numbers) <= _LARGEST_WHOLE) | (numbers != np.floor(numbers)))
-    if row is not None:
-        noun = "whole number"
-        if abs(numbers[row]) > _LARGEST_WHOLE:
-            noun = "whole number below 2**53"
-        raise ValueError(
+    refuse_first(
+        ~(np.abs(numbers) <= _LARGEST_WHOLE) | (numbers != np.floor(numbers)),
+        lambda row: (
             f"{place(row)}: {kind} {run_label(column.iloc[row])} in column "
-            f"{str(column.name)!r} is not a {noun}; {remedy}"
-        )
+            f"{str(column.name)!r} is not a whole number"
+            f"{' below 2**53' * bool(abs(numbers[row]) > _LARGEST_WHOLE)}; {remedy}"
+        ),
+    )
     return numbers.astype(np.int64)
 
 
@@ -492,14 +474,14 @@ def _one_per_run(column: pd.Series, runs: _Runs) -> pd.Series:
     first = np.minimum.reduceat(filled, runs.starts)
     first = np.where(first < len(codes), first, runs.starts)
     first_of_run = np.repeat(first, runs.lengths)
-    row = first_true(has_one & (codes != codes[first_of_run]))
-    if row is not None:
-        values = (run_label(column.iloc[k]) for k in (first_of_run[row], row))
-        raise ValueError(
+    refuse_first(
+        has_one & (codes != codes[first_of_run]),
+        lambda row: (
             f"{runs.label(row)} has two values in column {column.name!r}, "
-            f"{' and '.join(values)}; a run has one: "
-            f"correct its rows, or name a column that has one value a run"
-        )
+            f"{run_label(column.iloc[first_of_run[row]])} and {run_label(column.iloc[row])}; a run "
+            f"has one: correct its rows, or name a column that has one value a run"
+        ),
+    )
     once = column.iloc[first].reset_index(drop=True)
     if isinstance(column.dtype, pd.ArrowDtype):
         import pyarrow as pa  # which made the column

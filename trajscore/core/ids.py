@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import infer_dtype
 
-from trajscore.core.type_aliases import AnyArray, ArrayLike, IntArray, RunsLike
-from trajscore.core.values import first_true, run_label
+from trajscore.core.values import AnyArray, ArrayLike, IntArray, RunsLike, first_true, run_label
 
 
 def as_ids(ids: ArrayLike | None, n_runs: int) -> AnyArray:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from trajscore.core.errors import ArgumentError, RowError
 from trajscore.core.ids import check_index
-from trajscore.core.type_aliases import (
+from trajscore.core.values import (
     AnyArray,
     ArrayLike,
     BoolArray,
@@ -22,9 +22,8 @@ from trajscore.core.type_aliases import (
     FloatArray,
     IntArray,
     RunsLike,
-)
-from trajscore.core.values import (
     as_array,
+    as_pairs,
     check_choice,
     first_true,
     is_number,
@@ -32,8 +31,8 @@ from trajscore.core.values import (
     one_per_run,
     outside_unit,
     parse_number,
+    refuse_first,
     run_label,
-    split_pairs,
     to_unit,
 )
 
@@ -100,22 +99,31 @@ def check_outcomes(
     values = values.astype(float)
     values[np.isnan(values)] = CENSORED
     censored = values == CENSORED
-    _check_range(values, ~censored, ids)
-    values = to_unit(values)
-    row = first_true(censored)
-    if not allow_censored and row is not None:
-        raise ValueError(
+    recoded = "; if a meta-estimator re-coded -1, 0, 1 as 0, 1, 2, leave unobserved runs out first"
+    refuse_first(
+        ~censored & outside_unit(values),
+        lambda row: (
+            f"{_place(row, ids)}: outcome {values[row]:g} lies outside [0, 1]; use 1 for success, "
+            f"0 for failure, -1 where it was not observed, or a grade between 0 and 1"
+            f"{recoded * int(values[row] == 2)}"
+        ),
+    )
+    refuse_first(
+        censored & (not allow_censored),
+        lambda row: (
             f"{_place(row, ids)}: the outcome is not observed ({int(censored.sum())} of "
             f"{len(values)} are not); leave these runs out, or score them with censored_tps_score"
-        )
-    row = first_true((values != np.floor(values)) & ~censored)
-    if row is None:
-        return values.astype(np.int64)
-    if not allow_soft:
-        raise ValueError(
+        ),
+    )
+    values = to_unit(values)
+    graded = values != np.floor(values)
+    refuse_first(
+        graded & (not allow_soft),
+        lambda row: (
             f"{_place(row, ids)}: outcome {values[row]:g} must be 0 or 1; leave out graded runs"
-        )
-    return values
+        ),
+    )
+    return values if graded.any() else values.astype(np.int64)
 
 
 def outcomes_vary(y: AnyArray) -> bool:
@@ -155,22 +163,18 @@ def as_labels(y: ArrayLike, *, censored: str = "failure", q_z: ArrayLike | None 
         raise ValueError('censored="q_z" needs q_z, one for each run')
     if censored != "q_z" and q_z is not None:
         raise ValueError(f'q_z is read only with censored="q_z", not {censored!r}')
-    value = np.where(observed, codes, 0.0)
+    q = np.zeros(len(codes))
     if q_z is not None:
-        value = _filled(codes, observed, q_z)
+        q = one_per_run(q_z, "q_z", len(codes))
+        row = first_true(~observed & (np.isnan(q) | outside_unit(q)))
+        if row is not None:
+            raise RowError(
+                f"its outcome was not observed and q_z is {q[row]:g}; give the chance in [0, 1] "
+                f"that it would have succeeded",
+                row,
+            )
+    value = np.where(observed, codes, to_unit(q))
     return Labels(value, observed | (censored != "drop"), observed)
-
-
-def _filled(codes: AnyArray, observed: BoolArray, q_z: ArrayLike) -> FloatArray:
-    q = one_per_run(q_z, "q_z", len(codes))
-    row = first_true(~observed & (np.isnan(q) | outside_unit(q)))
-    if row is not None:
-        raise RowError(
-            f"its outcome was not observed and q_z is {q[row]:g}; give the chance in [0, 1] that "
-            f"it would have succeeded",
-            row,
-        )
-    return np.where(observed, codes, to_unit(q))
 
 
 def _place(row: int, ids: AnyArray | None) -> str:
@@ -194,33 +198,17 @@ def _as_numbers(y: ArrayLike, ids: AnyArray | None) -> AnyArray:
         raise ValueError(f"outcomes must be one-dimensional, got shape {array.shape}")
     if array.dtype.kind in "biuf":
         return array
-    return np.array([_as_number(value, row, ids) for row, value in enumerate(array)], float)
-
-
-def _as_number(value: Any, row: int, ids: AnyArray | None) -> float:
-    if value is None or value is pd.NA or value is pd.NaT:
-        return np.nan
-    if isinstance(value, (bool, np.bool_)) or is_number(value):
-        return float(value)
-    raise ValueError(
-        f"{_place(row, ids)}: outcome {run_label(value)} is not a number; use 1 or True for "
-        f"success, 0 or False for failure, and -1 or an empty value where it was not observed, of "
-        f"words by pandas.Series(y).map({{'pass': 1, 'fail': 0}})"
+    missing = pd.isna(array)
+    are_numbers = [isinstance(value, np.bool_) or is_number(value) for value in array]
+    refuse_first(
+        ~missing & ~np.array(are_numbers, dtype=bool),
+        lambda row: (
+            f"{_place(row, ids)}: outcome {run_label(array[row])} is not a number; use 1 or True "
+            f"for success, 0 or False for failure, and -1 or an empty value where it was not "
+            f"observed, of words by pandas.Series(y).map({{'pass': 1, 'fail': 0}})"
+        ),
     )
-
-
-def _check_range(values: FloatArray, observed: BoolArray, ids: AnyArray | None) -> None:
-    row = first_true(observed & outside_unit(values))
-    if row is None:
-        return
-    remedy = (
-        "use 1 for success, 0 for failure, -1 where it was not observed, or a grade between 0 and 1"
-    )
-    if values[row] == 2:
-        remedy += (
-            "; if a meta-estimator re-coded -1, 0, 1 as 0, 1, 2, leave unobserved runs out first"
-        )
-    raise ValueError(f"{_place(row, ids)}: outcome {values[row]:g} lies outside [0, 1]; {remedy}")
+    return np.where(missing, np.nan, array).astype(float)
 
 
 def opposite(labels: FloatArray) -> FloatArray:
@@ -321,15 +309,13 @@ class Meanings(dict[str, Any]):
 
 def check_map(outcome_map: Mapping[Any, float] | str | None) -> dict[str, float]:
     """Return what words mean as outcomes, by the word in lower case."""
-    if outcome_map is not None and not isinstance(outcome_map, (str, Mapping)):
+    pairs = as_pairs(outcome_map)
+    if not isinstance(pairs, (Mapping, type(None))):
         raise ArgumentError(
             f"{{argument}} must be a dict of words, got {outcome_map!r}", "outcome_map"
         )
-    pairs: Iterable[tuple[Any, Any]] = (
-        split_pairs(outcome_map) if isinstance(outcome_map, str) else (outcome_map or {}).items()
-    )
     meanings: dict[str, float] = {}
-    for word, value in pairs:
+    for word, value in (pairs or {}).items():
         number: Any = parse_number(value) if isinstance(value, str) else value
         is_outcome = is_number(number) and (0 <= number <= 1 or number == CENSORED)
         if (word == "" and isinstance(outcome_map, str)) or not is_outcome:
@@ -387,16 +373,14 @@ def map_outcomes(column: pd.Series, meanings: Mapping[str, float], is_turned: bo
     """Return a column of outcomes with its words as numbers; refuse words that are not mapped."""
     if column.dtype.kind in "biuf" and not meanings:
         return column
-    codes, kinds = pd.factorize(column)  # missing values are -1
-    outcomes = [as_mapped(kind, meanings) for kind in kinds]
-    words = {k: kind for k, kind in enumerate(outcomes) if isinstance(kind, str)}
+    outcomes = {kind: as_mapped(kind, meanings) for kind in column.dropna().unique()}
+    values = column.astype(object).map(outcomes)
+    words = Counter(value for value in values if isinstance(value, str))
     if words:
-        counts = Counter({word: int((codes == k).sum()) for k, word in words.items()})
-        present = {_word(kind) for kind in kinds}
+        present = set(map(_word, outcomes))
         mapped = {word: value for word, value in meanings.items() if word in present}
-        refuse_words(counts, len(column), mapped, bare=column.name if is_turned else "")
-    values = pd.Series([*outcomes, None], dtype=object)
-    return values.iloc[codes].set_axis(column.index)
+        refuse_words(words, len(column), mapped, bare=column.name if is_turned else "")
+    return values
 
 
 def refuse_words(

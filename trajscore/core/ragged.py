@@ -1,6 +1,6 @@
 """Runs of different lengths in flat arrays: their views, slices, cuts and joins."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NoReturn, Self, get_args
 
@@ -17,7 +17,7 @@ from trajscore.core.convert import (
     width,
 )
 from trajscore.core.ids import as_ids, check_same_runs
-from trajscore.core.type_aliases import (
+from trajscore.core.values import (
     AnyArray,
     ArrayLike,
     BoolArray,
@@ -25,18 +25,16 @@ from trajscore.core.type_aliases import (
     FloatArray,
     IntArray,
     Missing,
-)
-from trajscore.core.values import (
     as_float,
     as_horizon,
     as_lengths,
     check_choice,
-    first_true,
     number_of,
+    refuse_first,
     run_label,
     unknown_name,
 )
-from trajscore.core.within_runs import last_stated, offsets_of
+from trajscore.core.within_runs import offsets_of, run_numbers
 
 _FIELDS = {
     "cells": "All values, run after run; read-only.",
@@ -54,11 +52,9 @@ class Ragged:
     Everything here follows from ``run(i) = cells[offsets[i] : offsets[i + 1]]``.
     """
 
-    # _bounds is a cache: it is left out of pickles, so that equal containers hash alike
-    __slots__ = {"_bounds": None, "_meta": None, **_FIELDS}
+    __slots__ = {"_meta": None, **_FIELDS}
     __hash__ = None  # type: ignore[assignment]
 
-    _bounds: tuple[float, float] | None
     _meta: pd.DataFrame | None
     cells: FloatArray
     channels: tuple[str, ...] | None
@@ -102,7 +98,7 @@ class Ragged:
             self._set(**self.ffill()._parts())
 
     def _set(self, meta: pd.DataFrame | None, **parts: Any) -> None:
-        for name, part in (parts | {"_meta": meta, "_bounds": None}).items():
+        for name, part in (parts | {"_meta": meta}).items():
             if isinstance(part, np.ndarray):
                 part.flags.writeable = False
             object.__setattr__(self, name, part)
@@ -127,33 +123,29 @@ class Ragged:
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"a {type(self).__name__} is immutable; {name!r} cannot be deleted")
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _rebuild, (type(self), self._parts())
+    def __getstate__(self) -> ByName:
+        return self._parts()
+
+    def __setstate__(self, parts: ByName) -> None:
+        self._set(**parts)
 
     def _check_values(self, missing: Missing) -> None:
-        if np.isfinite(self.value_range()).all():
-            return
         bad = np.isinf(self.cells)
         if missing == "raise":
             bad = ~np.isfinite(self.cells)
-        cell = first_true(as_table(bad).any(axis=1))
-        if cell is None:
-            return
-        name = f"{self.cells[bad][0]:g}".replace("nan", "NaN")  # as scikit-learn's checks ask
-        raise ValueError(
-            f"{self.place(cell)}: the value is {name}, not a finite number; drop the run, or "
-            f"pass missing='ffill' to fill it with the run's last value, 'allow' to keep it as not "
-            f"recorded"
+        refuse_first(
+            as_table(bad).any(axis=1),
+            lambda cell: (
+                f"{self.place(cell)}: the value is "
+                f"{str(self.cells[bad][0]).replace('nan', 'NaN')}, not a finite number; drop the "
+                f"run, or pass missing='ffill' to fill it with the run's last value, 'allow' to "
+                f"keep it as not recorded"
+            ),
         )
 
-    def value_range(self) -> tuple[float, float]:
-        """Return the smallest and the largest value, found once; NaN if one is missing."""
-        if self._bounds is None:
-            bounds = 0.0, 0.0
-            if self.cells.size:
-                bounds = float(self.cells.min()), float(self.cells.max())
-            object.__setattr__(self, "_bounds", bounds)
-        return self._bounds  # type: ignore[return-value]
+    def is_within_unit(self) -> bool:
+        """Tell whether all values may be probabilities; a missing one is none."""
+        return bool(((self.cells >= 0) & (self.cells <= 1)).all())
 
     def place(self, cell: int, with_row: bool = True) -> str:
         """Name the run and step of a flat cell for messages, like "run 'r7' (row 7), step 2"."""
@@ -250,26 +242,15 @@ class Ragged:
                 )
             row = range(len(self))[int(key)]
             return self.cells[self.offsets[row] : self.offsets[row + 1]]
-        if isinstance(key, slice):
-            start, stop, stride = key.indices(len(self))
-            if stride == 1:
-                offsets = self.offsets[start : max(start, stop) + 1]
-                cells = self.cells[offsets[0] : offsets[-1]]
-                return self._with_rows(slice(start, stop), cells, offsets - offsets[0])
-        return self._take(np.arange(len(self))[as_row_index(key, len(self))])
-
-    def _take(self, rows: IntArray) -> Self:
-        if np.array_equal(rows, np.arange(len(self))):
+        everyone = np.arange(len(self))
+        rows = everyone[as_row_index(key, len(self))]
+        if np.array_equal(rows, everyone):
             return self
         lengths = self.lengths[rows]
         offsets = offsets_of(lengths)
         cells = np.repeat(self.offsets[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return self._with_rows(rows, self.cells[cells], offsets)
-
-    def _with_rows(self, rows: slice | IntArray, cells: FloatArray, offsets: IntArray) -> Self:
-        """Return these runs, whose cells and offsets are given."""
         return self._replace(
-            cells=cells,
+            cells=self.cells[cells],
             offsets=offsets,
             horizon=None if self.horizon is None else self.horizon[rows],
             ids=self.ids[rows],
@@ -406,9 +387,8 @@ class Ragged:
         >>> TrajectoryArray.from_list(runs, missing="allow").ffill().to_list()
         [array([0.9, 0.9, 0.8]), array([nan, 0.4])]
         """
-        if not np.isnan(self.value_range()[0]):
-            return self
-        return self._replace(cells=last_stated(self, self.cells))
+        filled = pd.DataFrame(self.cells).groupby(run_numbers(self)).ffill()
+        return self._replace(cells=filled.to_numpy().reshape(self.cells.shape))
 
     # ---------------------------------------------------------------- joins
 
@@ -447,10 +427,6 @@ class Ragged:
         for k, array in enumerate(arrays[1:], start=1):
             check_same_runs(arrays[0], array, "container 0", f"container {k}")
         return arrays[0]._replace(**stacked_parts(arrays, channels))
-
-
-def _rebuild(cls: type[Ragged], parts: ByName) -> Ragged:
-    return cls._trusted(**parts)
 
 
 def _read_only(array: AnyArray) -> AnyArray:

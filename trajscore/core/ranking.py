@@ -14,8 +14,7 @@ from scipy.sparse import csr_array
 from scipy.special import digamma, polygamma
 
 from trajscore.core.ties import group_ties
-from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
-from trajscore.core.values import undefined_is_nan
+from trajscore.core.values import FloatArray, FloatPair, IntArray, undefined_is_nan
 
 
 class TieGroups:

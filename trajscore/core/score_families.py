@@ -11,11 +11,10 @@ from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import beta as beta_function
-from scipy.special import betainc, comb
+from numpy.polynomial import Polynomial
+from scipy.special import beta, betainc
 
-from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_numbers, as_within, either, is_iterable, is_number, several
+from trajscore.core.values import FloatArray, as_within, either, is_iterable, is_number, several
 
 CLIP = 1e-6
 """Default clip: forecasts are held in [CLIP, 1 - CLIP] under a logarithm."""
@@ -80,10 +79,10 @@ class LogScore(ScoreFamily):
         return "log" if self.clip == CLIP else f"log(clip={self.clip:g})"
 
     def success(self, p: FloatArray) -> FloatArray:
-        return np.log(np.clip(as_numbers(p, "p"), self.clip, 1 - self.clip))
+        return np.log(np.clip(p, self.clip, 1 - self.clip))
 
     def failure(self, p: FloatArray) -> FloatArray:
-        return self.success(1 - as_numbers(p, "p"))
+        return self.success(1 - p)
 
     def observed(self, p: FloatArray, failed: FloatArray) -> FloatArray:
         # one logarithm instead of two, in the memory of one array
@@ -100,10 +99,10 @@ class BrierScore(ScoreFamily):
     keyword = "brier"
 
     def success(self, p: FloatArray) -> FloatArray:
-        return -((1 - as_numbers(p, "p")) ** 2)
+        return -((1 - p) ** 2)
 
     def failure(self, p: FloatArray) -> FloatArray:
-        return -(as_numbers(p, "p") ** 2)
+        return -(p**2)
 
 
 @dataclass(frozen=True)
@@ -137,10 +136,10 @@ class BetaScore(ScoreFamily):
 
     def success(self, p: FloatArray) -> FloatArray:
         # from p to 1 in c, which is from 0 to 1 - p in 1 - c
-        return -_lower_integral(1 - as_numbers(p, "p"), self.b + 1, self.a)
+        return -_lower_integral(1 - p, self.b + 1, self.a)
 
     def failure(self, p: FloatArray) -> FloatArray:
-        return -_lower_integral(as_numbers(p, "p"), self.a + 1, self.b)
+        return -_lower_integral(p, self.a + 1, self.b)
 
 
 @dataclass(frozen=True)
@@ -189,13 +188,9 @@ FAMILIES: tuple[type[ScoreFamily], ...] = (LogScore, BrierScore, BetaScore)
 def _lower_integral(x: FloatArray, m: float, n: float) -> FloatArray:
     """Integral from 0 to x of c^(m-1) (1-c)^(n-1) dc."""
     if m != int(m) or n != int(n) or max(m, n) > _LARGEST_POLYNOMIAL:
-        return beta_function(m, n) * betainc(m, n, x)
-    # (1-c)^(n-1) expanded and integrated term by term, summed by Horner's rule
-    out = np.zeros_like(x)
-    for k in range(int(n) - 1, -1, -1):
-        out *= x
-        out += (-1) ** k * comb(int(n) - 1, k, exact=True) / (m + k)
-    return out * x ** int(m)
+        return beta(m, n) * betainc(m, n, x)
+    powers = Polynomial([0, 1]) ** (int(m) - 1) * Polynomial([1, -1]) ** (int(n) - 1)
+    return powers.integ()(x)
 
 
 def get_family(score: Any) -> ScoreFamily:

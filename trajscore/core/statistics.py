@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from trajscore.core.ranking import GRADIENTS, TieGroups
-from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
-from trajscore.core.values import undefined_is_nan
+from trajscore.core.values import FloatArray, FloatPair, IntArray, undefined_is_nan
 from trajscore.core.weights import RunSums
 
 

@@ -18,8 +18,15 @@ from numpy.typing import NDArray
 from trajscore.core.errors import RowError
 from trajscore.core.outcomes import CENSORED, SUCCESS, WORDS
 from trajscore.core.policy import MIN_CONTINUED_STEPS, MIN_STOPPED_RUNS
-from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, IntArray
-from trajscore.core.values import as_pairs, first_true, number_of
+from trajscore.core.values import (
+    AnyArray,
+    ArrayLike,
+    BoolArray,
+    IntArray,
+    as_pairs,
+    first_true,
+    number_of,
+)
 from trajscore.core.within_runs import last_cells
 
 Mechanism = Literal["complete", "administrative", "informative", "excluded", "unknown"]
@@ -255,8 +262,7 @@ def reasons_in_rows(
         if plain_name(name) not in _PLAIN_ERRORS:
             has_one = ~pd.isna(words)[codes]
             last = np.maximum.reduceat(np.where(has_one, np.arange(len(codes)), -1), starts)
-            last = np.where(last < 0, ends, last)
-        by_column.append(words[codes[last]])
+        by_column.append(words[np.append(codes, -1)[last]])  # None where no row has one
     rows = zip(*by_column, strict=True)
     return np.array([choose_reason(row, rule) for row in rows], dtype=object)
 

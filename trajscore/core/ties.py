@@ -10,8 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
-from trajscore.core.values import outside_unit
+from trajscore.core.values import AnyArray, BoolArray, FloatArray, IntArray, outside_unit
 
 ROUNDING = 1e-12
 """Relative difference up to which two values are the same."""
@@ -166,7 +165,4 @@ class OrdinaryRange(NamedTuple):
 
     def nearest(self, values: FloatArray) -> FloatArray:
         """Return values, outliers as the nearest ordinary one."""
-        outlier = self.is_outlier(values)
-        if not outlier.any():
-            return values
-        return np.where(outlier, np.clip(values, self.low, self.high), values)
+        return np.where(self.is_outlier(values), np.clip(values, self.low, self.high), values)

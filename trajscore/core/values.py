@@ -1,4 +1,7 @@
-"""Numbers, counts and names that a caller gives: read them, or say in one sentence why not."""
+"""Numbers, counts and names that a caller gives: read them, or say in one sentence why not.
+
+And the types of them that signatures share.
+"""
 
 import math
 import os
@@ -6,13 +9,40 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike as ArrayLike
+from numpy.typing import NDArray
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, IntArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+AnyArray = NDArray[Any]
+FloatPair = tuple[FloatArray, FloatArray]
+"""Two arrays, such as the ends of intervals, or the weights of failures and of successes."""
+
+ByName = dict[str, Any]
+"""Anything by name: arguments, fields of JSON, what a template shows."""
+
+Missing = Literal["raise", "allow", "ffill"]
+"""Missing values are an error, were not recorded, or repeat the last one recorded in their run."""
+
+
+class RunsLike(Protocol):
+    """What is read of a container by the modules below it; `ragged.Ragged` is one."""
+
+    def __len__(self) -> int: ...
+    @property
+    def lengths(self) -> IntArray: ...
+
+    cells: FloatArray
+    offsets: IntArray
+    ids: AnyArray
+
 
 UNIT_ROUNDING = 1e-6
 """By how much a probability may miss [0, 1], and its logarithm 0: a few roundings of float32.
@@ -55,7 +85,7 @@ def unknown_name(kind: str, name: str, have: Sequence[Any]) -> str:
 
 def known_names(name: str, have: Sequence[Any]) -> str:
     """Ask whether the nearest name was meant or, where none is near, say which there are."""
-    names = [str(other) for other in have]
+    names = list(map(str, have))
     near = get_close_matches(str(name), names, n=1, cutoff=0.5)  # as run_id is to id
     if near:
         return f"did you mean {near[0]!r}?"
@@ -381,15 +411,6 @@ def as_lengths(lengths: ArrayLike, n_cells: int | None = None, least: int = 1) -
     if n_cells is not None and array.sum() != n_cells:
         raise ValueError(f"the lengths add up to {array.sum()}, but there are {n_cells} cells")
     return array.astype(np.int64)
-
-
-def stated_lengths(padded: FloatArray) -> Any:
-    """Return the steps of each row up to the last one with a value; 0 where there is none."""
-    stated: Any = ~np.isnan(padded)
-    if stated.ndim == 3:
-        stated = stated.any(axis=2)
-    step = np.arange(1, stated.shape[1] + 1, dtype=np.int32)
-    return (stated * step).max(axis=1, initial=0)
 
 
 def as_horizon(horizon: ArrayLike | None, lengths: IntArray) -> IntArray:

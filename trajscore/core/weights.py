@@ -16,15 +16,17 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import group_ties
-from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, IntArray
 from trajscore.core.values import (
     LARGEST_HORIZON,
+    AnyArray,
+    ArrayLike,
+    FloatArray,
+    IntArray,
     as_horizon,
     as_lengths,
     is_count,
@@ -86,8 +88,8 @@ class StepWeights:
         return _RAMPS[self.schedule](np.arange(1.0, n + 1))
 
     def table(self, longest: int) -> FloatArray:
-        """Weights of steps 1, ..., `longest`; not for ``horizon="own"``."""
-        if self.horizon is None:
+        """Weights of steps 1, ..., `longest`, for ``horizon="own"`` before they are divided."""
+        if self.horizon is None or self.is_own:
             return self.ramp(longest)
         weights = self.ramp(int(self.horizon))
         weights = weights / weights.sum()
@@ -107,11 +109,10 @@ class RunWeights:
     """Weights of the steps of some runs, which have `lengths`."""
 
     def __init__(
-        self, weights: StepWeights, lengths: IntArray, own_horizon: ArrayLike | None = None
+        self, weights: StepWeights, lengths: IntArray, own_horizon: ArrayLike | None
     ) -> None:
         self._weights = weights
         self.lengths = lengths
-        self._places = np.arange(0, dtype=np.int32)  # kept from one slice of runs to the next
         self._horizon = lengths
         if weights.is_own:
             self._horizon = as_horizon(own_horizon, lengths)
@@ -119,10 +120,7 @@ class RunWeights:
     @cached_property
     def _table(self) -> FloatArray:
         """Weight of each step number, over the own horizons before it is divided by their sum."""
-        longest = int(self._horizon.max(initial=0))
-        if self._weights.is_own:
-            return self._weights.ramp(longest)
-        return self._weights.table(longest)
+        return self._weights.table(int(self._horizon.max(initial=0)))
 
     @cached_property
     def _sums(self) -> FloatArray:
@@ -147,19 +145,8 @@ class RunWeights:
 
     def sums(self, values: FloatArray, rows: slice = slice(None)) -> FloatArray:
         """Weighted sum of each run's values, one a step of these runs."""
-        lengths = self.lengths[rows]
-        offsets = offsets_of(lengths)
-        if self._weights.is_own:
-            weighted = self.cells(rows) * values
-            return np.add.reduceat(weighted, offsets[:-1]) if len(lengths) else np.empty(0)
-        # as a sparse matrix of runs by steps, times the weights of the steps: one pass
-        n_cells = int(offsets[-1])
-        if len(self._places) < n_cells:
-            self._places = np.arange(n_cells, dtype=np.int32)
-        starts = offsets.astype(np.int32)
-        step = self._places[:n_cells] - np.repeat(starts[:-1], lengths)
-        matrix = csr_array((values, step, starts), shape=(len(lengths), len(self._table)))
-        return matrix @ self._table
+        starts = offsets_of(self.lengths[rows])[:-1]
+        return np.add.reduceat(self.cells(rows) * values, starts)
 
     @property
     def total(self) -> FloatArray:
@@ -377,19 +364,13 @@ class RunSums:
 
     def samples(self, weight: FloatArray | None = None) -> FloatArray:
         """Pseudo-values, whose mean is the score and which vary as it does."""
-        if not len(self.total) or (self.divisor == 1).all():
+        if (self.divisor == 1).all():
             return self.total
         if weight is None:
             weight = np.ones(len(self.total))
         mean = self.mean(weight)
         unit = float(np.average(self.divisor, weights=weight))
         return mean + (self.total - mean * self.divisor) / unit
-
-    def __sub__(self, other: RunSums) -> RunSums:
-        return RunSums(self.total - other.total, self.divisor)
-
-    def __getitem__(self, rows: Any) -> RunSums:
-        return RunSums(self.total[rows], self.divisor[rows])
 
 
 def run_sums(
@@ -407,10 +388,10 @@ def run_sums(
     return RunSums(totals, run_weights.divisor(normalize))
 
 
-def contrast_sums(X: TrajectoryArray, score: Any, weights: StepWeights) -> RunSums:
+def contrasts(X: TrajectoryArray, score: Any, weights: StepWeights) -> FloatArray:
     """Return what success is worth over failure on each run's prefix: the score's slope in q_Z."""
-    success = run_sums(np.ones(len(X)), X, score, weights)
-    return success - run_sums(np.zeros(len(X)), X, score, weights)
+    success, failure = (run_sums(np.full(len(X), y), X, score, weights) for y in (1, 0))
+    return success.total - failure.total
 
 
 def row_chunks(offsets: IntArray, n_cells: int = _CHUNK_CELLS) -> list[slice]:
@@ -439,8 +420,6 @@ _EARLY = StepWeights("early")
 
 def collapse(X: TrajectoryArray, phi: str, weights: StepWeights = _EARLY) -> FloatArray:
     """Collapse trusted traces of one channel (Appendix F.2 of the TPS paper)."""
-    if not len(X):
-        return np.empty(0)
     if phi == "last":
         return X.cells[last_cells(X)]
     if phi == "min":
@@ -480,7 +459,7 @@ PART_STARTS = {"early": 1, "middle": 4, "late": 11}
 
 @dataclass(frozen=True)
 class WeightedSteps:
-    """Steps in the order of their runs: weight (step times run weight), part, and tie."""
+    """Steps in the order of their runs: weight (step times run weight), and tie."""
 
     X: TrajectoryArray
     success: FloatArray  # of the runs
@@ -488,14 +467,17 @@ class WeightedSteps:
     weight: FloatArray
 
     @cached_property
-    def part(self) -> AnyArray:
-        """0 early, 1 middle, 2 late: see `step_parts`."""
-        return step_parts(self.X)
-
-    @cached_property
     def tie(self) -> AnyArray:
-        """Place of each forecast among the distinct ones, for which all are sorted."""
-        return _ties(self.X.cells)
+        """Place of each forecast among the distinct ones, for which few enough are sorted."""
+        forecasts = self.X.cells
+        if len(forecasts) > MANY:
+            # on this scale chances are as easily told apart near 0 and 1 as elsewhere
+            cells = np.arcsin(np.sqrt(forecasts))
+            cells *= _N_CELLS / (np.pi / 2)
+            cell = cells.astype(np.int32)
+            if np.bincount(cell).max() <= _MOST_IN_A_CELL * len(cell):
+                return cell
+        return group_ties(forecasts)[1]
 
     @property
     def n_ties(self) -> int:
@@ -520,20 +502,7 @@ def weighted_steps(
     return WeightedSteps(X, success, weights, w)
 
 
-def _ties(forecasts: FloatArray) -> AnyArray:
-    """Return the place of each forecast among the distinct ones."""
-    if len(forecasts) > MANY:
-        # on this scale chances are as easily told apart near 0 and 1 as elsewhere
-        cells = np.arcsin(np.sqrt(forecasts))
-        cells *= _N_CELLS / (np.pi / 2)
-        cell = cells.astype(np.int32)
-        if np.bincount(cell).max() <= _MOST_IN_A_CELL * len(cell):
-            return cell
-    _, tie = group_ties(forecasts)
-    return tie
-
-
 def step_parts(X: TrajectoryArray) -> AnyArray:
-    """Return the place in `PART_STARTS` of each step, which depends on its number alone."""
+    """Return the place in `PART_STARTS` of each step, by its number alone: 0 is early, 2 late."""
     place = np.searchsorted(list(PART_STARTS.values()), step_numbers(X), side="right")
     return place.astype(np.int8) - np.int8(1)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray, RunsLike
+from trajscore.core.values import BoolArray, FloatArray, IntArray, RunsLike
 
 
 def offsets_of(lengths: IntArray) -> IntArray:
@@ -52,12 +52,6 @@ def running_max(X: RunsLike, values: FloatArray) -> FloatArray:
     return largest.to_numpy().reshape(values.shape)
 
 
-def last_stated(X: RunsLike, values: FloatArray) -> FloatArray:
-    """Fill each missing value (or part of a row) with its run's last one before; none: missing."""
-    filled = pd.DataFrame(values).groupby(run_numbers(X)).ffill()
-    return filled.to_numpy().reshape(values.shape)
-
-
 def whole_runs(X: RunsLike) -> BoolArray:
     """Whether each run has a step, and no missing value in any channel."""
     missing = np.isnan(X.cells).nonzero()[0]
@@ -68,8 +62,7 @@ def whole_runs(X: RunsLike) -> BoolArray:
 
 def run_maxima(X: RunsLike, values: FloatArray) -> FloatArray:
     """Return the largest of each run's values; there may be no runs."""
-    # reduceat wants a cell
-    return np.maximum.reduceat(values, X.offsets[:-1]) if len(X) else np.empty(0)
+    return np.maximum.reduceat(values, X.offsets[:-1])
 
 
 def first_step_above(X: RunsLike, values: FloatArray, limit: FloatArray) -> IntArray:

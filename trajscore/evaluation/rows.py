@@ -165,8 +165,7 @@ def make_rows(
     as_given: list[Row] = []
     for name, trace in runs.traces.items():
         X = check_values(trace, probabilities=None)
-        low, high = X.value_range()
-        as_given.append(Row(name, AS_GIVEN, X, runs, is_probability=low >= 0 and high <= 1))
+        as_given.append(Row(name, AS_GIVEN, X, runs, is_probability=X.is_within_unit()))
     if maker is None:
         return Rows(as_given, base)
     rows: list[Row] = []

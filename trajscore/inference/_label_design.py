@@ -17,8 +17,15 @@ from trajscore.core.estimator import check_estimator_input
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.policy import MIN_LABELS
 from trajscore.core.score_families import get_family
-from trajscore.core.type_aliases import ArrayLike, FloatArray, IntArray
-from trajscore.core.values import as_count, as_fraction, as_within, number_of
+from trajscore.core.values import (
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    as_count,
+    as_fraction,
+    as_within,
+    number_of,
+)
 from trajscore.core.weights import Horizon, Weights, as_step_weights, collapse
 from trajscore.inference._labels import (
     FewLabels,
@@ -26,7 +33,6 @@ from trajscore.inference._labels import (
     best_constant,
     check_label_probability,
     check_verdict,
-    in_unit_interval,
     score_of_outcomes,
     weighted_rate,
 )
@@ -205,7 +211,7 @@ class LabelDesign(BaseEstimator):
     def _sizes(self, X: TrajectoryArray, forecast: FloatArray) -> FloatArray:
         """Return how far each run's outcome, not known, is expected to move the margin."""
         metric = weighted_rate(np.ones(len(X)))
-        if in_unit_interval(X):
+        if X.is_within_unit():
             family = get_family(self.score)
             score = score_of_outcomes(X, family, as_step_weights(self.weights, self.horizon))
             metric = above_constant(score, family, best_constant(score).value(forecast))
@@ -307,7 +313,7 @@ def _forecast(X: TrajectoryArray, judge: FloatArray | None) -> FloatArray:
     parts = []
     if judge is not None:
         parts.append(judge)
-    if in_unit_interval(X):
+    if X.is_within_unit():
         parts.append(collapse(X, "last"))
     if not parts:
         return np.full(len(X), 0.5)

@@ -17,8 +17,18 @@ from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.policy import MIN_LABELS, MIN_RUNS_FOR_DIFFERENCE
 from trajscore.core.score_families import family_name, get_family
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_fraction, check_rows, number_of, one_per_run, to_unit
+from trajscore.core.values import (
+    AnyArray,
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_fraction,
+    check_rows,
+    number_of,
+    one_per_run,
+    to_unit,
+)
 from trajscore.core.weights import (
     Horizon,
     StepWeights,
@@ -161,7 +171,7 @@ def label_intervals(
         of_failures = OutcomeRatio(nothing, passed, is_rate=True)
         rows["judge wrong on successes"] = labels.estimate(of_successes, level)
         rows["judge wrong on failures"] = labels.estimate(of_failures, level)
-    if in_unit_interval(ordered.X):
+    if ordered.X.is_within_unit():
         name = f"TPS {family_name(family)}"
         tps = score_of_outcomes(ordered.X, family, step_weights)
         rows[name] = labels.estimate(tps, level)
@@ -174,9 +184,10 @@ def label_intervals(
 def check_label_probability(label_probability: Any, y: IntArray) -> FloatArray:
     """Return the probability of each run, which must be in (0, 1]; 1 of those without a label."""
     remedy = "give the chance, above 0 and at most 1, with which the run was chosen to be labelled"
-    probability = one_per_run(label_probability, "label_probability", len(y))
-    of_labelled = np.where(y == CENSORED, 1.0, probability)
-    return _check_shares(of_labelled, "label_probability", np.nextafter(0, 1), remedy)
+    name = "label_probability"
+    chance = to_unit(np.where(y == CENSORED, 1.0, one_per_run(label_probability, name, len(y))))
+    check_rows(chance, (chance > 0) & (chance <= 1), name, remedy)
+    return chance
 
 
 def check_verdict(judge: Any, order: IntArray) -> FloatArray | None:
@@ -184,14 +195,9 @@ def check_verdict(judge: Any, order: IntArray) -> FloatArray | None:
     if judge is None:
         return None
     remedy = "give 0, 1 or a grade between them for every run"
-    return _check_shares(one_per_run(judge, "judge", len(order)), "judge", 0.0, remedy)[order]
-
-
-def _check_shares(shares: FloatArray, name: str, smallest: float, remedy: str) -> FloatArray:
-    """Return the number of each run, which lies between `smallest` and 1."""
-    values = to_unit(shares)
-    check_rows(values, (values >= smallest) & (values <= 1), name, remedy)
-    return values
+    verdict = to_unit(one_per_run(judge, "judge", len(order)))
+    check_rows(verdict, (verdict >= 0) & (verdict <= 1), "judge", remedy)
+    return verdict[order]
 
 
 # ------------------------------------------------------------------------ metrics
@@ -264,12 +270,6 @@ def above_constant(score: OutcomeRatio, family: Any, rate: float) -> OutcomeRati
     )
 
 
-def in_unit_interval(X: TrajectoryArray) -> bool:
-    """Whether all values may be forecasts."""
-    low, high = X.value_range()
-    return low >= 0 and high <= 1
-
-
 # ------------------------------------------------------------------ pseudo-outcomes
 
 
@@ -294,7 +294,7 @@ class FewLabels:
                 f"{MIN_LABELS}, chosen by LabelDesign, to draw a conclusion"
             )
         outcome = np.where(labelled, y, 0).astype(float)
-        inverse = np.divide(1.0, probability, out=np.zeros(len(y)), where=labelled)
+        inverse = labelled / probability
         units = any_units(sample.groups, len(y))
         _check_total(inverse, units)
         fold = _folds(sample.X.ids, outcome, labelled, sample.groups)
@@ -439,7 +439,7 @@ def _bounds(
 def outcome_features(X: TrajectoryArray, judge: FloatArray | None) -> FloatArray:
     """Return what an outcome is forecast from: verdict, trace and length, and a constant."""
     cells = OrdinaryRange.of(X.cells).nearest(X.cells)
-    if in_unit_interval(X):
+    if X.is_within_unit():
         bound = float(expit(_LARGEST_LOGIT))
         cells = logit(np.clip(cells, 1 - bound, bound))
     columns = [collapse(X.with_cells(cells), phi) for phi in ("last", "mean", "min")]
@@ -452,20 +452,20 @@ def outcome_features(X: TrajectoryArray, judge: FloatArray | None) -> FloatArray
     features = (features - features.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     if judge is not None:
         features[:, -1] *= _JUDGE_SCALE
-    return np.column_stack([features, np.ones(len(features))])
+    # a constant of which the ridge shrinks the coefficient a tenth as much as others
+    return np.column_stack([features, np.full(len(features), math.sqrt(10))])
 
 
 def ridge_logistic(features: FloatArray, y: FloatArray, train: BoolArray) -> FloatArray:
-    """Fit a logistic regression to each row of `train`; the last feature is the constant."""
+    """Fit a logistic regression to each row of `train`."""
     n_features = features.shape[1]
     products = np.einsum("ij,ik->ijk", features, features).reshape(len(features), -1)
-    penalty = np.append(np.ones(n_features - 1), 0.1)
     coefficients = np.zeros((len(train), n_features))
     for _ in range(_N_ITERATIONS):
         p = expit(coefficients @ features.T)
-        gradient = (train * (y - p)) @ features - penalty * coefficients
+        gradient = (train * (y - p)) @ features - coefficients
         curvature = ((train * p * (1 - p)) @ products).reshape(-1, n_features, n_features)
-        step = np.linalg.solve(curvature + np.diag(penalty), gradient[..., None])[..., 0]
+        step = np.linalg.solve(curvature + np.eye(n_features), gradient[..., None])[..., 0]
         coefficients += step
         if np.abs(step).max() < 1e-9:
             break

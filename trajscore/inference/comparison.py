@@ -13,13 +13,21 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
-from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray, FloatPair
-from trajscore.core.values import as_fraction, as_numbers, as_within, is_number, number_of
+from trajscore.core.values import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    FloatPair,
+    as_fraction,
+    as_numbers,
+    as_within,
+    is_number,
+    number_of,
+)
 from trajscore.inference.intervals import Units, resampling_units
 from trajscore.inference.mean_intervals import (
     bootstrap_units,
     check_resamples,
-    refuse_missing_scores,
     scores_table,
 )
 
@@ -104,12 +112,19 @@ def compare_predictors(
     """
     table = _checked_table(samples)
     pairs = _pairs(list(table.columns), reference)
-    _check_level(confidence_level, n_resamples, len(pairs))
+    check_resamples(n_resamples)
+    error = 1 - as_fraction(confidence_level, "confidence_level")
+    if (n_resamples + 1) * error < len(pairs) * (1 - SUM_ROUNDING):
+        raise ValueError(
+            f"n_resamples={n_resamples} is too few for {number_of(len(pairs), 'comparison')} at "
+            f"a level of {confidence_level:g}; at least "
+            f"{int(np.ceil(len(pairs) / error - SUM_ROUNDING)) - 1} are needed"
+        )
     units = resampling_units(len(table), groups)
     moments = _Moments(table.to_numpy(), pairs, units)
     options = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
     t = bootstrap_units(moments.studentised, units, **options)
-    low, high = _intervals(moments, t, 1 - confidence_level)
+    low, high = _intervals(moments, t, error)
     p = _p_values(moments, t)
     names = table.columns.to_numpy()
     return pd.DataFrame(
@@ -220,8 +235,7 @@ def _intervals(moments: _Moments, t: FloatArray, error: float) -> FloatPair:
 def _are_by_range(moments: _Moments, t: FloatArray, error: float) -> BoolArray:
     """Tell which intervals are narrower by range, be it because no quantile is finite."""
     widths = np.array([np.ptp(of_pair.interval(error)) for of_pair in moments.ranges])
-    n_beyond = _n_replicates(len(t), error)
-    critical = np.partition(t, -n_beyond, axis=0)[-n_beyond]
+    critical = np.sort(t, axis=0)[-_n_replicates(len(t), error)]
     finite = np.isfinite(critical)
     return ~finite | (2 * np.where(finite, critical, 0.0) * moments.std_error > widths)
 
@@ -235,14 +249,14 @@ def _critical_values(t: FloatArray, error: float) -> FloatArray:
     """Return the quantile of each column, at a level common to all with which all hold at once."""
     n_resamples = len(t)
     n_outside = min(_n_replicates(n_resamples, error), n_resamples - 1)
-    n_largest = n_outside + 1  # of each comparison; no replicate below them can be outside
-    largest = np.sort(np.partition(t.T, -n_largest, axis=1)[:, -n_largest:], axis=1)
+    ascending = np.sort(t, axis=0)
     # of each replicate, its rank from above in the comparison where it is most extreme
-    rank = np.full(n_resamples, n_largest)
-    for column, tail in zip(t.T, largest, strict=True):
-        np.minimum(rank, n_largest - np.searchsorted(tail, column * (1 - SUM_ROUNDING)), out=rank)
+    rank = np.full(n_resamples, n_outside + 1)
+    for column, values in zip(t.T, ascending.T, strict=True):
+        below = np.searchsorted(values, column * (1 - SUM_ROUNDING))
+        np.minimum(rank, n_resamples - below, out=rank)
     n_beyond = max(1, int(np.sort(rank)[n_outside]) - 1)
-    return largest[:, -n_beyond]
+    return ascending[-n_beyond]
 
 
 def _p_values(moments: _Moments, t: FloatArray) -> FloatArray:
@@ -285,17 +299,6 @@ def _from_mapping(samples: Mapping[Any, ArrayLike]) -> pd.DataFrame:
                 f"one order of runs, or give arrays, which are paired by position"
             )
     return pd.DataFrame(columns)
-
-
-def _check_level(confidence_level: float, n_resamples: int, n_pairs: int) -> None:
-    check_resamples(n_resamples)
-    error = 1 - as_fraction(confidence_level, "confidence_level")
-    if (n_resamples + 1) * error < n_pairs * (1 - SUM_ROUNDING):
-        raise ValueError(
-            f"n_resamples={n_resamples} is too few for {number_of(n_pairs, 'comparison')} at "
-            f"a level of {confidence_level:g}; at least "
-            f"{int(np.ceil(n_pairs / error - SUM_ROUNDING)) - 1} are needed"
-        )
 
 
 def _pairs(names: list[Hashable], reference: Hashable | None) -> NDArray[np.int64]:
@@ -415,7 +418,7 @@ def _differences(samples: ArrayLike) -> FloatArray:
     values = as_numbers(samples, "samples")
     if values.ndim != 1 or len(values) < 2:
         raise ValueError("samples must be the difference of each run, for 2 runs or more")
-    refuse_missing_scores(pd.DataFrame({"difference": values}))
+    scores_table(pd.DataFrame({"difference": values}))
     if np.ptp(values) <= ROUNDING * np.abs(values).max():
         raise ValueError(
             "the difference does not vary, so the runs needed cannot be computed; give more runs"

@@ -16,17 +16,18 @@ from scipy.stats import norm, t
 from trajscore.core.checks import check_groups
 from trajscore.core.policy import MIN_EFFECTIVE_CLUSTERS
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
-from trajscore.core.type_aliases import (
+from trajscore.core.values import (
     AnyArray,
     ArrayLike,
     BoolArray,
     FloatArray,
     FloatPair,
     IntArray,
+    as_fraction,
+    is_count,
+    undefined_is_nan,
 )
-from trajscore.core.values import as_fraction, is_count, undefined_is_nan
 
-_BLOCK = 4096
 _DRAWS = 4_000
 
 
@@ -50,15 +51,9 @@ class Spread:
 
     @cached_property
     def _powers(self) -> FloatArray:
-        """Sums of the second, third and fourth powers of the totals, in blocks that stay cached."""
-        sums = np.zeros((3, self.totals.shape[1]))
-        for start in range(0, len(self.totals), _BLOCK):
-            totals = self.totals[start : start + _BLOCK]
-            squares = totals * totals
-            sums[0] += np.einsum("ij->j", squares)
-            sums[1] += np.einsum("ij,ij->j", squares, totals)
-            sums[2] += np.einsum("ij,ij->j", squares, squares)
-        return sums
+        """Sums of the second, third and fourth powers of the totals."""
+        squares = self.totals**2
+        return np.stack([(squares * by).sum(axis=0) for by in (1, self.totals, squares)])
 
     def left_out(self) -> FloatArray:
         """Change of each statistic when a unit is left out (CR3), to be squared."""
@@ -68,17 +63,14 @@ class Spread:
         """Quantile times the standard error; 0 where nothing varies, infinite of one unit."""
         if self._units.n_units < 2:
             return np.full(self.totals.shape[1], np.inf)
-        if self._units.codes is None:  # what `left_out` gives, as its factor is one number
-            error = np.sqrt(self._powers[0] / (self.n_runs * (self.n_runs - 1)))
-        else:
-            error = np.linalg.norm(self.left_out(), axis=0)
+        error = np.linalg.norm(self.left_out(), axis=0)
         return np.where(error > 0, quantile, 0.0) * error
 
     def draw(self) -> FloatArray:
         """Draw normal errors of all statistics, of the covariance that units have left out."""
         # given the clusters, sums of them with normal weights have just this covariance; its
         # symmetric root, and so every draw, moves with it, and does not jump as others do
-        if self._units.codes is None:
+        if self._units.codes is None:  # exactly, as the root of what is nearly 0 is not
             square = self.totals.T @ self.totals / (self.n_runs * (self.n_runs - 1))
         else:
             changes = self.left_out()
@@ -120,13 +112,11 @@ def warn_few_clusters(units: Units) -> None:
 
 def bounds(value: FloatArray, half_width: FloatArray, on_logit: BoolArray | bool) -> FloatPair:
     """Bounds on either side, on the logit scale where asked for and the value allows it."""
-    low = value - half_width
-    high = value + half_width
+    half = np.stack([-half_width, half_width])
     with undefined_is_nan():
         slope = value * (1 - value)
-        inside = on_logit & (slope > 0)
-        low = np.where(inside, expit(logit(value) - half_width / slope), low)
-        high = np.where(inside, expit(logit(value) + half_width / slope), high)
+        of_logit = expit(logit(value) + half / slope)
+    low, high = np.where(on_logit & (slope > 0), of_logit, value + half)
     return low, high
 
 
@@ -157,13 +147,14 @@ def absolute_interval(
     errors = quantile / norm.ppf(tail) * spread.draw()
     below, above = _above_truth(ours, errors[:, : len(ours.mean)])
     estimate = np.abs(ours.mean).sum()
-    if theirs is None:
-        low = float(estimate - np.quantile(above, tail))
-        return max(low, 0.0), min(float(estimate - np.quantile(below, 1 - tail)), 1.0)
-    below_theirs, above_theirs = _above_truth(theirs, errors[:, len(ours.mean) :])
-    estimate -= np.abs(theirs.mean).sum()
-    low = estimate - np.quantile(above - below_theirs, tail)
-    return float(low), float(estimate + np.quantile(above_theirs - below, tail))
+    if theirs is not None:
+        below_theirs, above_theirs = _above_truth(theirs, errors[:, len(ours.mean) :])
+        estimate -= np.abs(theirs.mean).sum()
+        below = below - above_theirs
+        above = above - below_theirs
+    low = float(estimate - np.quantile(above, tail))
+    high = float(estimate - np.quantile(below, 1 - tail))
+    return (low, high) if theirs is not None else (max(low, 0.0), min(high, 1.0))
 
 
 def _above_truth(parts: BinMeans, errors: FloatArray) -> FloatPair:
@@ -195,12 +186,15 @@ class Units:
         columns = [np.bincount(self.codes, column, self.n_units) for column in values.T]
         return np.stack(columns, axis=1)
 
+    @property
+    def of_runs(self) -> IntArray:
+        """Unit of each run."""
+        return np.arange(self.n_units) if self.codes is None else self.codes
+
     @cached_property
     def sizes(self) -> FloatArray:
         """Number of runs of each unit."""
-        if self.codes is None:
-            return np.ones(self.n_units)
-        return np.bincount(self.codes, minlength=self.n_units).astype(float)
+        return np.bincount(self.of_runs, minlength=self.n_units).astype(float)
 
     @property
     def n_effective(self) -> float:
@@ -219,9 +213,7 @@ class Units:
 
     def to_runs(self, counts: FloatArray) -> FloatArray:
         """Spread counts of units along the second axis to their runs."""
-        if self.codes is None:
-            return counts
-        return counts[:, self.codes]
+        return counts if self.codes is None else counts[:, self.codes]
 
 
 def resampling_units(n_runs: int, groups: ArrayLike | None) -> Units:
@@ -260,8 +252,8 @@ def percentile_interval(replicates: FloatArray, confidence_level: float) -> Floa
     tail = (1 - confidence_level) / 2
     undefined = np.isnan(replicates).all(axis=0)
     filled = np.where(undefined, 0.0, replicates)
-    low, high = np.nanquantile(filled, [tail, 1 - tail], axis=0)
-    return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
+    low, high = np.where(undefined, np.nan, np.nanquantile(filled, [tail, 1 - tail], axis=0))
+    return low, high
 
 
 def bca_interval(
@@ -297,11 +289,10 @@ Z = 1.959963984540054
 """Quantile of a normal 95% interval."""
 
 
-def wilson_interval(rate: ArrayLike, n: ArrayLike, quantile: float = Z) -> FloatPair:
+def wilson_interval(rate: ArrayLike, n: ArrayLike, z: float = Z) -> FloatPair:
     """Return the ends of a binomial rate's 95% interval (Wilson score), honest with few trials."""
     p = np.asarray(rate, dtype=float)
     size = np.asarray(n, dtype=float)
-    z = quantile
     center = (p + z**2 / (2 * size)) / (1 + z**2 / size)
     half = z * np.sqrt(p * (1 - p) / size + z**2 / (4 * size**2)) / (1 + z**2 / size)
     return np.maximum(center - half, 0.0), np.minimum(center + half, 1.0)
@@ -312,7 +303,7 @@ def clopper_pearson_excess(n_events: ArrayLike, n_others: ArrayLike, level: floa
     events = np.asarray(n_events, dtype=float)
     others = np.asarray(n_others, dtype=float)
     with undefined_is_nan():
-        upper = np.where(others > 0, betaincinv(events + 1, np.maximum(others, 1e-300), level), 1.0)
+        upper = np.where(others > 0, betaincinv(events + 1, others, level), 1.0)
     return upper - events / (events + others)
 
 
@@ -328,13 +319,11 @@ def unseen_reach(
     `change` is what each run would add to the mean, had it ended the other way. Zero where it is
     known without sorting that both lie within `half_width`.
     """
-    largest = np.abs(change).max(initial=0.0)
-    if units.codes is not None:
-        largest = np.bincount(units.codes, np.abs(change)).max()
+    largest = units.sums(np.abs(change)[:, None]).max(initial=0.0)
     # no loss is larger, and of 0 to _FEW losses Poisson's bound exceeds those of _FEW the most
     if (float(gammaincinv(_FEW + 1, 1 - alpha)) - _FEW) * largest < half_width:
         return 0.0, 0.0
-    return _reach(-change, units.codes, alpha), _reach(change, units.codes, alpha)
+    return _reach(-change, units.of_runs, alpha), _reach(change, units.of_runs, alpha)
 
 
 def with_unseen(
@@ -355,7 +344,7 @@ def with_unseen(
     return np.minimum(low, mean - below), np.maximum(high, mean + above)
 
 
-def _reach(loss: FloatArray, codes: IntArray | None, alpha: float) -> float:
+def _reach(loss: FloatArray, clusters: IntArray, alpha: float) -> float:
     """Bound the losses that were not seen; a run that has suffered its own has `loss` below 0.
 
     Of runs in the order of their losses, as long as none has suffered its own, and of blocks of
@@ -365,29 +354,25 @@ def _reach(loss: FloatArray, codes: IntArray | None, alpha: float) -> float:
         return 0.0
     order = np.argsort(-np.abs(loss), kind="stable")
     loss = loss[order]
+    clusters = clusters[order]
     size = np.abs(loss)
     bad = loss < 0
     is_start = np.append(True, size[1:] < size[:-1] * (1 - SUM_ROUNDING))
     block = np.cumsum(is_start) - 1
     ends = np.flatnonzero(np.append(is_start[1:], True))
     first_bad = int(np.append(block[bad], len(ends))[0])
-    n_before = ends + 1
-    clusters = None
-    if codes is not None:
-        clusters = codes[order]
-        n_before = np.cumsum(~pd.Series(clusters).duplicated().to_numpy())[ends]
+    n_before = np.cumsum(~pd.Series(clusters).duplicated().to_numpy())[ends]
     of_all = clopper_pearson_excess(0, n_before[:first_bad], 1 - alpha)
     prefix = of_all * np.cumsum(size)[ends[:first_bad]]
-    n = _n_units(block, clusters, len(ends))
-    n_bad = _n_units(block[bad], None if clusters is None else clusters[bad], len(ends))
+    n = _n_clusters(block, clusters, len(ends))
+    n_bad = _n_clusters(block[bad], clusters[bad], len(ends))
     few = n_bad <= _FEW
     excess = clopper_pearson_excess(n_bad[few], (n - n_bad)[few], 1 - alpha)
     alone = excess * np.bincount(block, size)[few]
     return float(max(prefix.max(initial=0.0), alone.max(initial=0.0)))
 
 
-def _n_units(block: IntArray, clusters: IntArray | None, n_blocks: int) -> FloatArray:
-    """Count the clusters of each block; its runs, where there are none."""
-    if clusters is not None:
-        block = block[~pd.DataFrame({"block": block, "cluster": clusters}).duplicated()]
-    return np.bincount(block, minlength=n_blocks).astype(float)
+def _n_clusters(block: IntArray, clusters: IntArray, n_blocks: int) -> FloatArray:
+    """Count the clusters of each block."""
+    pairs = pd.DataFrame({"block": block, "cluster": clusters}).drop_duplicates()
+    return np.bincount(pairs["block"], minlength=n_blocks).astype(float)

@@ -15,8 +15,16 @@ from sklearn.utils import check_random_state
 from trajscore.core.errors import ArgumentError
 from trajscore.core.parallel import Progress, Work
 from trajscore.core.policy import MIN_UNITS_FOR_RARE_LOSSES
-from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray, FloatPair, IntArray
-from trajscore.core.values import as_numbers, check_choice, is_count
+from trajscore.core.values import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    FloatPair,
+    IntArray,
+    as_numbers,
+    check_choice,
+    is_count,
+)
 from trajscore.inference.intervals import (
     Spread,
     Units,
@@ -237,8 +245,7 @@ def paired_bootstrap(
     table = scores_table(samples)
     values = table.to_numpy()
     names = table.columns
-    has_opposite = np.asarray(np.isin(values, (0, 1)).all(axis=0))
-    opposite = np.where(has_opposite, 1 - values, values)
+    opposite = np.where(np.isin(values, (0, 1)).all(axis=0), 1 - values, np.nan)
     if other is not None:
         others = scores_table(other, "other")
         if not others.columns.equals(names) or len(others) != len(values):
@@ -246,7 +253,6 @@ def paired_bootstrap(
                 f"other must have the rows and columns of samples, of shape {values.shape}, got "
                 f"{others.shape} and {others.columns.tolist()}"
             )
-        has_opposite[:] = True
         opposite = others.to_numpy()
     check_choice(method, "method", ("percentile", "bca"))
     if reference is not None:
@@ -255,13 +261,13 @@ def paired_bootstrap(
         base = names == reference
         values = values - values[:, base]
         opposite = opposite - opposite[:, base]
-        has_opposite = has_opposite & has_opposite[base] | base
     if groups is None:  # in an order of their own, so that the order of rows cannot matter
         order = np.lexsort(values.T)
         values = values[order]
         opposite = opposite[order]
     units = resampling_units(len(values), groups)
-    if not has_opposite.all() and units.n_units < MIN_UNITS_FOR_RARE_LOSSES:
+    change = (opposite - values) / len(values)
+    if np.isnan(change).any() and units.n_units < MIN_UNITS_FOR_RARE_LOSSES:
         warnings.warn(
             f"intervals of the mean of {units.n_units} runs or clusters do not know of rare losses "
             f"that happened to none of them; pass other=, the scores had each run ended the other "
@@ -282,31 +288,25 @@ def paired_bootstrap(
         low, high = bca_interval(replicates, mean, skewness, level)
     else:
         low, high = percentile_interval(replicates, level)
-    change = np.where(has_opposite, opposite - values, 0.0) / len(values)
-    low, high = with_unseen(low, high, mean, change.T, units, confidence_level)
+    low, high = with_unseen(low, high, mean, np.nan_to_num(change).T, units, confidence_level)
     std_error = replicates.std(axis=0, ddof=1)
     columns = {"mean": mean, "low": low, "high": high, "std_error": std_error}
     return pd.DataFrame(columns, index=names)
 
 
 def scores_table(samples: Any, name: str = "samples") -> pd.DataFrame:
-    """Return one row a run and one column a predictor, none missing."""
+    """Return one row a run and one column a predictor, of which no score is missing."""
     table = pd.DataFrame(as_numbers(samples, name), columns=getattr(samples, "columns", None))
     if not len(table):
         raise ValueError(f"{name} must have one row a run and one column a predictor; give some")
-    refuse_missing_scores(table)
-    return table
-
-
-def refuse_missing_scores(table: pd.DataFrame) -> None:
-    """Refuse scores that are missing or infinite, by the row and the predictor of the first."""
-    bad = ~np.isfinite(table.to_numpy())
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
+    bad = np.argwhere(~np.isfinite(table.to_numpy()))
+    if len(bad):
+        row, column = bad[0]
         raise ValueError(
             f"row {row}: the score of {table.columns[column]!r} is missing or infinite; drop the "
             f"run for all predictors, or score it"
         )
+    return table
 
 
 METHODS = ("auto", "bootstrap", "influence")

@@ -232,13 +232,12 @@ def trajectory_diagnostics(
     )
     if not len(runs):
         raise ValueError("there are no runs to score; give at least one")
-    low, high = runs.X.value_range()
     collapsed = CollapsedRuns(
         collapse(runs.X, phi, as_step_weights(weights, horizon)),
         np.asarray(runs.y, dtype=float),
         runs.weight,
     )
     errors = DIAGNOSTICS | {"T-ECE": replace(T_ECE, n_bins=n_bins, strategy=strategy)}
-    metrics = statistics_of(errors, collapsed, is_probability=low >= 0 and high <= 1)
+    metrics = statistics_of(errors, collapsed, is_probability=runs.X.is_within_unit())
     values = all_at_once(metrics)(runs.weight)
     return pd.Series(dict(zip(metrics, values, strict=True)), index=list(DIAGNOSTICS))

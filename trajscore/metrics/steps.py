@@ -26,6 +26,7 @@ from trajscore.core.weights import (
     Weights,
     run_sums,
     score_cells,
+    step_parts,
     weighted_score,
     weighted_steps,
 )
@@ -291,7 +292,7 @@ def step_calibration_statistics(
     part = np.zeros(len(X.cells), dtype=np.int64)
     if by_part:
         n_parts = len(PART_STARTS)
-        part += steps.part
+        part += step_parts(X)
     if strategy == "quantile":
         tie = part * steps.n_ties + steps.tie  # of the forecasts of each part by themselves
         sizes = np.bincount(tie, steps.weight, n_parts * steps.n_ties).reshape(n_parts, -1)
