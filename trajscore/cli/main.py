@@ -33,9 +33,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    is_process = argv is None
+    if is_process:
+        gc.disable()  # what is imported stays, and need not be searched again and again
     parser = make_parser(words[:1])
-    if argv is None:
-        gc.freeze()  # what is imported stays, and need not be searched again and again
+    if is_process:
+        gc.freeze()
+        gc.enable()
     arguments, unknown = parser.parse_known_args(words, argparse.Namespace(argv=words))
     if unknown:
         command = f"trajscore {words[0]}"
