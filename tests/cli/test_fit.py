@@ -7,12 +7,14 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from trajscore import DensityRatioEProcess, evaluate, trusted_types
+from trajscore.cli import inputs
 from trajscore.cli.main import main
 from trajscore.cli.report import judge
 from trajscore.datasets import make_trajectories
@@ -77,10 +79,13 @@ def test_it_is_the_process_of_python(folder, fit, monkeypatch, capsys):
     assert loaded("p.skops").thresholds_.tolist() == process.thresholds_.tolist()
 
 
-def test_a_table_without_outcomes(folder, fit):
+def test_a_table_without_outcomes_is_read_once(folder, fit, monkeypatch):
     pd.read_csv("runs.csv").drop(columns="solved").to_csv("none.csv", index=False)
+    load = Mock(wraps=inputs.load)
+    monkeypatch.setattr(inputs, "load", load)
     code, out, _ = fit("none.csv --score judge --group run_id --alpha 0.2 --out p.skops")
     assert code == 0
+    assert load.call_count == 1
     process = DensityRatioEProcess(alpha=0.2).fit(X)
     assert f"is below {process.thresholds_.iloc[0]:.3g}" in out
     assert fit("runs.csv --score judge --group run_id --refit p.skops --out q.skops")[0] == 0

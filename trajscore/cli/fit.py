@@ -15,7 +15,7 @@ from trajscore.cli.report import add_recalibration, judge, words_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_predictors
 from trajscore.core.convert import as_table
-from trajscore.core.errors import ArgumentError, NoOutcomeError
+from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.values import number_of
 from trajscore.core.within_runs import whole_runs
@@ -158,15 +158,11 @@ def _fit_guard(arguments: argparse.Namespace) -> None:
 
 
 def _read(arguments: argparse.Namespace) -> Inputs:
-    """Read runs; where none has an outcome, and no option names it, without outcomes."""
-    try:
-        return read_inputs(arguments.table, arguments, needs_scores=False)
-    except NoOutcomeError:
-        if arguments.outcome or arguments.outcomes:
-            raise
-    arguments.outcomes = {}
-    inputs = read_inputs(arguments.table, arguments, needs_scores=False)
-    print("no run has an outcome; if some have, name them with --outcome or --outcomes")
+    """Read runs, none of which needs an outcome where no option names it."""
+    is_named = bool(arguments.outcome or arguments.outcomes)
+    inputs = read_inputs(arguments.table, arguments, needs_scores=False, needs_outcomes=is_named)
+    if not (is_named or (inputs.y != CENSORED).any()):
+        print("no run has an outcome; if some have, name them with --outcome or --outcomes")
     return inputs
 
 

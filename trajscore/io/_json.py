@@ -66,7 +66,7 @@ class JsonScanner:
         elif start == "{":
             yield from self._object(streamed)
         elif start == "":
-            raise ValueError(f"{self._name} is empty; there is nothing to read")
+            raise ValueError(f"{self._name} is empty; leave the file out, or get it again")
         else:
             raise ValueError(f"{self._name} holds no JSON list or object; give a log, not a table")
         self._index = None

@@ -246,7 +246,10 @@ def unknown_json(
 ) -> ArgumentError:
     """Return the error for a JSON file by its first record, and the fields that formats have."""
     if not record:
-        return ArgumentError(f"{file}: no JSON object could be read from it; give a log of runs")
+        return ArgumentError(
+            f"{file}: no JSON object could be read from it; leave the file out, or give a log of "
+            f"runs"
+        )
     for name in record.keys() & _INSTEAD.keys():
         return ArgumentError(
             f"{file}: it does not hold runs; save {_INSTEAD[name]} instead", "format"

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from trajscore import io
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.errors import ArgumentError, NoOutcomeError
+from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, as_verdicts, outcomes_vary
 from trajscore.core.stops import EXCLUDED, names_among
 from trajscore.core.type_aliases import AnyArray
@@ -101,8 +101,8 @@ def _load_log(
     log = io.Runs(stream)
     if not log:
         raise ValueError(f"{path}: the log holds no run that can be judged")
-    if problem := stream.findings.outcome_problem():
-        raise NoOutcomeError(f"{path}: {problem}")
+    if request.needs_outcomes and (problem := stream.findings.outcome_problem()):
+        raise ArgumentError(f"{path}: {problem}")
     lost = _lost_runs(log) if request.keep_lost else []
     runs = [*log, *lost]
     notes: list[Note] = []
@@ -237,7 +237,7 @@ def _confidences(
 ) -> tuple[dict[str, TrajectoryArray], list[Note]]:
     """Return the confidences that enough runs have at every turn, and say how many turns do."""
     X = signals.fit_transform(runs)
-    y = io.outcomes(runs)
+    y = io.outcomes([*runs])  # without asking for one
     is_known = bool((y != CENSORED).any())
     filled = X.ffill()
     shares = (~np.isnan(X.cells)).mean(axis=0)

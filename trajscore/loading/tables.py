@@ -43,6 +43,7 @@ from trajscore.io.tables import (
     notes_on_trials,
     read_table,
     unused_columns,
+    usual_column,
     with_scales,
 )
 from trajscore.io.wide_tables import as_long, has_row_per_run
@@ -71,6 +72,7 @@ class LoadRequest:
     by: Sequence[str] = ()  # columns of a table that go into the meta of the predictors
     missing: str | None = None  # as in `trajscore.evaluate`; None if values are not filled
     needs_scores: bool = True  # if not, a table may have a row a run
+    needs_outcomes: bool = True  # if not, none are named, and runs may have none
     keep_lost: bool = False  # keep the runs that an infrastructure error ended
     max_size: int | None = None
     roles: Any = None
@@ -111,6 +113,8 @@ def load_table(path: Path, request: LoadRequest) -> Inputs:
     frame = read_table(path, request.max_size)
     if frame.empty:
         raise ValueError("the table has no rows; give at least one step of one run")
+    if not request.needs_outcomes and usual_column(frame, "outcome") is None:
+        request = replace(request, outcomes={})
     try:
         return _load_frame(frame, request, fields)
     except ArgumentError as error:
