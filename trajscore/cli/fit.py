@@ -4,14 +4,13 @@ import argparse
 import json
 import shlex
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from trajscore.calibration import PrefixForecaster
-from trajscore.cli.inputs import add_command, adder, check_folder, number, read_inputs
-from trajscore.cli.report import add_recalibration, judge, words_of
+from trajscore.cli.inputs import check_folder, read_inputs
+from trajscore.cli.report import RECALIBRATION, judge, words_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_predictors
 from trajscore.core.convert import as_table
@@ -37,23 +36,10 @@ _OF_FORECASTERS = ("--weights", "--horizon", "--missing", "--calibrator", "--cen
 _TOO_FEW = "four fifths of these runs are too few to set a threshold"
 
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    """Add the command."""
-    parser, add = add_command(commands, "fit")
-    add("table", type=Path)
-    add("--out", type=Path, required=True)
-    add("--alpha", type=number, action="append")
-    add_threshold = adder(parser.add_mutually_exclusive_group(), "fit")
-    add_threshold("--guarantee", choices=tuple(GUARANTEES), dest="threshold", default="average")
-    add_threshold("--threshold", choices=tuple(THRESHOLDS), default="average")
-    add("--flags", choices=("failure", "success"), default="failure")
-    add("--end", choices=_ENDS, default="step")
-    add("--end-worth", type=number)
-    add("--forecaster")
-    add("--guard", action="store_true")
-    add("--refit", type=Path)
-    add_recalibration(parser)
-    return parser
+OPTIONS = RECALIBRATION | {
+    "--guarantee": {"choices": tuple(GUARANTEES)},
+    "--threshold": {"choices": tuple(THRESHOLDS)},
+}
 
 
 def run(arguments: argparse.Namespace) -> None:

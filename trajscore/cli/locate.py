@@ -2,13 +2,11 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from trajscore.cli.inputs import (
-    add_command,
-    add_input_options,
+    READING,
     check_table,
     read_inputs,
     write_table,
@@ -19,15 +17,7 @@ from trajscore.loading.tables import Inputs
 from trajscore.localization import FirstErrorLocator, FirstErrorWindow, compare_locators
 from trajscore.localization._evidence import steps_to_read
 
-
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    """Add the command."""
-    parser, add = add_command(commands, "locate")
-    add("labelled", type=Path)
-    add("new", type=Path)
-    add("--out", type=Path, required=True)
-    add_input_options(parser)
-    return parser
+OPTIONS = READING
 
 
 def run(arguments: argparse.Namespace) -> None:

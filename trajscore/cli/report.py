@@ -11,23 +11,23 @@ import numpy as np
 
 from trajscore.calibration.calibrators import CALIBRATORS
 from trajscore.cli.inputs import (
-    add_censored,
-    add_command,
-    add_input_options,
-    adder,
+    READING,
     check_folder,
     load_request,
     named_number,
-    number,
     progress_bar,
-    reader,
-    whole_number,
 )
-from trajscore.cli.main import make_parser
+from trajscore.cli.main import Options, add_options, make_parser, reader
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import bare_name, turned_note
-from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family
+from trajscore.core.score_families import (
+    USUAL_SCORES,
+    ScoreFamily,
+    family_name,
+    get_family,
+    usage,
+)
 from trajscore.core.type_aliases import ByName
 from trajscore.core.values import check_known, number_of
 from trajscore.core.weights import AGGREGATORS, OWN, WEIGHT_SCHEDULES
@@ -64,44 +64,40 @@ _PASSED_ON = ("horizon", "phi", "missing", "n_resamples", "random_state", "n_job
 _ENDS = {"known": True, "unknown": False, None: None}
 
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    """Add the command; an option that Python knows by another name has that as its dest."""
-    parser, add = add_command(commands, "report")
-    add("table", nargs="?", type=Path)
-    add_recalibration(parser)
-    add("--end", choices=("known", "unknown"))
-    add("--family", default="log", type=_family)
-    add("--phi", choices=AGGREGATORS, default="weighted")
-    add("--by", action="append", default=[])
-    price = reader(named_number, "a score and its price, such as judge=0.002")
-    add("--price", dest="prices", action="append", type=price)
-    add("--monitor", action="store_true")
-    add("--known-share", type=number)
-    add("--splits", dest="n_splits", type=whole_number)
-    add("--resamples", dest="n_resamples", type=whole_number, default=1000)
-    add("--seed", dest="random_state", type=whole_number, default=0)
-    add("--jobs", dest="n_jobs", type=whole_number, default=-1)
-    add("--verbose", action="store_true")
-    add("--code", action="store_true")
-    add("--out", type=Path)
-    return parser
+def _horizon(text: str) -> int | str:
+    """Read a number of steps, or own."""
+    if text != OWN and not (text.isdecimal() and int(text)):
+        raise ValueError
+    return text if text == OWN else int(text)
 
 
-def add_recalibration(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say on which runs, and how, predictors are recalibrated."""
-    add_input_options(parser)
-    add = adder(parser, "report")
-    add("--weights", choices=WEIGHT_SCHEDULES, default="early")
-    add("--horizon", type=reader(_horizon, "a number of steps, such as 30, or own"))
-    add("--missing", choices=MISSING, default="same_runs")
-    add("--calibrator", choices=(*CALIBRATORS, "none"), default="auto")
-    add_censored(parser)
+def _family(text: str) -> ScoreFamily:
+    """Read the name of a score family, with its numbers."""
+    try:
+        return get_family(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+RECALIBRATION: Options = READING | {
+    "--weights": {"choices": WEIGHT_SCHEDULES},
+    "--horizon": {"type": reader(_horizon, "a number of steps, such as 30, or own")},
+    "--missing": {"choices": MISSING},
+    "--calibrator": {"choices": (*CALIBRATORS, "none")},
+}
+"""Of the options that say on which runs, and how, predictors are recalibrated."""
+
+OPTIONS = RECALIBRATION | {
+    "--family": {"type": _family, "help": f"leading score: {usage()} (%(default)s)"},
+    "--phi": {"choices": AGGREGATORS},
+    "--price": {"type": reader(named_number, "a score and its price, such as judge=0.002")},
+}
 
 
 def words_of(arguments: argparse.Namespace) -> list[str]:
     """Return the file of a command, and its options that say how predictors are recalibrated."""
     parser = argparse.ArgumentParser(add_help=False)
-    add_recalibration(parser)
+    add_options(parser, ["reading", "recalibration", "censored"], RECALIBRATION)
     words = [str(arguments.table)] if arguments.table else []
     for action in parser._actions:
         value = getattr(arguments, action.dest)
@@ -240,21 +236,6 @@ def _check_out(out: Path | None) -> None:
         raise ValueError(
             f"--out: {out} must end in one of {', '.join(_WRITERS)}, which says what is written"
         )
-
-
-def _horizon(text: str) -> int | str:
-    """Read a number of steps, or own."""
-    if text != OWN and not (text.isdecimal() and int(text)):
-        raise ValueError
-    return text if text == OWN else int(text)
-
-
-def _family(text: str) -> ScoreFamily:
-    """Read the name of a score family, with its numbers."""
-    try:
-        return get_family(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 _HEAD = 10_000  # rows by which columns are chosen

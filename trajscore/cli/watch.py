@@ -9,13 +9,10 @@ import numpy as np
 
 from trajscore.calibration import PrefixForecaster
 from trajscore.cli.inputs import (
-    add_command,
-    add_input_options,
+    READING,
     check_folder,
     note_if_same,
-    number,
     read_inputs,
-    whole_number,
 )
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError, show_controls, visible
@@ -37,17 +34,7 @@ _QUANTITIES = {
 _Runs = tuple[TrajectoryArray, Any, Any]  # with outcomes and tasks, None where there are none
 
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    """Add the command."""
-    parser, add = add_command(commands, "watch")
-    add("reference", type=Path, metavar="REF")
-    add("new", type=Path, metavar="NEW")
-    add("--alpha", type=number, default=0.05)
-    add("--after", dest="n_after", type=whole_number, default=500, metavar="RUNS")
-    add("--picture", type=Path, metavar="FILE.png")
-    add("--metrics", type=Path, metavar="FILE.prom")
-    add_input_options(parser)
-    return parser
+OPTIONS = READING
 
 
 def run(arguments: argparse.Namespace) -> int:
