@@ -6,7 +6,6 @@ from dataclasses import replace
 from trajscore.cli.compare import read
 from trajscore.cli.inputs import (
     READING,
-    check_folder,
     note_if_same,
 )
 from trajscore.cli.main import reader
@@ -31,8 +30,6 @@ OPTIONS = READING | {
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the verdict, write it where it is wanted, and return the exit code."""
-    if arguments.json is not None:
-        check_folder("--json", arguments.json)
     rules = _rules(arguments)
     baseline = None
     if arguments.baseline is not None:

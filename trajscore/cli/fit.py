@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from trajscore.calibration import PrefixForecaster
-from trajscore.cli.inputs import check_folder, read_inputs
+from trajscore.cli.inputs import read_inputs
 from trajscore.cli.report import RECALIBRATION, judge, words_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_predictors
@@ -44,7 +44,6 @@ OPTIONS = RECALIBRATION | {
 
 def run(arguments: argparse.Namespace) -> None:
     """Fit a forecaster, or a process, alone or in a guard, and write it."""
-    check_folder("--out", arguments.out, ".skops")
     name = arguments.forecaster
     unused = _OF_FORECASTERS if name is None else _OF_PROCESSES
     for word in arguments.argv:

@@ -6,7 +6,6 @@ from typing import Any
 from trajscore.calibration.forecaster import Forecaster
 from trajscore.cli.inputs import (
     READING,
-    check_table,
     read_inputs,
     write_table,
 )
@@ -23,7 +22,6 @@ OPTIONS = READING | {"--missing": {"choices": MISSING}}
 def run(arguments: argparse.Namespace) -> None:
     """Forecast every step of new runs, and write a table."""
     out = arguments.out
-    check_table(out)
     kind: Any = Forecaster  # an abstract one
     forecaster = load_fitted(arguments.model, kind, arguments.trust, arguments.max_size)
     if not (arguments.scores or arguments.risks):

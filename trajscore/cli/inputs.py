@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from trajscore.cli.main import Options, reader
-from trajscore.core.errors import ArgumentError, optional
+from trajscore.core.errors import ArgumentError
 from trajscore.core.stops import MECHANISMS
 from trajscore.core.storage import replacing
 from trajscore.core.type_aliases import ByName
@@ -80,27 +80,10 @@ READING: Options = {
 """Of the options that say what to read."""
 
 
-def check_folder(option: str, path: Path, ending: str = "") -> None:
-    """Refuse a file that cannot be written before the work is done, not after it."""
-    if not path.name.lower().endswith(ending):
-        raise ValueError(f"{option}: {path} must end in {ending}")
-    if not path.parent.is_dir():
-        raise ValueError(f"{option}: the folder {path.parent} does not exist; create it first")
-
-
-def check_table(path: Path) -> None:
-    """Refuse a table that cannot be written before the work is done."""
-    check_folder("--out", path)
-    if path.suffix not in (".parquet", ".csv"):
-        raise ValueError(f"--out: {path} must end in .parquet or .csv")
-    if path.suffix == ".parquet":
-        optional("pyarrow", f"--out: {path} needs pyarrow", "data", ", or name a .csv")
-
-
 def write_table(table: pd.DataFrame, path: Path) -> None:
     """Write a table by the ending of its name."""
     with replacing(path) as file:
-        if path.suffix == ".csv":
+        if path.suffix.lower() == ".csv":
             file.write(to_csv(table).encode())
         else:
             table.to_parquet(file, index=False)

@@ -8,7 +8,6 @@ import pandas as pd
 
 from trajscore.cli.inputs import (
     READING,
-    check_table,
     load_request,
     progress_bar,
     write_table,
@@ -33,7 +32,6 @@ OPTIONS = READING | {
 def run(arguments: argparse.Namespace) -> None:
     """Judge the runs of a log, and write a table."""
     out = arguments.out
-    check_table(out)
     inputs = load(arguments.log, load_request(arguments, needs_scores=False))
     if not inputs.log:
         raise ValueError(f"{arguments.log} is a table; a judge reads what was said, give a log")

@@ -7,7 +7,6 @@ import numpy as np
 
 from trajscore.cli.inputs import (
     READING,
-    check_table,
     read_inputs,
     write_table,
 )
@@ -22,7 +21,6 @@ OPTIONS = READING
 
 def run(arguments: argparse.Namespace) -> None:
     """Fit a locator and a window, and write a table with a row for each new run."""
-    check_table(arguments.out)
     arguments.outcomes = {}  # they are not what is learnt
     inputs, X = _read(arguments.labelled, arguments)
     arguments.first_error = arguments.step_label = None  # of new runs it is not known

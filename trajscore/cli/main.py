@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from trajscore import __version__
-from trajscore.core.errors import ArgumentError, visible
+from trajscore.core.errors import ArgumentError, optional, visible
 
 HELP: dict[str, Any] = tomllib.loads(
     files("trajscore.cli").joinpath("help.toml").read_text(encoding="utf-8")
@@ -72,6 +72,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         warnings.filterwarnings("ignore", "Line search of Newton", category=UserWarning)
         warnings.showwarning = _print_warning
         try:
+            for name, endings in arguments.writes.items():
+                _check_output(arguments.options[name], getattr(arguments, name), endings)
             return int(arguments.run(arguments) or 0)
         except BrokenPipeError:  # the reader has seen enough, as `head` does
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -128,7 +130,8 @@ def _add_command(commands: Any, name: str, options: Options) -> argparse.Argumen
     if parser.epilog is not None:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--help-all", action=_HelpAll, nargs=0, help="show all options and exit")
-    parser.set_defaults(stopped=words.get("stopped", ""))  # what it says when it is interrupted
+    # what it says when it is interrupted, and the endings of the files that it writes
+    parser.set_defaults(stopped=words.get("stopped", ""), writes=words.get("writes", {}))
     add_options(parser, words["parts"], options)
     return parser
 
@@ -166,6 +169,21 @@ class _HelpAll(argparse.Action):
             action.help = getattr(action, "words", action.help)
         parser.print_help()
         parser.exit()
+
+
+def _check_output(option: str, path: Path | None, endings: list[str]) -> None:
+    """Refuse a file that cannot be written before the work is done, not after it."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise ValueError(f"{option}: {path} is a folder; name a file in it")
+    ending = path.suffix.lower()
+    if endings and ending not in endings:
+        raise ValueError(f"{option}: {path} must end in {' or '.join(endings)}")
+    if not path.parent.is_dir():
+        raise ValueError(f"{option}: the folder {path.parent} does not exist; create it first")
+    if ending == ".parquet":
+        optional("pyarrow", f"{option}: {path} needs pyarrow", "data", ", or name a .csv")
 
 
 def _sentence(error: Exception, options: dict[str, str]) -> str:

@@ -12,7 +12,6 @@ import numpy as np
 from trajscore.calibration.calibrators import CALIBRATORS
 from trajscore.cli.inputs import (
     READING,
-    check_folder,
     load_request,
     named_number,
     progress_bar,
@@ -122,7 +121,6 @@ def judge(words: str) -> Report:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the report, and write it as a page if that is wanted."""
-    _check_out(arguments.out)
     report, log = _judge(arguments)
     if n := report.facts.n_unscored:
         print(f"Not scored: {number_of(n, 'step')} beyond --horizon {arguments.horizon}\n")
@@ -223,19 +221,6 @@ def _tokens_of(runs: Sequence[Run], predictors: Any) -> TrajectoryArray | None:
     opening = agent[np.unique(turns.run_of[agent], return_index=True)[1]]
     tokens[opening] = np.nan_to_num(tokens[opening])
     return None if np.isnan(tokens).any() else turns.container(tokens, ["tokens"])
-
-
-def _check_out(out: Path | None) -> None:
-    """Refuse a page that cannot be written before the work is done, not after it."""
-    if out is None:
-        return
-    check_folder("--out", out)
-    if out.is_dir():
-        raise ValueError(f"--out: {out} is a folder; name a file in it, say {out / 'report.html'}")
-    if out.suffix.lower() not in _WRITERS:
-        raise ValueError(
-            f"--out: {out} must end in one of {', '.join(_WRITERS)}, which says what is written"
-        )
 
 
 _HEAD = 10_000  # rows by which columns are chosen

@@ -10,7 +10,6 @@ import numpy as np
 from trajscore.calibration import PrefixForecaster
 from trajscore.cli.inputs import (
     READING,
-    check_folder,
     note_if_same,
     read_inputs,
 )
@@ -39,8 +38,6 @@ OPTIONS = READING
 
 def run(arguments: argparse.Namespace) -> int:
     """Say what changed, and return the exit code."""
-    if arguments.picture is not None:
-        check_folder("--picture", arguments.picture, ".png")
     reference, new = (_read(path, arguments) for path in (arguments.reference, arguments.new))
     note_if_same(arguments.reference, arguments.new)
     if n := len({*run_hashes(reference[0])} & {*run_hashes(new[0])}):

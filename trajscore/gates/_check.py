@@ -253,19 +253,20 @@ def check(
             f"new has {number_of(new.n_runs, 'run')}, and least_runs = {rules.least_runs}"
         )
     measures = [Measures(runs) for runs in sets]
-    questions: dict[int, _Question] = {}
-    results: dict[int, GateResult] = {}
-    for place, gate in enumerate(rules.gates):
+    asked: list[_Question | GateResult] = []
+    for gate in rules.gates:
         try:
-            questions[place] = _question(gate, measures, matched)
+            asked.append(_question(gate, measures, matched))
         except CannotMeasureError as error:
-            results[place] = GateResult(gate, Verdict.UNUSABLE, why=str(error))
+            asked.append(GateResult(gate, Verdict.UNUSABLE, why=str(error)))
+    questions = [each for each in asked if isinstance(each, _Question)]
     # turned so that more is better
-    turned = [replace(q.compared, errors=q.sign * q.compared.errors) for q in questions.values()]
-    levels = level_of_each(turned, 1 - rules.level)
-    for (place, question), level in zip(questions.items(), levels, strict=True):
-        results[place] = _decide(question, level, new.n_runs)
-    gates = [results[place] for place in sorted(results)]
+    turned = [replace(q.compared, errors=q.sign * q.compared.errors) for q in questions]
+    levels = iter(level_of_each(turned, 1 - rules.level))
+    gates = [
+        _decide(each, next(levels), new.n_runs) if isinstance(each, _Question) else each
+        for each in asked
+    ]
     return CheckResult(gates, rules, new, baseline, matched if baseline else None)
 
 

@@ -205,7 +205,7 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comp
     table = pd.DataFrame.from_dict(rows, orient="index")
     table.index = pd.MultiIndex.from_tuples(rows, names=Key._fields)
     notes += [f"Not compared: {'; '.join(names)}. Why: {why}." for why, names in missing.items()]
-    return Comparison(table, matched, list(dict.fromkeys(notes)), confidence_level, base, new)
+    return Comparison(table, matched, notes, confidence_level, base, new)
 
 
 def _keys(base: RunSet, new: RunSet) -> Iterator[Key]:
