@@ -201,7 +201,7 @@ def test_tables_that_cannot_be_judged(frame, report):
         (frame.iloc[:0], "", "no rows"),
         (frame, "--out /nonexistent/r.html", "--out: the folder /nonexistent"),
         (frame, "--out .", "--out: . is a folder"),
-        (frame, "--out r.pdf", ".html, .json, .md"),
+        (frame, "--out r.pdf", ".html or .json or .md"),
         (frame, "--resamples 0", "--resamples must"),
         (frame, "--weights linear_front", "--horizon own"),
         (frame, "--embedder char", "--embedder is for logs"),

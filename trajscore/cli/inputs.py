@@ -16,7 +16,7 @@ from trajscore.core.stops import MECHANISMS
 from trajscore.core.storage import replacing
 from trajscore.core.type_aliases import ByName
 from trajscore.core.values import split_pairs
-from trajscore.io.fields import ANY_PARTS, Fields
+from trajscore.io.fields import ANY_PARTS, USUAL_FIELDS, Fields
 from trajscore.io.files import to_csv
 from trajscore.io.unread import refusals
 from trajscore.loading.load import load
@@ -107,11 +107,14 @@ def read_inputs(path: Path, arguments: argparse.Namespace, **more: Any) -> Input
 def load_request(arguments: argparse.Namespace, **more: Any) -> LoadRequest:
     """Return what the options ask of a file."""
     options = vars(arguments)
-    one = ("step", "confidence", "outcome", "stop_reason", "group", "first_error", "step_label")
-    names = {part: options[part] for part in one}
-    names |= {part: tuple(options[part]) for part in ("scores", "wide", "risks", "scales")}
-    ids = tuple(arguments.id)
-    fields = Fields(id=ids[0] if len(ids) == 1 else ids or None, **names)
+    names: ByName = {
+        part: tuple(value) if isinstance(value, list) else value
+        for part, value in options.items()
+        if part in vars(USUAL_FIELDS)
+    }
+    if len(arguments.id) < 2:
+        names["id"] = next(iter(arguments.id), None)
+    fields = Fields(**names)
     parts = _parts(",".join(arguments.fields))
     for part in parts:
         if getattr(fields, part) is not None:

@@ -10,6 +10,7 @@ import os
 import sys
 import tomllib
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.resources import files
@@ -142,7 +143,7 @@ def add_options(parser: Any, parts: Sequence[str], options: Options) -> None:
         group = parser
         if part == "reading":
             group = parser.add_argument_group("what to read")
-        exclusive: dict[str, Any] = {}
+        exclusive: dict[str, Any] = defaultdict(group.add_mutually_exclusive_group)
         for key, words in HELP["options"][part].items():
             name, _, value = key.partition(" ")
             facts = {"help": words} if isinstance(words, str) else dict(words)
@@ -152,11 +153,8 @@ def add_options(parser: Any, parts: Sequence[str], options: Options) -> None:
                 facts["metavar"] = value
             facts |= options.get(name, {})
             text = facts.pop("help").format(table=HELP["table"])
-            place = group
-            if either := facts.pop("either", None):
-                if either not in exclusive:
-                    exclusive[either] = group.add_mutually_exclusive_group()
-                place = exclusive[either]
+            either = facts.pop("either", None)
+            place = exclusive[either] if either else group
             shown = argparse.SUPPRESS if name in HELP["rare"] else text
             place.add_argument(name, help=shown, **facts).words = text
 

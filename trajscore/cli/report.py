@@ -19,7 +19,6 @@ from trajscore.cli.inputs import (
 from trajscore.cli.main import Options, add_options, make_parser, reader
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
-from trajscore.core.outcomes import bare_name, turned_note
 from trajscore.core.score_families import (
     USUAL_SCORES,
     ScoreFamily,
@@ -45,6 +44,7 @@ from trajscore.loading.tables import (
     first_step_of,
     note_on_guesses,
     note_on_unused,
+    notes_on_outcome,
     task_column,
 )
 from trajscore.report import EvaluationOptions, MonitoringOptions, Report, evaluate
@@ -137,8 +137,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _judge(arguments: argparse.Namespace) -> tuple[Report, Sequence[Run]]:
     """Return the report of a table, a log or a folder of Parquet files, and the runs of a log."""
     path = arguments.table
-    asked = {"by": arguments.by, "missing": arguments.missing, "keep_lost": True}
-    request = load_request(arguments, **asked)
+    request = load_request(arguments, by=arguments.by, missing=arguments.missing, keep_lost=True)
     data: ByName
     notes: Sequence[Note]
     log: Sequence[Run] = []
@@ -271,7 +270,8 @@ def _choose_columns(files: Any, request: LoadRequest) -> tuple[Fields, int, list
     if task is not None and files.count_rows(filter=pc.field(task).is_null(nan_is_null=True)):
         task = None
     chosen = replace(chosen, group=chosen.group or task)
-    notes = note_on_unused(head.drop(columns=list(request.by)), chosen)
+    unused = note_on_unused(head.drop(columns=list(request.by)), chosen)
+    leaks: list[Note] = []
     if "scores" in guessed:
         X, y = TrajectoryArray.from_frame(
             head,
@@ -285,12 +285,9 @@ def _choose_columns(files: Any, request: LoadRequest) -> tuple[Fields, int, list
         X, leaks = without_leaky_columns(X, y, np.ones(len(y), dtype=bool))
         guessed["scores"] = X.channels or ()
         chosen = replace(chosen, scores=guessed["scores"])
-        notes = leaks + notes
     first_step = first_step_of(head, chosen, request)
-    notes = [*note_on_guesses(guessed, first_step, request.first_step), *notes]
-    outcome = str(chosen.outcome)
-    if (bare := bare_name(outcome, head.columns)) != outcome:
-        notes.append(turned_note(bare))
+    guesses = note_on_guesses(guessed, first_step, request.first_step)
+    notes = [*guesses, *leaks, *unused, *notes_on_outcome(head, str(chosen.outcome), {})]
     if chosen.group is not None:
         notes.append(f"clusters of runs by {chosen.group!r}")
     return chosen, first_step, notes

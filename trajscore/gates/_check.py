@@ -30,12 +30,13 @@ from trajscore.gates._compare import (
 from trajscore.gates._gate import BASELINE, Gate, Rules, Verdict, read_gates
 from trajscore.gates._run_set import (
     Matching,
-    Measures,
     RunSet,
     check_run_set,
     is_lower_better,
     is_rate,
+    key_of,
     match,
+    measure_of,
     refuse_without_variation,
     with_most,
     within_range,
@@ -107,7 +108,7 @@ class CheckResult:
         return EXIT_CODES[self.verdict]
 
     def __str__(self) -> str:
-        if self.baseline is not None and self.matched is not None:
+        if self.baseline and self.matched:
             lines = [pairing(self.baseline, self.new, self.matched)]
         else:
             lines = [f"{self.new.counted}, success {self.new.success_rate:.3f}"]
@@ -252,11 +253,10 @@ def check(
         raise ValueError(
             f"new has {number_of(new.n_runs, 'run')}, and least_runs = {rules.least_runs}"
         )
-    measures = [Measures(runs) for runs in sets]
     asked: list[_Question | GateResult] = []
     for gate in rules.gates:
         try:
-            asked.append(_question(gate, measures, matched))
+            asked.append(_question(gate, sets, matched))
         except CannotMeasureError as error:
             asked.append(GateResult(gate, Verdict.UNUSABLE, why=str(error)))
     questions = [each for each in asked if isinstance(each, _Question)]
@@ -270,17 +270,17 @@ def check(
     return CheckResult(gates, rules, new, baseline, matched if baseline else None)
 
 
-def _question(gate: Gate, measures: list[Measures], matched: Matching) -> _Question:
+def _question(gate: Gate, sets: list[RunSet], matched: Matching) -> _Question:
     """Return a gate with its numbers, of the baseline (if there is any) and the new set."""
-    new = measures[-1]
-    key = new.key(gate.metric, gate.predictor, gate.form)
-    sign = -1.0 if is_lower_better(key.metric, new.runs) else 1.0
+    new = sets[-1]
+    key = key_of(new, gate.metric, gate.predictor, gate.form)
+    sign = -1.0 if is_lower_better(key.metric, new) else 1.0
     if gate.versus != BASELINE:
-        measures = [new]
-    elif len(measures) < 2:
+        sets = [new]
+    elif len(sets) < 2:
         raise CannotMeasureError("the gate needs a baseline; give one, or set versus to a number")
-    refuse_without_variation(key, *(each.runs for each in measures))
-    measured = [with_most(each[key], gate.most) for each in measures]
+    refuse_without_variation(key, *sets)
+    measured = [with_most(measure_of(runs, key), gate.most) for runs in sets]
     *base, compared = estimates(measured, matched)
     value = compared.value
     reference = base[0].value if base else float(gate.versus)
@@ -348,8 +348,7 @@ def in_words(result: GateResult, new: RunSet) -> str:
 def _versus_number(result: GateResult, new: RunSet, is_cost: bool) -> str:
     """Say on which side of a number a metric is."""
     gate = result.gate
-    side = "at most" if is_cost else "at least"
-    other_side = "above" if is_cost else "below"
+    side, other_side = ("at most", "above") if is_cost else ("at least", "below")
     limit = float(gate.versus) + (gate.size if is_cost else -gate.size)
     shown = {
         Verdict.PASS: f"is shown to be {side}",

@@ -146,7 +146,7 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
     if fields.scores == (NO_SCORE,):
         frame = frame.assign(**{NO_SCORE: 0.0})
     chosen, guessed = choose_columns(frame, fields, in_table)
-    notes += _notes_on_outcome(frame, fields.outcome or str(chosen.outcome), meanings)
+    notes += notes_on_outcome(frame, fields.outcome or str(chosen.outcome), meanings)
     frame = with_scales(frame, chosen)
     verdicts = filter(None, [chosen.step_label])
     frame = frame.assign(**{name: as_verdicts(frame[name], name) for name in verdicts})
@@ -274,9 +274,7 @@ def note_on_guesses(
     return ["guessed " + "; ".join(parts)] if parts else []
 
 
-def _notes_on_outcome(
-    frame: pd.DataFrame, outcome: str, meanings: Mapping[str, float]
-) -> list[str]:
+def notes_on_outcome(frame: pd.DataFrame, outcome: str, meanings: Mapping[str, float]) -> list[str]:
     """Say how outcomes were read, where their name or their words are not plain."""
     column = bare_name(outcome, frame.columns)
     notes = [note_on_words(frame[column].dropna(), meanings)]
