@@ -37,8 +37,8 @@ _TOO_FEW = "four fifths of these runs are too few to set a threshold"
 
 
 OPTIONS = RECALIBRATION | {
-    "--guarantee": {"choices": tuple(GUARANTEES)},
-    "--threshold": {"choices": tuple(THRESHOLDS)},
+    "--guarantee": {"choices": GUARANTEES},
+    "--threshold": {"choices": THRESHOLDS},
 }
 
 

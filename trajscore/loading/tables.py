@@ -184,27 +184,28 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
         is_counted = (X.meta["stop_kind"] != EXCLUDED).to_numpy()
     notes += _notes_on_stops(X, ended, request.rule)
     notes += notes_on_trials(frame, chosen.ids)
-    column_notes: list[Note] = []
+    leaks: list[Note] = []
     if "scores" in guessed:
         X, leaks = without_leaky_columns(X, y, is_counted)
-        column_notes += leaks
         guessed["scores"] = X.channels or ()
-    column_notes += note_on_unused(frame.drop(columns=per_run), chosen)
-    column_notes += _notes_on_scales(frame, chosen, X.channels or ())
     groups = None
     if group is not None:
         groups = X.meta[group]
         if pd.api.types.infer_dtype(groups).startswith("mixed"):
             groups = groups.astype(str)
         notes.append(note_on_clusters(group, groups[is_counted]))
-    notes = [*note_on_guesses(guessed, first_step, request.first_step), *column_notes, *notes]
     costs, cost_notes = _costs(frame, joined_ids(frame, chosen.ids), X)
-    notes += cost_notes
+    notes_on_columns = (
+        *note_on_guesses(guessed, first_step, request.first_step),
+        *leaks,
+        *note_on_unused(frame.drop(columns=per_run), chosen),
+        *_notes_on_scales(frame, chosen, X.channels or ()),
+    )
     return Inputs(
         X,
         y,
         groups,
-        tuple(notes),
+        (*notes_on_columns, *notes, *cost_notes),
         costs,
         outcome=str(chosen.outcome),
         has_ids=has_ids,
