@@ -120,22 +120,16 @@ def test_what_gives_the_outcome_away_is_no_guess(frame, report):
 
 
 @pytest.mark.filterwarnings("default")
-def test_monitoring(tmp_path, report, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    X, y = make_trajectories(60, lengths=(1, 3), random_state=0, return_X_y=True)
-    frame = X.to_frame(id="run_id", step="step", value="confidence")
-    frame["solved"] = np.repeat(y, X.lengths)
-    code, out, _ = report(frame, "--monitor --known-share 0.5 --splits 1")
+def test_monitoring(frame, report, refuses):
+    code, out, _ = report("runs.csv", "--monitor --known-share 0.5 --splits 1")
     assert code == 0
     assert "Stopping failing runs early" in out
-    for words, named in [
+    cases = [
         ("--splits 2", "--monitor"),
         ("--monitor --known-share 2", "--known-share must"),
         ("--monitor --splits 0", "--splits must"),
-    ]:
-        code, _, err = report(frame, words)
-        assert code == 2
-        assert named in err
+    ]
+    refuses(cases, "report runs.csv")
 
 
 def test_a_folder_of_parquet_files_is_judged_in_batches(frame, capsys):
