@@ -64,10 +64,9 @@ def _fit_forecaster(arguments: argparse.Namespace) -> None:
     """Fit what recalibrates a predictor in a report of these runs, and write it."""
     report = judge(shlex.join(words_of(arguments)))
     save_fitted(report.forecaster(arguments.forecaster), arguments.out)
-    quoted = shlex.quote(str(arguments.out))
     print(
         f"fitted on {number_of(len(report.runs), 'run')}; wrote {arguments.out}; use it with: "
-        f"trajscore forecast {quoted} NEW --out forecasts.csv"
+        f"trajscore forecast {shlex.quote(str(arguments.out))} NEW --out forecasts.csv"
     )
 
 
@@ -107,8 +106,10 @@ def _fit_process(arguments: argparse.Namespace) -> None:
     if len(scores) > 1:
         line["score"] = dict(zip(process.channels_in_ or (), scores, strict=True))
     print(f"send lines such as {json.dumps(line)}")
-    quoted = shlex.quote(str(arguments.out))
-    print(f"wrote {arguments.out}; use it with: trajscore monitor --model {quoted}")
+    print(
+        f"wrote {arguments.out}; use it with: "
+        f"trajscore monitor --model {shlex.quote(str(arguments.out))}"
+    )
     _try_out(process, X, y, groups)
 
 

@@ -112,8 +112,11 @@ def make_parser(called: list[str]) -> argparse.ArgumentParser:
         command = import_module(f"trajscore.cli.{name}")
         command_parser = _add_command(commands, name, command.OPTIONS)
         # the option for each argument of Python that the command takes
-        named = [action for action in command_parser._actions if action.option_strings]
-        options = {action.dest: action.option_strings[0] for action in named}
+        options = {
+            action.dest: action.option_strings[0]
+            for action in command_parser._actions
+            if action.option_strings
+        }
         if "group" in options:
             options["groups"] = options["group"]  # one column here, labels of runs in Python
         command_parser.set_defaults(run=command.run, options=options)
@@ -146,12 +149,11 @@ def add_options(parser: Any, parts: Sequence[str], options: Options) -> None:
         exclusive: dict[str, Any] = defaultdict(group.add_mutually_exclusive_group)
         for key, words in HELP["options"][part].items():
             name, _, value = key.partition(" ")
-            facts = {"help": words} if isinstance(words, str) else dict(words)
-            if "type" in facts:
+            facts = words | options.get(name, {})
+            if facts.get("type") in READERS:
                 facts["type"] = READERS[facts["type"]]
             if value:
                 facts["metavar"] = value
-            facts |= options.get(name, {})
             text = facts.pop("help").format(table=HELP["table"])
             either = facts.pop("either", None)
             place = exclusive[either] if either else group

@@ -320,7 +320,7 @@ def _decide(question: _Question, level: float, n_runs: int) -> GateResult:
             why = UNKNOWN_RUNS
     else:  # no number of runs like these would settle it
         why = "equal numbers do not show how much they vary; collect more runs"
-        if any(isinstance(part, Amount) for part in compared.parts):
+        if any(isinstance(part, Amount) for part, _ in compared.parts):
             why += ", or set most, the most that a run can take"
     least = -1.0
     most = 1.0

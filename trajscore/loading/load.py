@@ -68,8 +68,8 @@ def load(path: Path | None, request: LoadRequest) -> Inputs:
     name = request.format or ("jsonl" if parts else None)
     log_format = detect_log(path, request.max_size) if name is None else find_format(name)
     if log_format is None:
-        of_logs = {"embedder": request.embedder, "roles": request.roles}
-        _refuse(of_logs, f"is for logs, but {path} is a table")
+        reason = f"is for logs, but {path} is a table"
+        _refuse({"embedder": request.embedder, "roles": request.roles}, reason)
         return load_table(path, request)
     of_tables = {name: getattr(fields, name) for name in ("risks", "wide", "step")}
     of_tables["first_step"] = request.first_step
