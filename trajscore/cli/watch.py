@@ -30,7 +30,6 @@ _QUANTITIES = {
     "level": "success at the same forecast{of} changed",
     "slope": "how well the forecasts{of} rank runs changed",
 }
-_Runs = tuple[TrajectoryArray, Any, Any]  # with outcomes and tasks, None where there are none
 
 
 OPTIONS = READING
@@ -112,8 +111,8 @@ def _write_metrics(path: Path | None, fleet: FleetMonitor, rates: dict[str, floa
         file.write("\n".join([*lines, ""]).encode())
 
 
-def _read(path: Path, arguments: argparse.Namespace) -> _Runs:
-    """Read runs in their order."""
+def _read(path: Path, arguments: argparse.Namespace) -> tuple[TrajectoryArray, Any, Any]:
+    """Read runs in their order, with outcomes and tasks; None where there are none."""
     inputs = read_inputs(path, arguments)
     y: Any = inputs.y
     if (y == CENSORED).all():
