@@ -104,6 +104,16 @@ def test_start_up_imports_only_what_is_used(module):
     assert result.stdout.split() == ["[]", "True", "[]"]
 
 
+def test_the_first_screen_imports_only_what_it_shows():
+    unused = ("trajscore.io.formats", "trajscore.monitoring", "sklearn.datasets", *OPTIONAL[:2])
+    code = (
+        "import pandas, sys; from trajscore.cli.main import main; main(['report', '--jobs', '1']); "
+        f"print([m for m in {unused} if m in sys.modules], file=sys.stderr)"
+    )
+    run = [sys.executable, "-c", code]
+    assert subprocess.run(run, capture_output=True, text=True, check=True).stderr == "[]\n"
+
+
 def test_a_name_that_is_not_there_is_said():
     with pytest.raises(AttributeError, match="module 'trajscore' has no attribute 'plots'"):
         trajscore.plots  # noqa: B018 - looked up for its error

@@ -126,13 +126,11 @@ def test_it_goes_on_where_it_was_killed(model, monitored, tmp_path):
     assert [last[row] for row in rows] == (process.predict(X[rows], 0.1) == 0).tolist()
 
 
-def test_what_cannot_be_used(monitored):
-    for options, named in [
-        (("--alpha", 0.5), "--alpha 0.5 was not fitted"),
-        (("--forget-after", 0), "--forget-after must"),
-    ]:
-        code, _, err = monitored([], *options)
-        assert code == 2
-        assert named in err
+def test_what_cannot_be_used(model, monitored, refuses):
+    cases = [
+        ("--alpha 0.5", "--alpha 0.5 was not fitted"),
+        ("--forget-after 0", "--forget-after must"),
+    ]
+    refuses(cases, f"monitor --model {model[2]}")
     with pytest.raises(SystemExit):
         monitored([], "--durability", "some")

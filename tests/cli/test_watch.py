@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from trajscore.cli.main import main
 from trajscore.datasets import make_trajectories
 
 N = 400
@@ -28,14 +27,12 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def watch(capsys):
-    def watch_files(reference, new, *options):
-        named = ("--score", "judge", "--outcome", "solved", "--after", "200")
-        code = main(["watch", str(reference), str(new), *named, *map(str, options)])
-        return code, *capsys.readouterr()
+NAMED = "--score judge --outcome solved --after 200"
 
-    return watch_files
+
+@pytest.fixture
+def watch(run):
+    return lambda *words: run(f"watch {NAMED}", *words)
 
 
 def test_nothing_changed(folder, watch):
@@ -131,23 +128,18 @@ def test_several_scores_side_by_side(folder, watch, tmp_path):
     assert "no change" in out
 
 
-def test_what_cannot_be_used(folder, watch, tmp_path):
-    for options, named in [
-        (("--picture", "nowhere/a.png"), "nowhere does not exist"),
-        (("--metrics", "nowhere/a.prom"), "nowhere does not exist"),
-        (("--picture", "a.csv"), "--picture: a.csv must end in .png"),
-        (("--alpha", "2"), "--alpha must"),
-        (("--after", "3"), "--after must"),
-    ]:
-        code, _, err = watch(folder / "ref.csv", folder / "quiet.csv", *options)
-        assert code == 2
-        assert named in err
+def test_what_cannot_be_used(folder, refuses, tmp_path):
     table = pd.read_csv(folder / "ref.csv").drop(columns="solved")
     table.to_csv(tmp_path / "no_outcome.csv", index=False)
-    code, _, err = watch(folder / "ref.csv", tmp_path / "no_outcome.csv")
-    assert code == 2
-    assert "no_outcome.csv" in err
-    assert "'solved'" in err
+    cases = [
+        ("quiet.csv --picture nowhere/a.png", "nowhere does not exist"),
+        ("quiet.csv --metrics nowhere/a.prom", "nowhere does not exist"),
+        ("quiet.csv --picture a.csv", "--picture: a.csv must end in .png"),
+        ("quiet.csv --alpha 2", "--alpha must"),
+        ("quiet.csv --after 3", "--after must"),
+        (tmp_path / "no_outcome.csv", "no_outcome.csv", "'solved'"),
+    ]
+    refuses([(folder / case, *named) for case, *named in cases], f"watch {NAMED} {folder}/ref.csv")
 
 
 def test_runs_of_the_reference_are_counted(folder, watch, tmp_path):

@@ -35,6 +35,13 @@ def outcomes(n, n_failed, tasks=True, **options):
     return RunSet(None, np.arange(n) >= n_failed, tasks=names, **options)
 
 
+def bound_of_two_values(variance, skewness, n, level):
+    """How far a mean of two values with these moments may lie above what was seen."""
+    p = brentq(lambda p: (1 - 2 * p) / np.sqrt(p * (1 - p)) - skewness, 1e-12, 1 - 1e-12)
+    size = np.sqrt(variance / (p * (1 - p)))
+    return size * (beta.ppf(level, n * p + 1, n * (1 - p)) - p)
+
+
 def excess(losses, shares, level, more=1.0):
     """How far a mean of losses may lie above what was seen, by two values of the same moments."""
     weights = shares / shares.sum()
@@ -44,18 +51,14 @@ def excess(losses, shares, level, more=1.0):
         return unseen
     d = weights * (losses - mean)
     second, skewness = n * (d**2).sum(), n**2 * (d**3).sum() / (n * (d**2).sum()) ** 1.5
-    p = brentq(lambda p: (1 - 2 * p) / np.sqrt(p * (1 - p)) - skewness, 1e-12, 1 - 1e-12)
-    size = np.sqrt(second / (p * (1 - p)))
-    return max(size * (beta.ppf(level, more * n * p + 1, more * n * (1 - p)) - p), unseen)
+    return max(bound_of_two_values(second, skewness, more * n, level), unseen)
 
 
 def skewed(errors, level, n, more=1.0):
     """How far a mean with these errors may lie above what was seen, by its tripled skewness."""
     error = np.sqrt((errors**2).sum())
     skewness = 3 * np.sqrt(n) * (errors**3).sum() / error**3
-    p = brentq(lambda p: (1 - 2 * p) / np.sqrt(p * (1 - p)) - skewness, 1e-12, 1 - 1e-12)
-    excess = beta.ppf(level, more * n * p + 1, more * n * (1 - p)) - p
-    return np.sqrt(n / (p * (1 - p))) * error * excess
+    return bound_of_two_values(n * error**2, skewness, more * n, level)
 
 
 class Paired:

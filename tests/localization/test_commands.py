@@ -79,6 +79,18 @@ def test_a_table_says_where_each_new_run_went_wrong(runs, report, words, tmp_pat
         assert (row.window_start, row.window_end) == (steps[0], steps[-1])
 
 
+def test_missing_values_are_counted(runs, tmp_path, capsys):
+    table = pd.read_csv(f"{runs[0]}.csv")
+    table["b"] = table["b"].mask(table["step"] == 2)
+    table.to_csv(gaps := f"{tmp_path}/gaps.csv", index=False)
+    words = ["--score=a", "--score=b", "--first-error=first", f"--out={tmp_path}/steps.csv"]
+    assert main(["locate", f"{runs[0]}.csv", gaps, *words]) == 0
+    said = capsys.readouterr().out
+    assert f"{gaps}: {table['b'].isna().sum()} missing values, taken as the mean" in said
+    assert said.count("missing value") == 1
+    assert len(pd.read_csv(tmp_path / "steps.csv")) == 120
+
+
 def test_a_report_says_which_step_failed(runs, report):
     found = report.first_errors
     task = report.runs.groups

@@ -19,7 +19,7 @@ from trajscore.core.convert import as_table
 from trajscore.core.score_families import CLIP
 from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import BoolArray, FloatArray, FloatPair, IntArray
-from trajscore.core.within_runs import cells_by_step
+from trajscore.core.within_runs import cells_by_step, step_numbers
 
 # Log-odds of a signal count no further: those of .001 and .999.
 _LARGEST = float(logit(0.999))
@@ -57,7 +57,7 @@ class SignalMap:
 class History(NamedTuple):
     """What the signals of runs have said so far, in log-odds; arrays of shape (n_runs, n)."""
 
-    t: int
+    t: int | IntArray  # steps so far, of all runs or of each
     n: FloatArray  # steps at which each was recorded
     last: FloatArray
     total: FloatArray
@@ -91,7 +91,7 @@ class History(NamedTuple):
         seen = self.n > 0
         of_signals = (self.last, self.total / np.maximum(self.n, 1), self.low, self.high)
         statistics = np.hstack([np.where(seen, part, 0.0) for part in of_signals])
-        log_t = np.full((len(statistics), 1), np.log(self.t))
+        log_t = np.full(len(statistics), np.log(self.t))[:, None]
         constant = np.ones_like(log_t)
         return np.hstack([alive[:, None], statistics, statistics * log_t, log_t, constant])
 
@@ -126,13 +126,14 @@ class Combination:
         """Return what the regression sees after every step of whole runs."""
         heard = self.heard(as_table(X.cells))
         history = History.begin(len(X), heard.shape[1])
-        out = np.empty((len(heard), self.n_columns))
+        after = History(step_numbers(X), *(np.empty_like(heard) for _ in history[1:]))
         for here, ends in cells_by_step(X):
             history = history.push(heard[here])
-            out[here] = self.rows(history)
+            for whole, part in zip(after[1:], history[1:], strict=True):
+                whole[here] = part
             if ends.any():
                 history = history.without(ends)
-        return out
+        return self.rows(after)
 
     def log_odds(self, rows: FloatArray) -> FloatArray:
         """Forecast by the regression."""

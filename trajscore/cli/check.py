@@ -2,42 +2,34 @@
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 from trajscore.cli.compare import read
 from trajscore.cli.inputs import (
-    add_censored,
-    add_command,
-    add_input_options,
-    check_folder,
+    READING,
     note_if_same,
-    reader,
 )
+from trajscore.cli.main import reader
 from trajscore.core.storage import replacing
 from trajscore.gates import Gate, check
 from trajscore.gates._gate import COUNTS_AS, Rules, read_gates
 
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    """Add the command."""
-    parser, add = add_command(commands, "check")
-    add("new", type=Path)
-    add("--baseline", type=Path)
-    add("--gates", type=Path)
-    margin = "a margin; give a number such as 0.05, or a share such as 5%"
-    add("--margin", type=reader(_margin, margin))
-    add("--undecided", choices=COUNTS_AS)
-    add("--json", type=Path)
-    add_input_options(parser)
-    add_censored(parser)
-    return parser
+def _margin(text: str) -> float | str:
+    """Read a number, or check a share."""
+    share = float(text.removesuffix("%"))
+    return text if text.endswith("%") else share
+
+
+OPTIONS = READING | {
+    "--margin": {
+        "type": reader(_margin, "a margin; give a number such as 0.05, or a share such as 5%")
+    },
+    "--undecided": {"choices": COUNTS_AS},
+}
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the verdict, write it where it is wanted, and return the exit code."""
-    if arguments.json is not None:
-        check_folder("--json", arguments.json)
     rules = _rules(arguments)
     baseline = None
     if arguments.baseline is not None:
@@ -51,12 +43,6 @@ def run(arguments: argparse.Namespace) -> int:
             file.write(result.to_json().encode())
         print(f"wrote {arguments.json}")
     return result.exit_code
-
-
-def _margin(text: str) -> float | str:
-    """Read a number, or check a share."""
-    share = float(text.removesuffix("%"))
-    return text if text.endswith("%") else share
 
 
 def _rules(arguments: argparse.Namespace) -> Rules:

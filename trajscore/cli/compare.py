@@ -2,27 +2,16 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from trajscore.cli.inputs import (
-    add_censored,
-    add_command,
-    add_input_options,
+    READING,
     note_if_same,
     read_inputs,
 )
 from trajscore.gates import RunSet, compare
 from trajscore.io.unread import refusals
 
-
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    """Add the command."""
-    parser, add = add_command(commands, "compare")
-    add("base", type=Path)
-    add("new", type=Path)
-    add_input_options(parser)
-    add_censored(parser)
-    return parser
+OPTIONS = READING
 
 
 def run(arguments: argparse.Namespace) -> None:

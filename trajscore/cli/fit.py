@@ -4,18 +4,17 @@ import argparse
 import json
 import shlex
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from trajscore.calibration import PrefixForecaster
-from trajscore.cli.inputs import add_command, adder, check_folder, number, read_inputs
-from trajscore.cli.report import add_recalibration, judge, words_of
+from trajscore.cli.inputs import read_inputs
+from trajscore.cli.report import RECALIBRATION, judge, words_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_predictors
 from trajscore.core.convert import as_table
-from trajscore.core.errors import ArgumentError, NoOutcomeError
+from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.values import number_of
 from trajscore.core.within_runs import whole_runs
@@ -37,28 +36,14 @@ _OF_FORECASTERS = ("--weights", "--horizon", "--missing", "--calibrator", "--cen
 _TOO_FEW = "four fifths of these runs are too few to set a threshold"
 
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    """Add the command."""
-    parser, add = add_command(commands, "fit")
-    add("table", type=Path)
-    add("--out", type=Path, required=True)
-    add("--alpha", type=number, action="append")
-    add_threshold = adder(parser.add_mutually_exclusive_group(), "fit")
-    add_threshold("--guarantee", choices=tuple(GUARANTEES), dest="threshold", default="average")
-    add_threshold("--threshold", choices=tuple(THRESHOLDS), default="average")
-    add("--flags", choices=("failure", "success"), default="failure")
-    add("--end", choices=_ENDS, default="step")
-    add("--end-worth", type=number)
-    add("--forecaster")
-    add("--guard", action="store_true")
-    add("--refit", type=Path)
-    add_recalibration(parser)
-    return parser
+OPTIONS = RECALIBRATION | {
+    "--guarantee": {"choices": GUARANTEES},
+    "--threshold": {"choices": THRESHOLDS},
+}
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Fit a forecaster, or a process, alone or in a guard, and write it."""
-    check_folder("--out", arguments.out, ".skops")
     name = arguments.forecaster
     unused = _OF_FORECASTERS if name is None else _OF_PROCESSES
     for word in arguments.argv:
@@ -79,10 +64,9 @@ def _fit_forecaster(arguments: argparse.Namespace) -> None:
     """Fit what recalibrates a predictor in a report of these runs, and write it."""
     report = judge(shlex.join(words_of(arguments)))
     save_fitted(report.forecaster(arguments.forecaster), arguments.out)
-    quoted = shlex.quote(str(arguments.out))
     print(
         f"fitted on {number_of(len(report.runs), 'run')}; wrote {arguments.out}; use it with: "
-        f"trajscore forecast {quoted} NEW --out forecasts.csv"
+        f"trajscore forecast {shlex.quote(str(arguments.out))} NEW --out forecasts.csv"
     )
 
 
@@ -122,8 +106,10 @@ def _fit_process(arguments: argparse.Namespace) -> None:
     if len(scores) > 1:
         line["score"] = dict(zip(process.channels_in_ or (), scores, strict=True))
     print(f"send lines such as {json.dumps(line)}")
-    quoted = shlex.quote(str(arguments.out))
-    print(f"wrote {arguments.out}; use it with: trajscore monitor --model {quoted}")
+    print(
+        f"wrote {arguments.out}; use it with: "
+        f"trajscore monitor --model {shlex.quote(str(arguments.out))}"
+    )
     _try_out(process, X, y, groups)
 
 
@@ -158,15 +144,11 @@ def _fit_guard(arguments: argparse.Namespace) -> None:
 
 
 def _read(arguments: argparse.Namespace) -> Inputs:
-    """Read runs; where none has an outcome, and no option names it, without outcomes."""
-    try:
-        return read_inputs(arguments.table, arguments, needs_scores=False)
-    except NoOutcomeError:
-        if arguments.outcome or arguments.outcomes:
-            raise
-    arguments.outcomes = {}
-    inputs = read_inputs(arguments.table, arguments, needs_scores=False)
-    print("no run has an outcome; if some have, name them with --outcome or --outcomes")
+    """Read runs, none of which needs an outcome where no option names it."""
+    is_named = bool(arguments.outcome or arguments.outcomes)
+    inputs = read_inputs(arguments.table, arguments, needs_scores=False, needs_outcomes=is_named)
+    if not (is_named or (inputs.y != CENSORED).any()):
+        print("no run has an outcome; if some have, name them with --outcome or --outcomes")
     return inputs
 
 

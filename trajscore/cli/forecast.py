@@ -1,14 +1,11 @@
 """``trajscore forecast``: forecast new runs, also running ones, by a fitted forecaster."""
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from trajscore.calibration.forecaster import Forecaster
 from trajscore.cli.inputs import (
-    add_command,
-    add_input_options,
-    check_table,
+    READING,
     read_inputs,
     write_table,
 )
@@ -19,23 +16,12 @@ from trajscore.loading.load import RISKS
 from trajscore.monitoring.persistence import load_fitted
 from trajscore.tracer import TracerScorer
 
-
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    """Add the command."""
-    parser, add = add_command(commands, "forecast")
-    add("model", type=Path)
-    add("new", type=Path)
-    add("--out", type=Path, required=True)
-    add("--missing", choices=MISSING, default="same_runs")
-    add("--trust", action="append", default=[])
-    add_input_options(parser)
-    return parser
+OPTIONS = READING | {"--missing": {"choices": MISSING}}
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Forecast every step of new runs, and write a table."""
     out = arguments.out
-    check_table(out)
     kind: Any = Forecaster  # an abstract one
     forecaster = load_fitted(arguments.model, kind, arguments.trust, arguments.max_size)
     if not (arguments.scores or arguments.risks):

@@ -10,14 +10,13 @@ from typing import Any
 
 import pandas as pd
 
-from trajscore.cli.main import HELP
-from trajscore.core.errors import ArgumentError, optional
-from trajscore.core.score_families import usage
+from trajscore.cli.main import Options, reader
+from trajscore.core.errors import ArgumentError
 from trajscore.core.stops import MECHANISMS
 from trajscore.core.storage import replacing
 from trajscore.core.type_aliases import ByName
 from trajscore.core.values import split_pairs
-from trajscore.io.fields import ANY_PARTS, Fields
+from trajscore.io.fields import ANY_PARTS, USUAL_FIELDS, Fields
 from trajscore.io.files import to_csv
 from trajscore.io.unread import refusals
 from trajscore.loading.load import load
@@ -28,20 +27,6 @@ _PATIENCE = 1.5
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
-def adder(parts: Any, command: str) -> Callable[..., Any]:
-    """Return what adds an argument, with its help and what its value is called there."""
-
-    def add(name: str, **how: Any) -> None:
-        key = next(key for key in HELP[command] if key.split()[0] == name)
-        if value := key.partition(" ")[2]:
-            how["metavar"] = value
-        text = HELP[command][key].format(table=HELP["table"], families=usage())
-        shown = argparse.SUPPRESS if name in HELP["rare"] else text
-        parts.add_argument(name, help=shown, **how).words = text
-
-    return add
-
-
 class _Once(argparse.Action):
     """Take a value, and refuse a second one, which would replace it in silence."""
 
@@ -49,47 +34,6 @@ class _Once(argparse.Action):
         if getattr(space, self.dest) is not None:
             raise argparse.ArgumentError(self, "it is given twice; give it once")
         setattr(space, self.dest, value)
-
-
-class _HelpAll(argparse.Action):
-    """Print the help with the options that few calls need."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        for action in parser._actions:
-            action.help = getattr(action, "words", action.help)
-        parser.print_help()
-        parser.exit()
-
-
-def add_command(commands: Any, name: str) -> tuple[argparse.ArgumentParser, Callable[..., Any]]:
-    """Add a command; return its parser, and what adds an argument to it."""
-    words = HELP[name]
-    parser = commands.add_parser(
-        name,
-        description=words["description"],
-        epilog=words.get("examples"),
-        usage=f"%(prog)s [options] {words['takes']}",
-    )
-    if parser.epilog is not None:
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--help-all", action=_HelpAll, nargs=0, help="show all options and exit")
-    return parser, adder(parser, name)
-
-
-def reader(read: Callable[[str], Any], expected: str) -> Callable[[str], Any]:
-    """Return what reads the value of an option, and says what is expected where it cannot."""
-
-    def read_value(text: str) -> Any:
-        try:
-            return read(text)
-        except (ValueError, KeyError, OverflowError):
-            raise argparse.ArgumentTypeError(f"{text!r} is not {expected}") from None
-
-    return read_value
-
-
-whole_number = reader(int, "a whole number")
-number = reader(float, "a number")
 
 
 def _bytes(text: str) -> int:
@@ -121,72 +65,25 @@ def _rule(text: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def add_input_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what to read."""
-    add = adder(parser.add_argument_group("what to read"), "shared")
-    add("--format")
-    many: ByName = {"action": "append", "default": []}
-    add("--id", **many)
-    add("--step")
-    add("--wide", **many)
-    add("--first-step", type=whole_number)
-    add("--score", dest="scores", **many)
-    add("--confidence", action=_Once)
-    add("--risk", dest="risks", **many)
-    scale = reader(_scale, "NAME=TOP; give a column and a number, such as verbal=100")
-    add("--scale", dest="scales", type=scale, **many)
-    add("--outcome")
-    add("--map", dest="outcome_map", **many)
-    add("--outcomes", type=Path)
-    add("--field", dest="fields", **many)
-    add("--stop-reason")
-    rule = reader(
-        _rule,
-        f"REASON=KIND; give pairs such as timeout=administrative, where KIND is one of "
-        f"{', '.join(MECHANISMS)}",
-    )
-    add("--stop", dest="rule", type=rule, action="extend", default=[])
-    add("--role", dest="roles", **many)
-    add("--group")
-    add_label = adder(parser.add_mutually_exclusive_group(), "shared")
-    add_label("--first-error")
-    add_label("--step-label")
-    add_max_size(parser)
-    add("--embedder")
-
-
-def add_max_size(parser: argparse.ArgumentParser) -> None:
-    """Add the option that says how much a compressed file may unpack to."""
-    size = reader(_bytes, "a size; give one such as 4GB")
-    adder(parser, "shared")("--max-size", type=size)
-
-
-def add_censored(parser: argparse.ArgumentParser) -> None:
-    """Add the option that says what runs without an outcome count as."""
-    adder(parser, "shared")("--censored", choices=("failure", "drop"), default="failure")
-
-
-def check_folder(option: str, path: Path, ending: str = "") -> None:
-    """Refuse a file that cannot be written before the work is done, not after it."""
-    if not path.name.lower().endswith(ending):
-        raise ValueError(f"{option}: {path} must end in {ending}")
-    if not path.parent.is_dir():
-        raise ValueError(f"{option}: the folder {path.parent} does not exist; create it first")
-
-
-def check_table(path: Path) -> None:
-    """Refuse a table that cannot be written before the work is done."""
-    check_folder("--out", path)
-    if path.suffix not in (".parquet", ".csv"):
-        raise ValueError(f"--out: {path} must end in .parquet or .csv")
-    if path.suffix == ".parquet":
-        optional("pyarrow", f"--out: {path} needs pyarrow", "data", ", or name a .csv")
+READING: Options = {
+    "--confidence": {"action": _Once},
+    "--scale": {"type": reader(_scale, "NAME=TOP; give a column and a number, such as verbal=100")},
+    "--stop": {
+        "type": reader(
+            _rule,
+            f"REASON=KIND; give pairs such as timeout=administrative, where KIND is one of "
+            f"{', '.join(MECHANISMS)}",
+        )
+    },
+    "--max-size": {"type": reader(_bytes, "a size; give one such as 4GB")},
+}
+"""Of the options that say what to read."""
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
     """Write a table by the ending of its name."""
     with replacing(path) as file:
-        if path.suffix == ".csv":
+        if path.suffix.lower() == ".csv":
             file.write(to_csv(table).encode())
         else:
             table.to_parquet(file, index=False)
@@ -210,11 +107,14 @@ def read_inputs(path: Path, arguments: argparse.Namespace, **more: Any) -> Input
 def load_request(arguments: argparse.Namespace, **more: Any) -> LoadRequest:
     """Return what the options ask of a file."""
     options = vars(arguments)
-    one = ("step", "confidence", "outcome", "stop_reason", "group", "first_error", "step_label")
-    names = {part: options[part] for part in one}
-    names |= {part: tuple(options[part]) for part in ("scores", "wide", "risks", "scales")}
-    ids = tuple(arguments.id)
-    fields = Fields(id=ids[0] if len(ids) == 1 else ids or None, **names)
+    names: ByName = {
+        part: tuple(value) if isinstance(value, list) else value
+        for part, value in options.items()
+        if part in vars(USUAL_FIELDS)
+    }
+    if len(arguments.id) < 2:
+        names["id"] = next(iter(arguments.id), None)
+    fields = Fields(**names)
     parts = _parts(",".join(arguments.fields))
     for part in parts:
         if getattr(fields, part) is not None:

@@ -1,19 +1,15 @@
 """``trajscore judge``: ask a model after each step of a log whether the run will succeed."""
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from trajscore.cli.inputs import (
-    add_command,
-    add_input_options,
-    check_table,
+    READING,
     load_request,
     progress_bar,
-    whole_number,
     write_table,
 )
 from trajscore.core.array import TrajectoryArray
@@ -24,30 +20,18 @@ from trajscore.judging.questions import CHANNEL, questions
 from trajscore.loading.load import load
 from trajscore.loading.tables import Inputs, describe_notes
 
-
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    """Add the command."""
-    parser, add = add_command(commands, "judge")
-    defaults = StepJudge("")
-    add("log", type=Path)
-    add("--model", required=True)
-    add("--base-url")
-    add("--out", type=Path, required=True)
-    add("--answer", choices=FORMS, default=defaults.answer)
-    add("--question", default=defaults.question)
-    add("--max-chars", type=whole_number, default=defaults.max_chars)
-    add("--cache", type=Path)
-    add("--concurrency", type=whole_number, default=defaults.concurrency)
-    add("--dry-run", action="store_true")
-    add_input_options(parser)
-    parser.set_defaults(stopped="; the same command goes on where it stopped")
-    return parser
+_DEFAULTS = StepJudge("")
+OPTIONS = READING | {
+    "--answer": {"choices": FORMS, "default": _DEFAULTS.answer},
+    "--question": {"default": _DEFAULTS.question},
+    "--max-chars": {"default": _DEFAULTS.max_chars},
+    "--concurrency": {"default": _DEFAULTS.concurrency},
+}
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Judge the runs of a log, and write a table."""
     out = arguments.out
-    check_table(out)
     inputs = load(arguments.log, load_request(arguments, needs_scores=False))
     if not inputs.log:
         raise ValueError(f"{arguments.log} is a table; a judge reads what was said, give a log")

@@ -2,41 +2,34 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from trajscore.cli.inputs import (
-    add_command,
-    add_input_options,
-    check_table,
+    READING,
     read_inputs,
     write_table,
 )
+from trajscore.core.array import TrajectoryArray
+from trajscore.core.values import number_of
+from trajscore.loading.tables import Inputs
 from trajscore.localization import FirstErrorLocator, FirstErrorWindow, compare_locators
 from trajscore.localization._evidence import steps_to_read
 
-
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    """Add the command."""
-    parser, add = add_command(commands, "locate")
-    add("labelled", type=Path)
-    add("new", type=Path)
-    add("--out", type=Path, required=True)
-    add_input_options(parser)
-    return parser
+OPTIONS = READING
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Fit a locator and a window, and write a table with a row for each new run."""
-    check_table(arguments.out)
     arguments.outcomes = {}  # they are not what is learnt
-    inputs = read_inputs(arguments.labelled, arguments)
+    inputs, X = _read(arguments.labelled, arguments)
     arguments.first_error = arguments.step_label = None  # of new runs it is not known
     labels = inputs.first_error
     if labels is None:
         raise ValueError("one of --first-error and --step-label is required")
     task = inputs.groups
     locator = FirstErrorLocator()
-    P = locator.fit_transform(inputs.container(), labels, task)
+    P = locator.fit_transform(X, labels, task)
     window = FirstErrorWindow().fit(P, labels, task)
     row = compare_locators(labels, {"signals": P}, groups=task, random_state=0).loc["signals"]
     print(
@@ -46,6 +39,16 @@ def run(arguments: argparse.Namespace) -> None:
     )
     if not row["beats_position"]:
         print("warning: these runs do not show that the signals say more than the position alone")
-    P = locator.transform(read_inputs(arguments.new, arguments).container())
+    P = locator.transform(_read(arguments.new, arguments)[1])
     write_table(steps_to_read(P, window.transform(P)), arguments.out)
     print(f"wrote {arguments.out}: {len(P):,} runs")
+
+
+def _read(path: Path, arguments: argparse.Namespace) -> tuple[Inputs, TrajectoryArray]:
+    """Read runs and their signals; count the values that are missing."""
+    inputs = read_inputs(path, arguments)
+    X = inputs.container()
+    if n := int(np.isnan(X.cells).sum()):
+        values = number_of(n, "missing value")
+        print(f"{path}: {values}, taken as the mean of the signal in the labelled runs")
+    return inputs, X

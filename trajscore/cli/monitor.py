@@ -7,12 +7,11 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from math import isfinite
-from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import BinaryIO, TextIO
 
 import numpy as np
 
-from trajscore.cli.inputs import add_command, add_max_size, number
+from trajscore.cli.inputs import READING
 from trajscore.core.storage import parse_integer, plain, unique_keys
 from trajscore.core.type_aliases import ByName
 from trajscore.core.values import unknown_name
@@ -25,17 +24,7 @@ _LONGEST = 1 << 20  # bytes of a line
 _BETWEEN = 60.0  # seconds between looks for runs that are to be forgotten
 
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    """Add the command."""
-    parser, add = add_command(commands, "monitor")
-    add("--model", type=Path, required=True)
-    add("--alpha", type=number)
-    add("--state", type=Path)
-    add("--durability", choices=("normal", "full"), default="normal")
-    add("--forget-after", type=number, default=7 * 24.0)
-    add("--trust", action="append", default=[])
-    add_max_size(parser)
-    return parser
+OPTIONS = READING
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -11,23 +11,21 @@ import numpy as np
 
 from trajscore.calibration.calibrators import CALIBRATORS
 from trajscore.cli.inputs import (
-    add_censored,
-    add_command,
-    add_input_options,
-    adder,
-    check_folder,
+    READING,
     load_request,
     named_number,
-    number,
     progress_bar,
-    reader,
-    whole_number,
 )
-from trajscore.cli.main import make_parser
+from trajscore.cli.main import Options, add_options, make_parser, reader
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
-from trajscore.core.outcomes import bare_name, turned_note
-from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family
+from trajscore.core.score_families import (
+    USUAL_SCORES,
+    ScoreFamily,
+    family_name,
+    get_family,
+    usage,
+)
 from trajscore.core.type_aliases import ByName
 from trajscore.core.values import check_known, number_of
 from trajscore.core.weights import AGGREGATORS, OWN, WEIGHT_SCHEDULES
@@ -46,6 +44,7 @@ from trajscore.loading.tables import (
     first_step_of,
     note_on_guesses,
     note_on_unused,
+    notes_on_outcome,
     task_column,
 )
 from trajscore.report import EvaluationOptions, MonitoringOptions, Report, evaluate
@@ -64,44 +63,40 @@ _PASSED_ON = ("horizon", "phi", "missing", "n_resamples", "random_state", "n_job
 _ENDS = {"known": True, "unknown": False, None: None}
 
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    """Add the command; an option that Python knows by another name has that as its dest."""
-    parser, add = add_command(commands, "report")
-    add("table", nargs="?", type=Path)
-    add_recalibration(parser)
-    add("--end", choices=("known", "unknown"))
-    add("--family", default="log", type=_family)
-    add("--phi", choices=AGGREGATORS, default="weighted")
-    add("--by", action="append", default=[])
-    price = reader(named_number, "a score and its price, such as judge=0.002")
-    add("--price", dest="prices", action="append", type=price)
-    add("--monitor", action="store_true")
-    add("--known-share", type=number)
-    add("--splits", dest="n_splits", type=whole_number)
-    add("--resamples", dest="n_resamples", type=whole_number, default=1000)
-    add("--seed", dest="random_state", type=whole_number, default=0)
-    add("--jobs", dest="n_jobs", type=whole_number, default=-1)
-    add("--verbose", action="store_true")
-    add("--code", action="store_true")
-    add("--out", type=Path)
-    return parser
+def _horizon(text: str) -> int | str:
+    """Read a number of steps, or own."""
+    if text != OWN and not (text.isdecimal() and int(text)):
+        raise ValueError
+    return text if text == OWN else int(text)
 
 
-def add_recalibration(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say on which runs, and how, predictors are recalibrated."""
-    add_input_options(parser)
-    add = adder(parser, "report")
-    add("--weights", choices=WEIGHT_SCHEDULES, default="early")
-    add("--horizon", type=reader(_horizon, "a number of steps, such as 30, or own"))
-    add("--missing", choices=MISSING, default="same_runs")
-    add("--calibrator", choices=(*CALIBRATORS, "none"), default="auto")
-    add_censored(parser)
+def _family(text: str) -> ScoreFamily:
+    """Read the name of a score family, with its numbers."""
+    try:
+        return get_family(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+RECALIBRATION: Options = READING | {
+    "--weights": {"choices": WEIGHT_SCHEDULES},
+    "--horizon": {"type": reader(_horizon, "a number of steps, such as 30, or own")},
+    "--missing": {"choices": MISSING},
+    "--calibrator": {"choices": (*CALIBRATORS, "none")},
+}
+"""Of the options that say on which runs, and how, predictors are recalibrated."""
+
+OPTIONS = RECALIBRATION | {
+    "--family": {"type": _family, "help": f"leading score: {usage()} (%(default)s)"},
+    "--phi": {"choices": AGGREGATORS},
+    "--price": {"type": reader(named_number, "a score and its price, such as judge=0.002")},
+}
 
 
 def words_of(arguments: argparse.Namespace) -> list[str]:
     """Return the file of a command, and its options that say how predictors are recalibrated."""
     parser = argparse.ArgumentParser(add_help=False)
-    add_recalibration(parser)
+    add_options(parser, ["reading", "recalibration", "censored"], RECALIBRATION)
     words = [str(arguments.table)] if arguments.table else []
     for action in parser._actions:
         value = getattr(arguments, action.dest)
@@ -126,7 +121,6 @@ def judge(words: str) -> Report:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the report, and write it as a page if that is wanted."""
-    _check_out(arguments.out)
     report, log = _judge(arguments)
     if n := report.facts.n_unscored:
         print(f"Not scored: {number_of(n, 'step')} beyond --horizon {arguments.horizon}\n")
@@ -143,8 +137,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _judge(arguments: argparse.Namespace) -> tuple[Report, Sequence[Run]]:
     """Return the report of a table, a log or a folder of Parquet files, and the runs of a log."""
     path = arguments.table
-    asked = {"by": arguments.by, "missing": arguments.missing, "keep_lost": True}
-    request = load_request(arguments, **asked)
+    request = load_request(arguments, by=arguments.by, missing=arguments.missing, keep_lost=True)
     data: ByName
     notes: Sequence[Note]
     log: Sequence[Run] = []
@@ -229,34 +222,6 @@ def _tokens_of(runs: Sequence[Run], predictors: Any) -> TrajectoryArray | None:
     return None if np.isnan(tokens).any() else turns.container(tokens, ["tokens"])
 
 
-def _check_out(out: Path | None) -> None:
-    """Refuse a page that cannot be written before the work is done, not after it."""
-    if out is None:
-        return
-    check_folder("--out", out)
-    if out.is_dir():
-        raise ValueError(f"--out: {out} is a folder; name a file in it, say {out / 'report.html'}")
-    if out.suffix.lower() not in _WRITERS:
-        raise ValueError(
-            f"--out: {out} must end in one of {', '.join(_WRITERS)}, which says what is written"
-        )
-
-
-def _horizon(text: str) -> int | str:
-    """Read a number of steps, or own."""
-    if text != OWN and not (text.isdecimal() and int(text)):
-        raise ValueError
-    return text if text == OWN else int(text)
-
-
-def _family(text: str) -> ScoreFamily:
-    """Read the name of a score family, with its numbers."""
-    try:
-        return get_family(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
 _HEAD = 10_000  # rows by which columns are chosen
 
 
@@ -305,7 +270,8 @@ def _choose_columns(files: Any, request: LoadRequest) -> tuple[Fields, int, list
     if task is not None and files.count_rows(filter=pc.field(task).is_null(nan_is_null=True)):
         task = None
     chosen = replace(chosen, group=chosen.group or task)
-    notes = note_on_unused(head.drop(columns=list(request.by)), chosen)
+    unused = note_on_unused(head.drop(columns=list(request.by)), chosen)
+    leaks: list[Note] = []
     if "scores" in guessed:
         X, y = TrajectoryArray.from_frame(
             head,
@@ -319,12 +285,9 @@ def _choose_columns(files: Any, request: LoadRequest) -> tuple[Fields, int, list
         X, leaks = without_leaky_columns(X, y, np.ones(len(y), dtype=bool))
         guessed["scores"] = X.channels or ()
         chosen = replace(chosen, scores=guessed["scores"])
-        notes = leaks + notes
     first_step = first_step_of(head, chosen, request)
-    notes = [*note_on_guesses(guessed, first_step, request.first_step), *notes]
-    outcome = str(chosen.outcome)
-    if (bare := bare_name(outcome, head.columns)) != outcome:
-        notes.append(turned_note(bare))
+    guesses = note_on_guesses(guessed, first_step, request.first_step)
+    notes = [*guesses, *leaks, *unused, *notes_on_outcome(head, str(chosen.outcome), {})]
     if chosen.group is not None:
         notes.append(f"clusters of runs by {chosen.group!r}")
     return chosen, first_step, notes

@@ -9,13 +9,9 @@ import numpy as np
 
 from trajscore.calibration import PrefixForecaster
 from trajscore.cli.inputs import (
-    add_command,
-    add_input_options,
-    check_folder,
+    READING,
     note_if_same,
-    number,
     read_inputs,
-    whole_number,
 )
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError, show_controls, visible
@@ -34,26 +30,13 @@ _QUANTITIES = {
     "level": "success at the same forecast{of} changed",
     "slope": "how well the forecasts{of} rank runs changed",
 }
-_Runs = tuple[TrajectoryArray, Any, Any]  # with outcomes and tasks, None where there are none
 
 
-def add_parser(commands: Any) -> argparse.ArgumentParser:
-    """Add the command."""
-    parser, add = add_command(commands, "watch")
-    add("reference", type=Path, metavar="REF")
-    add("new", type=Path, metavar="NEW")
-    add("--alpha", type=number, default=0.05)
-    add("--after", dest="n_after", type=whole_number, default=500, metavar="RUNS")
-    add("--picture", type=Path, metavar="FILE.png")
-    add("--metrics", type=Path, metavar="FILE.prom")
-    add_input_options(parser)
-    return parser
+OPTIONS = READING
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Say what changed, and return the exit code."""
-    if arguments.picture is not None:
-        check_folder("--picture", arguments.picture, ".png")
     reference, new = (_read(path, arguments) for path in (arguments.reference, arguments.new))
     note_if_same(arguments.reference, arguments.new)
     if n := len({*run_hashes(reference[0])} & {*run_hashes(new[0])}):
@@ -128,8 +111,8 @@ def _write_metrics(path: Path | None, fleet: FleetMonitor, rates: dict[str, floa
         file.write("\n".join([*lines, ""]).encode())
 
 
-def _read(path: Path, arguments: argparse.Namespace) -> _Runs:
-    """Read runs in their order."""
+def _read(path: Path, arguments: argparse.Namespace) -> tuple[TrajectoryArray, Any, Any]:
+    """Read runs in their order, with outcomes and tasks; None where there are none."""
     inputs = read_inputs(path, arguments)
     y: Any = inputs.y
     if (y == CENSORED).all():

@@ -66,10 +66,6 @@ class MissingStepError(ArgumentError):
     """A run of a table starts late or has a gap: the row of a missing step may stand elsewhere."""
 
 
-class NoOutcomeError(ArgumentError):
-    """No outcome is recorded of any run: what learns without outcomes catches this, and says so."""
-
-
 class RowError(ValueError):
     """A value in one row of the input is wrong; whoever knows the run of that `row` can name it.
 

@@ -70,7 +70,7 @@ def aurc(failures: FloatArray, successes: FloatArray) -> FloatArray:
     errors_before = np.cumsum(errors, axis=-1) - errors
     rate = np.where(size > 0, errors / size, 0.0)
     # sum over k of (E + (k - m) rate) / k for k = m + 1, ..., m + size
-    between = harmonic(accepted) - harmonic(before)
+    between = np.diff(harmonic(accepted), prepend=0.0)
     area = size * rate + (errors_before - before * rate) * between
     return area.sum(axis=-1) / accepted[..., -1]
 

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from scipy.special import log_softmax
 from scipy.stats import entropy
-from sklearn.datasets import get_data_home
 from sklearn.utils import Bunch
 
 from trajscore.core.array import TrajectoryArray
@@ -23,6 +22,8 @@ def retrieve(
     url: str, file: str, sha256: str | None, data_home: str | Path | None, download_if_missing: bool
 ) -> Path:
     """Return the path of a file, downloaded if need be; check its SHA-256 where it is known."""
+    from sklearn.datasets import get_data_home
+
     pooch = optional("pooch", "fetching data needs pooch", "data")
     folder = Path(get_data_home(data_home)) / "trajscore"
     if not download_if_missing and not (folder / file).exists():

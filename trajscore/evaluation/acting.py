@@ -3,8 +3,11 @@
 Also by a rule that is judged on runs that it was not fitted on.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -19,7 +22,9 @@ from trajscore.core.values import as_count, as_fraction, run_label
 from trajscore.core.within_runs import run_numbers, step_numbers
 from trajscore.evaluation.options import AS_GIVEN, MonitoringOptions, Note
 from trajscore.evaluation.rows import Row, Rows
-from trajscore.monitoring import DensityRatioEProcess, StoppingRule, split_report
+
+if TYPE_CHECKING:
+    from trajscore.monitoring import StoppingRule
 
 PRICE = 2.0
 """What a failing run that is let through costs, in reviews, until the reader says."""
@@ -153,6 +158,8 @@ def monitoring_options(
     """Return what `evaluate` was asked for, with a rule; None for nothing."""
     if monitoring is False:
         return None
+    from trajscore.monitoring import DensityRatioEProcess, StoppingRule  # imported if asked for
+
     options = monitoring
     if options is True:
         options = MonitoringOptions()
@@ -189,6 +196,8 @@ def monitoring_table(
 
 
 def _follow(row: Row, options: MonitoringOptions, n_jobs: int | None) -> pd.DataFrame:
+    from trajscore.monitoring import split_report
+
     runs = row.runs.take(np.flatnonzero(row.runs.observed))
     traces = row.traces[row.runs.observed]
     cost = options.cost

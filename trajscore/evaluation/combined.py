@@ -1,8 +1,9 @@
 """All signals together: one more row, and what each signal adds to it."""
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -121,13 +122,14 @@ def signal_table(combined: Combined, rows: Rows, matters: float, options: Option
     ones = np.ones(len(rows.runs))
     by_name = rows.recalibrated
 
-    def score(signals: Iterable[int]) -> MeanOfRuns:
+    @cache  # a set of signals is asked about more than once
+    def score(signals: frozenset[int]) -> MeanOfRuns:
         return combined.of(sorted(signals)).score(*leading)
 
     of_columns = {
         NOW: [by_name[name].score(*leading) - base for name in names],
-        HISTORY: [score([k]) - base for k in every],
-        LOSS: [whole - score({*every} - {k}) for k in every],
+        HISTORY: [score(frozenset({k})) - base for k in every],
+        LOSS: [whole - score(frozenset(every) - {k}) for k in every],
     }
     level = 1 - (1 - options.settings.confidence_level) / len(names)
     table = pd.DataFrame(index=pd.Index(names, name="signal"))
@@ -139,7 +141,7 @@ def signal_table(combined: Combined, rows: Rows, matters: float, options: Option
     reached: dict[int, float] = {}
     missing = np.inf
     while missing > matters / 2 and len(reached) < min(MOST_SIGNALS, len(promising)):
-        scores = {k: score([*reached, k]) for k in promising if k not in reached}
+        scores = {k: score(frozenset({*reached, k})) for k in promising if k not in reached}
         best = max(scores, key=lambda k: scores[k](ones))
         reached[best] = float((scores[best] - base)(ones))
         missed = whole - scores[best]

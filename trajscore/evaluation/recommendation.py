@@ -138,7 +138,7 @@ class Recommendation:
     def of_card(cls, name: str, card: pd.Series) -> Self:
         """Read a row of the cards."""
         values: ByName = {column: card[column] for column in (*_FACTS, *_LIMITS)}
-        values |= {each: Interval(*card[columns_of(each)]) for each in ESTIMATES}
+        values |= {each: Interval(*(card[k] for k in columns_of(each))) for each in ESTIMATES}
         return cls(
             predictor=name,
             action=Action(card["card"]),

@@ -84,22 +84,16 @@ class Rates:
     losses: FloatArray
     gains: FloatArray
     shares: FloatArray
-    scale: float = 1.0  # factor of losses and gains, of a baseline that is multiplied by it
 
     def reaches(self, level: float, more: float) -> list[float]:
         """How far the rate may lie below and above its estimate."""
         sides = (self.losses, self.gains)
-        return [float(self.scale * excess(side, self.shares, level, more)) for side in sides]
+        return [float(excess(side, self.shares, level, more)) for side in sides]
 
-    def subtracted(self, times: float) -> Self:
-        """Return what is lost and gained where a multiple of this is subtracted."""
-        return replace(self, losses=self.gains, gains=self.losses, scale=times)
-
-    def change_from(self, base: Any, times: float) -> Self:
-        """Return what pairs of units lose and gain."""
+    def change_from(self, base: Any, times: float) -> tuple[Self, float]:
+        """Return what pairs of units lose and gain, and how many times that counts."""
         change = self.gains - base.gains
-        scale = max(1.0, times)
-        return replace(self, losses=(-change).clip(0), gains=change.clip(0), scale=scale)
+        return replace(self, losses=(-change).clip(0), gains=change.clip(0)), max(1.0, times)
 
 
 @dataclass(frozen=True)
@@ -120,14 +114,9 @@ class Amount:
         reach = stdtrit(n - 1, level) * self.error / np.sqrt(more)
         return [max(chance * side, reach) for side in (self.below, self.above)]
 
-    def subtracted(self, times: float) -> Self:
-        """Return it where a multiple of this is subtracted."""
-        error = times * self.error
-        return replace(self, below=times * self.above, above=times * self.below, error=error)
-
-    def change_from(self, base: Any, times: float) -> Self:
+    def change_from(self, base: Any, times: float) -> tuple[Self, float]:
         """Return it for the changes of pairs of units."""
-        return replace(self, below=times * base.rise, above=self.rise, error=0.0)
+        return replace(self, below=times * base.rise, above=self.rise, error=0.0), 1.0
 
 
 @dataclass(frozen=True)
@@ -148,7 +137,7 @@ class Estimate:
     freedom: float
     n_units: int
     bins: tuple[BinMeans, ...] = ()
-    parts: tuple[Rates | Amount, ...] = ()
+    parts: tuple[tuple[Rates | Amount, float], ...] = ()  # times so much, below 0: subtracted
     changes: tuple[tuple[FloatArray, IntArray], ...] = ()
     varies: bool = True
 
@@ -191,13 +180,16 @@ class Estimate:
             unseen_reach(change, any_units(units, len(change)), 2 * (1 - level), reach * more)
             for change, units in self.changes
         ]
-        of_parts = [part.reaches(level, more) for part in self.parts]
+        of_parts = [
+            abs(times) * np.array(part.reaches(level, more))[:: 1 if times > 0 else -1]
+            for part, times in self.parts
+        ]
         sides = [
             np.full(2, reach),
             np.linalg.norm(np.reshape(of_parts, (-1, 2)), axis=0),
             np.linalg.norm(np.reshape(of_scores, (-1, 2)), axis=0) / more,
         ]
-        if error > 0 and any(isinstance(part, Amount) for part in self.parts):
+        if error > 0 and any(isinstance(part, Amount) for part, _ in self.parts):
             skewness = SKEWNESS_FACTOR * np.sqrt(n) * ((self.errors / self.std_error) ** 3).sum()
             signed = skewness * np.array([-1.0, 1.0])
             sides.append(self.std_error * two_value_excess(n * more, n, signed, level))
@@ -236,7 +228,7 @@ def difference(new: Estimate, base: Estimate, matched: Matching, times: float = 
     freedom = new.freedom
     n_units = new.n_units
     varies = new.varies and base.varies
-    parts = (*new.parts, *(part.subtracted(abs(times)) for part in base.parts))
+    parts = (*new.parts, *((part, -abs(times)) for part, _ in base.parts))
     if not matched.by:
         n_units = min(n_units, base.n_units)
         freedom = min(freedom, base.freedom)
@@ -245,8 +237,8 @@ def difference(new: Estimate, base: Estimate, matched: Matching, times: float = 
             freedoms = np.maximum([new.freedom, base.freedom], 1e-9)
             freedom = float(variances.sum() ** 2 / (variances**2 / freedoms).sum())
     elif parts:
-        part = new.parts[0].change_from(base.parts[0], abs(times))  # both are of one kind
-        parts = (part,)
+        part = new.parts[0][0]
+        parts = (part.change_from(base.parts[0][0], abs(times)),)  # both are of one kind
         if (
             isinstance(part, Amount) and not part.has_range
         ):  # only the changes of pairs have to vary
@@ -343,11 +335,12 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
             above = rise = measure.most - value
         has_range = measure.most is not None
         amount = Amount(below, above, rise, n_used, result.std_error, has_range)
-        return replace(result, parts=(amount,), varies=result.varies or has_range)
+        return replace(result, parts=((amount, 1.0),), varies=result.varies or has_range)
     if not isinstance(statistic, MeanOfRuns):
         return result
     if measure.is_rate:
         sums = np.bincount(units[rows], weight[rows] * statistic.samples, n_units)
         rates = sums / np.where(sizes > 0, sizes, 1.0)
-        return replace(result, parts=(Rates(1 - rates, rates, sizes / sizes.sum()),), varies=True)
+        part = Rates(1 - rates, rates, sizes / sizes.sum())
+        return replace(result, parts=((part, 1.0),), varies=True)
     return replace(result, changes=((statistic.change(weight), units),), varies=True)

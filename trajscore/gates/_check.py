@@ -30,12 +30,13 @@ from trajscore.gates._compare import (
 from trajscore.gates._gate import BASELINE, Gate, Rules, Verdict, read_gates
 from trajscore.gates._run_set import (
     Matching,
-    Measures,
     RunSet,
     check_run_set,
     is_lower_better,
     is_rate,
+    key_of,
     match,
+    measure_of,
     refuse_without_variation,
     with_most,
     within_range,
@@ -107,7 +108,7 @@ class CheckResult:
         return EXIT_CODES[self.verdict]
 
     def __str__(self) -> str:
-        if self.baseline is not None and self.matched is not None:
+        if self.baseline and self.matched:
             lines = [pairing(self.baseline, self.new, self.matched)]
         else:
             lines = [f"{self.new.counted}, success {self.new.success_rate:.3f}"]
@@ -252,34 +253,34 @@ def check(
         raise ValueError(
             f"new has {number_of(new.n_runs, 'run')}, and least_runs = {rules.least_runs}"
         )
-    measures = [Measures(runs) for runs in sets]
-    questions: dict[int, _Question] = {}
-    results: dict[int, GateResult] = {}
-    for place, gate in enumerate(rules.gates):
+    asked: list[_Question | GateResult] = []
+    for gate in rules.gates:
         try:
-            questions[place] = _question(gate, measures, matched)
+            asked.append(_question(gate, sets, matched))
         except CannotMeasureError as error:
-            results[place] = GateResult(gate, Verdict.UNUSABLE, why=str(error))
+            asked.append(GateResult(gate, Verdict.UNUSABLE, why=str(error)))
+    questions = [each for each in asked if isinstance(each, _Question)]
     # turned so that more is better
-    turned = [replace(q.compared, errors=q.sign * q.compared.errors) for q in questions.values()]
-    levels = level_of_each(turned, 1 - rules.level)
-    for (place, question), level in zip(questions.items(), levels, strict=True):
-        results[place] = _decide(question, level, new.n_runs)
-    gates = [results[place] for place in sorted(results)]
+    turned = [replace(q.compared, errors=q.sign * q.compared.errors) for q in questions]
+    levels = iter(level_of_each(turned, 1 - rules.level))
+    gates = [
+        _decide(each, next(levels), new.n_runs) if isinstance(each, _Question) else each
+        for each in asked
+    ]
     return CheckResult(gates, rules, new, baseline, matched if baseline else None)
 
 
-def _question(gate: Gate, measures: list[Measures], matched: Matching) -> _Question:
+def _question(gate: Gate, sets: list[RunSet], matched: Matching) -> _Question:
     """Return a gate with its numbers, of the baseline (if there is any) and the new set."""
-    new = measures[-1]
-    key = new.key(gate.metric, gate.predictor, gate.form)
-    sign = -1.0 if is_lower_better(key.metric, new.runs) else 1.0
+    new = sets[-1]
+    key = key_of(new, gate.metric, gate.predictor, gate.form)
+    sign = -1.0 if is_lower_better(key.metric, new) else 1.0
     if gate.versus != BASELINE:
-        measures = [new]
-    elif len(measures) < 2:
+        sets = [new]
+    elif len(sets) < 2:
         raise CannotMeasureError("the gate needs a baseline; give one, or set versus to a number")
-    refuse_without_variation(key, *(each.runs for each in measures))
-    measured = [with_most(each[key], gate.most) for each in measures]
+    refuse_without_variation(key, *sets)
+    measured = [with_most(measure_of(runs, key), gate.most) for runs in sets]
     *base, compared = estimates(measured, matched)
     value = compared.value
     reference = base[0].value if base else float(gate.versus)
@@ -319,7 +320,7 @@ def _decide(question: _Question, level: float, n_runs: int) -> GateResult:
             why = UNKNOWN_RUNS
     else:  # no number of runs like these would settle it
         why = "equal numbers do not show how much they vary; collect more runs"
-        if any(isinstance(part, Amount) for part in compared.parts):
+        if any(isinstance(part, Amount) for part, _ in compared.parts):
             why += ", or set most, the most that a run can take"
     least = -1.0
     most = 1.0
@@ -347,8 +348,7 @@ def in_words(result: GateResult, new: RunSet) -> str:
 def _versus_number(result: GateResult, new: RunSet, is_cost: bool) -> str:
     """Say on which side of a number a metric is."""
     gate = result.gate
-    side = "at most" if is_cost else "at least"
-    other_side = "above" if is_cost else "below"
+    side, other_side = ("at most", "above") if is_cost else ("at least", "below")
     limit = float(gate.versus) + (gate.size if is_cost else -gate.size)
     shown = {
         Verdict.PASS: f"is shown to be {side}",

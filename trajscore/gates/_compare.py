@@ -18,11 +18,11 @@ from trajscore.gates._run_set import (
     SUCCESS,
     Key,
     Matching,
-    Measures,
     RunSet,
     check_run_set,
     is_lower_better,
     match,
+    measure_of,
     most_trials,
     refuse_without_variation,
     within_range,
@@ -176,7 +176,6 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comp
     check_run_set("new", new)
     matched = match(base, new)
     level = (1 + confidence_level) / 2
-    both = Measures(base), Measures(new)
     rows: dict[Key, dict[str, float]] = {}
     missing: dict[str, list[str]] = {}
     notes = []
@@ -187,7 +186,7 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comp
     for key in _keys(base, new):
         try:
             refuse_without_variation(key, base, new)
-            of_base, of_new = estimates([measures[key] for measures in both], matched)
+            of_base, of_new = estimates([measure_of(base, key), measure_of(new, key)], matched)
         except CannotMeasureError as error:
             missing.setdefault(str(error), []).append(str(key))
             continue
@@ -205,7 +204,7 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comp
     table = pd.DataFrame.from_dict(rows, orient="index")
     table.index = pd.MultiIndex.from_tuples(rows, names=Key._fields)
     notes += [f"Not compared: {'; '.join(names)}. Why: {why}." for why, names in missing.items()]
-    return Comparison(table, matched, list(dict.fromkeys(notes)), confidence_level, base, new)
+    return Comparison(table, matched, notes, confidence_level, base, new)
 
 
 def _keys(base: RunSet, new: RunSet) -> Iterator[Key]:

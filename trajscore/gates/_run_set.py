@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -133,6 +132,7 @@ class RunSet:
         self.censored = censored
         self.notes = ""
         self.n_unread = 0
+        self._known: dict[Any, Any] = {}  # metrics of predictors, once asked for
         # whether the runs came with ids, by which two sets can be paired
         self.has_ids = not are_default_ids(sample.X.ids)
         self.exclusions = counted.exclusions
@@ -202,6 +202,11 @@ class RunSet:
         return runs
 
     @property
+    def amounts(self) -> dict[str, FloatArray]:
+        """What each run took: its steps, and what it spent."""
+        return {LENGTH: self.lengths} | self.spent
+
+    @property
     def n_left_out(self) -> int:
         """Number of runs that do not count."""
         return self.n_unread + self.exclusions.total()
@@ -209,8 +214,7 @@ class RunSet:
     @property
     def n_unobserved(self) -> int:
         """Number of runs without an observed outcome, but for infrastructure errors."""
-        n_dropped = self.exclusions[_UNOBSERVED]
-        return int((self.y == CENSORED).sum()) + n_dropped
+        return int((self.y == CENSORED).sum()) + self.exclusions[_UNOBSERVED]
 
     @property
     def success_rate(self) -> float:
@@ -225,7 +229,7 @@ class RunSet:
     @property
     def counted(self) -> str:
         """How many runs of how many tasks there are, and what those without an outcome count as."""
-        n_lost = self.n_left_out - self.n_unread - self.exclusions[_UNOBSERVED]
+        n_lost = self.exclusions.total() - self.exclusions[_UNOBSERVED]
         as_what = "left out" if self.censored == "drop" else "counted as failures"
         counts = {
             "not readable, left out": self.n_unread,
@@ -327,50 +331,42 @@ class Measure:
 Metrics = dict[RowKey, Measure]  # by form and name
 
 
-class Measures:
-    """All numbers of a set of runs, each made when it is asked for."""
+def key_of(runs: RunSet, metric: str, predictor: str | None, form: str) -> Key:
+    """Return the name of the number that a gate is about."""
+    if is_rate(metric) or metric in runs.amounts:
+        if predictor is not None:
+            raise CannotMeasureError(f"{metric} is of no predictor; leave out predictor")
+        return Key(metric)
+    if metric.removesuffix(MARGIN) not in options_of(metric).metrics:
+        raise unknown_metric(metric, runs)
+    if predictor is None and len(runs.predictors) != 1:
+        names = ", ".join(runs.predictors) or "none"
+        raise CannotMeasureError(f"{metric} is of a predictor; say of which one: there are {names}")
+    return Key(metric, predictor or runs.predictors[0], form)
 
-    def __init__(self, runs: RunSet) -> None:
-        self.runs = runs
-        self._of_predictor = cache(partial(_metrics_of, runs))
 
-    def __getitem__(self, key: Key) -> Measure:
-        runs = self.runs
-        if key.metric == SUCCESS:
-            return Measure(MeanOfRuns(runs.labels), is_rate=True)
-        if key.metric == LENGTH:
-            return Measure(MeanOfRuns(runs.lengths), is_amount=True)
-        if power := _PASS.fullmatch(key.metric):
-            return Measure(_all_pass(runs, int(power[1])), is_rate=True, of_tasks=True)
-        if key.metric in runs.spent:
-            numbers = runs.spent[key.metric]
-            rows = np.flatnonzero(~np.isnan(numbers))
-            if not len(rows):
-                raise CannotMeasureError("no run has a number")
-            return Measure(MeanOfRuns(numbers[rows], rows), is_amount=True)
-        metrics, notes = self._of_predictor(key.predictor, options_of(key.metric))
-        if (key.form, key.metric) in metrics:
-            return metrics[key.form, key.metric]
-        names = [name for form, name in metrics if form == key.form]
-        if not names:  # forecasts as given have some metric always
-            raise CannotMeasureError(" ".join(map(note_text, notes)))
-        raise CannotMeasureError(f"there is no {key}: there are {', '.join(names)}")
-
-    def key(self, metric: str, predictor: str | None, form: str) -> Key:
-        """Return the name of the number that a gate is about."""
-        runs = self.runs
-        if is_rate(metric) or metric in (LENGTH, *runs.spent):
-            if predictor is not None:
-                raise CannotMeasureError(f"{metric} is of no predictor; leave out predictor")
-            return Key(metric)
-        if metric.removesuffix(MARGIN) not in options_of(metric).metrics:
-            raise unknown_metric(metric, runs)
-        if predictor is None and len(runs.predictors) != 1:
-            names = ", ".join(runs.predictors) or "none"
-            raise CannotMeasureError(
-                f"{metric} is of a predictor; say of which one: there are {names}"
-            )
-        return Key(metric, predictor or runs.predictors[0], form)
+def measure_of(runs: RunSet, key: Key) -> Measure:
+    """Return a number of a set of runs; all of a predictor are made once."""
+    if key.metric == SUCCESS:
+        return Measure(MeanOfRuns(runs.labels), is_rate=True)
+    if power := _PASS.fullmatch(key.metric):
+        return Measure(_all_pass(runs, int(power[1])), is_rate=True, of_tasks=True)
+    if key.metric in runs.amounts:
+        numbers = runs.amounts[key.metric]
+        rows = np.flatnonzero(~np.isnan(numbers))
+        if not len(rows):
+            raise CannotMeasureError("no run has a number")
+        return Measure(MeanOfRuns(numbers[rows], rows), is_amount=True)
+    wanted = key.predictor, options_of(key.metric)
+    if wanted not in runs._known:
+        runs._known[wanted] = _metrics_of(runs, *wanted)
+    metrics, notes = runs._known[wanted]
+    if (key.form, key.metric) in metrics:
+        return metrics[key.form, key.metric]
+    names = [name for form, name in metrics if form == key.form]
+    if not names:  # forecasts as given have some metric always
+        raise CannotMeasureError(" ".join(map(note_text, notes)))
+    raise CannotMeasureError(f"there is no {key}: there are {', '.join(names)}")
 
 
 def with_most(measure: Measure, most: float | None) -> Measure:
@@ -410,7 +406,7 @@ def refuse_without_variation(key: Key, *sets: RunSet) -> None:
 
 def unknown_metric(metric: str, runs: RunSet) -> CannotMeasureError:
     """Say that there is no such metric."""
-    names = [SUCCESS, LENGTH, *runs.spent]
+    names = [SUCCESS, *runs.amounts]
     if most_trials(runs) > 1:
         names.insert(1, "pass^2")
     if runs.predictors:
@@ -423,7 +419,7 @@ def unknown_metric(metric: str, runs: RunSet) -> CannotMeasureError:
 
 def is_lower_better(metric: str, runs: RunSet) -> bool:
     """Whether less of a metric is better: errors, costs, steps and what else a run takes."""
-    lower = (*options_of(metric).lower_is_better, LENGTH, *runs.spent)
+    lower = (*options_of(metric).lower_is_better, *runs.amounts)
     return metric.removesuffix(MARGIN) in lower
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -77,7 +77,7 @@ class Spread:
             square = changes.T @ changes
         values, vectors = np.linalg.eigh(square)
         root = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T
-        return np.random.default_rng(0).standard_normal((_DRAWS, len(root))) @ root
+        return _normal_draws(len(root)) @ root
 
     def n_carrying(self) -> FloatArray:
         """Count the units that carry the variance: n if all are alike, k if k of them are far.
@@ -94,6 +94,12 @@ class Spread:
         total, third, _ = self._powers
         spread = total**1.5
         return np.divide(third, 6 * spread, out=np.zeros_like(third), where=spread > 0)
+
+
+@lru_cache(maxsize=8)
+def _normal_draws(n: int) -> FloatArray:
+    """Return the standard normal draws that all errors of n statistics come from."""
+    return np.random.default_rng(0).standard_normal((_DRAWS, n))
 
 
 def warn_few_clusters(units: Units) -> None:

@@ -66,7 +66,7 @@ class JsonScanner:
         elif start == "{":
             yield from self._object(streamed)
         elif start == "":
-            raise ValueError(f"{self._name} is empty; there is nothing to read")
+            raise ValueError(f"{self._name} is empty; leave the file out, or get it again")
         else:
             remedy = "for a table, write df.to_json(FILE, orient='records')"
             if "task_name=" in self._buffer:  # what CrewAI logs

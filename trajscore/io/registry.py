@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -223,25 +224,33 @@ def register(format: type[Format]) -> type[Format]:  # noqa: A002
     for attribute in ("name", "holds"):
         if not isinstance(getattr(format, attribute, None), str):
             raise ValueError(f"{format.__name__}.{attribute} must be text; set it in the class")
-    _FORMATS.pop(format.name, None)
-    _FORMATS[format.name] = format()
+    formats = _by_name()
+    formats.pop(format.name, None)
+    formats[format.name] = format()
     return format
+
+
+def _by_name() -> dict[str, Format]:
+    """Return the formats, by name; those of `io/formats` are imported when one is first needed."""
+    import_module("trajscore.io.formats")
+    return _FORMATS
 
 
 def _formats() -> list[Format]:
     """Return the formats in the order in which they are asked."""
-    newest_first = list(_FORMATS.values())[::-1]
+    newest_first = list(_by_name().values())[::-1]
     return sorted(newest_first, key=lambda candidate: candidate.lax)
 
 
 def _own_endings() -> tuple[str, ...]:
-    return tuple(ending for candidate in _FORMATS.values() for ending in candidate.endings)
+    return tuple(ending for candidate in _by_name().values() for ending in candidate.endings)
 
 
 def find_format(name: str) -> Format:
     """Return the format of a name."""
-    check_known([name], _FORMATS, "format", "format")
-    return _FORMATS[name]
+    formats = _by_name()
+    check_known([name], formats, "format", "format")
+    return formats[name]
 
 
 def detect_format(place: Path, max_size: int | None) -> Format:
@@ -311,7 +320,7 @@ def _unknown_format(file: LogFile) -> ArgumentError:
             *candidate.beside,
             *WORDS["nearest"].get(candidate.name, ()),
         )
-        for candidate in _FORMATS.values()
+        for candidate in _by_name().values()
     }
     return unknown_json(file.path, head.fields, fields)
 

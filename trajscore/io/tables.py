@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trajscore.core.errors import ArgumentError, NoOutcomeError
+from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import step_places
 from trajscore.core.outcomes import bare_name, propose
 from trajscore.core.stops import names_among, stop_columns
@@ -227,8 +227,7 @@ def _missing_parts(parts: list[str], frame: pd.DataFrame, there: Sequence[Any]) 
         )
     names = " and ".join(PARTS[part] for part in parts)
     options = ", ".join(f"{{argument:{part}}}{hints.get(part, '')}" for part in parts)
-    kind = NoOutcomeError if "outcome" in parts else ArgumentError
-    return kind(
+    return ArgumentError(
         f"no column has a usual name of the {names}; name it with {options}; there are: "
         f"{_listed(there)}",
         parts[0],

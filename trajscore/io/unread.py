@@ -246,7 +246,10 @@ def unknown_json(
 ) -> ArgumentError:
     """Return the error for a JSON file by its first record, and the fields that formats have."""
     if not record:
-        return ArgumentError(f"{file}: no JSON object could be read from it; write a run a line")
+        return ArgumentError(
+            f"{file}: no JSON object could be read from it; leave the file out, or give a log of "
+            f"runs"
+        )
     inner = (first_object(value) or as_fields(value) for value in record.values())
     owners = [record, *inner]
     for marks, instead in _INSTEAD.items():

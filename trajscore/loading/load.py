@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from trajscore import io
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.errors import ArgumentError, NoOutcomeError
+from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, as_verdicts, outcomes_vary
 from trajscore.core.stops import EXCLUDED, names_among
 from trajscore.core.type_aliases import AnyArray
@@ -68,8 +68,8 @@ def load(path: Path | None, request: LoadRequest) -> Inputs:
     name = request.format or ("jsonl" if parts else None)
     log_format = detect_log(path, request.max_size) if name is None else find_format(name)
     if log_format is None:
-        of_logs = {"embedder": request.embedder, "roles": request.roles}
-        _refuse(of_logs, f"is for logs, but {path} is a table")
+        reason = f"is for logs, but {path} is a table"
+        _refuse({"embedder": request.embedder, "roles": request.roles}, reason)
         return load_table(path, request)
     of_tables = {name: getattr(fields, name) for name in ("risks", "wide", "step")}
     of_tables["first_step"] = request.first_step
@@ -101,8 +101,8 @@ def _load_log(
     log = io.Runs(stream)
     if not log:
         raise ValueError(f"{path}: the log holds no run that can be judged")
-    if problem := stream.findings.outcome_problem():
-        raise NoOutcomeError(f"{path}: {problem}")
+    if request.needs_outcomes and (problem := stream.findings.outcome_problem()):
+        raise ArgumentError(f"{path}: {problem}")
     lost = _lost_runs(log) if request.keep_lost else []
     runs = [*log, *lost]
     notes: list[Note] = []
@@ -237,7 +237,7 @@ def _confidences(
 ) -> tuple[dict[str, TrajectoryArray], list[Note]]:
     """Return the confidences that enough runs have at every turn, and say how many turns do."""
     X = signals.fit_transform(runs)
-    y = io.outcomes(runs)
+    y = io.outcomes([*runs])  # without asking for one
     is_known = bool((y != CENSORED).any())
     filled = X.ffill()
     shares = (~np.isnan(X.cells)).mean(axis=0)

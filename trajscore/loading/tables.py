@@ -43,6 +43,7 @@ from trajscore.io.tables import (
     notes_on_trials,
     read_table,
     unused_columns,
+    usual_column,
     with_scales,
 )
 from trajscore.io.wide_tables import as_long, has_row_per_run
@@ -71,6 +72,7 @@ class LoadRequest:
     by: Sequence[str] = ()  # columns of a table that go into the meta of the predictors
     missing: str | None = None  # as in `trajscore.evaluate`; None if values are not filled
     needs_scores: bool = True  # if not, a table may have a row a run
+    needs_outcomes: bool = True  # if not, none are named, and runs may have none
     keep_lost: bool = False  # keep the runs that an infrastructure error ended
     max_size: int | None = None
     roles: Any = None
@@ -111,6 +113,8 @@ def load_table(path: Path, request: LoadRequest) -> Inputs:
     frame = read_table(path, request.max_size)
     if frame.empty:
         raise ValueError("the table has no rows; give at least one step of one run")
+    if not request.needs_outcomes and usual_column(frame, "outcome") is None:
+        request = replace(request, outcomes={})
     try:
         return _load_frame(frame, request, fields)
     except ArgumentError as error:
@@ -142,7 +146,7 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
     if fields.scores == (NO_SCORE,):
         frame = frame.assign(**{NO_SCORE: 0.0})
     chosen, guessed = choose_columns(frame, fields, in_table)
-    notes += _notes_on_outcome(frame, fields.outcome or str(chosen.outcome), meanings)
+    notes += notes_on_outcome(frame, fields.outcome or str(chosen.outcome), meanings)
     frame = with_scales(frame, chosen)
     verdicts = filter(None, [chosen.step_label])
     frame = frame.assign(**{name: as_verdicts(frame[name], name) for name in verdicts})
@@ -180,27 +184,28 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
         is_counted = (X.meta["stop_kind"] != EXCLUDED).to_numpy()
     notes += _notes_on_stops(X, ended, request.rule)
     notes += notes_on_trials(frame, chosen.ids)
-    column_notes: list[Note] = []
+    leaks: list[Note] = []
     if "scores" in guessed:
         X, leaks = without_leaky_columns(X, y, is_counted)
-        column_notes += leaks
         guessed["scores"] = X.channels or ()
-    column_notes += note_on_unused(frame.drop(columns=per_run), chosen)
-    column_notes += _notes_on_scales(frame, chosen, X.channels or ())
     groups = None
     if group is not None:
         groups = X.meta[group]
         if pd.api.types.infer_dtype(groups).startswith("mixed"):
             groups = groups.astype(str)
         notes.append(note_on_clusters(group, groups[is_counted]))
-    notes = [*note_on_guesses(guessed, first_step, request.first_step), *column_notes, *notes]
     costs, cost_notes = _costs(frame, joined_ids(frame, chosen.ids), X)
-    notes += cost_notes
+    notes_on_columns = (
+        *note_on_guesses(guessed, first_step, request.first_step),
+        *leaks,
+        *note_on_unused(frame.drop(columns=per_run), chosen),
+        *_notes_on_scales(frame, chosen, X.channels or ()),
+    )
     return Inputs(
         X,
         y,
         groups,
-        tuple(notes),
+        (*notes_on_columns, *notes, *cost_notes),
         costs,
         outcome=str(chosen.outcome),
         has_ids=has_ids,
@@ -270,9 +275,7 @@ def note_on_guesses(
     return ["guessed " + "; ".join(parts)] if parts else []
 
 
-def _notes_on_outcome(
-    frame: pd.DataFrame, outcome: str, meanings: Mapping[str, float]
-) -> list[str]:
+def notes_on_outcome(frame: pd.DataFrame, outcome: str, meanings: Mapping[str, float]) -> list[str]:
     """Say how outcomes were read, where their name or their words are not plain."""
     column = bare_name(outcome, frame.columns)
     notes = [note_on_words(frame[column].dropna(), meanings)]

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,9 +59,11 @@ from trajscore.evaluation.runs import (
 )
 from trajscore.inference.intervals import ONE_CLUSTER
 from trajscore.inference.mean_intervals import METHODS, check_resamples
-from trajscore.monitoring import StoppingRule
 from trajscore.report._report import Report
 from trajscore.streaming.batches import DaskBatches, RunBatches
+
+if TYPE_CHECKING:
+    from trajscore.monitoring import StoppingRule
 
 _USUAL = EvaluationOptions()
 

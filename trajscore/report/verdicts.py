@@ -28,7 +28,6 @@ from trajscore.evaluation.options import (
     Note,
 )
 from trajscore.evaluation.recommendation import Action, Interval, Recommendation
-from trajscore.monitoring import Conformal
 from trajscore.report.glossary import NOTES, digits_that_show, fixed, interval, with_interval
 
 _MOST_NAMED = 5
@@ -310,6 +309,8 @@ def without_threshold(data: Evaluation) -> str:
         held_out = "tasks with a success"
         more = "tasks"
     alphas = " and ".join(f"{level:g}" for level in levels)
+    from trajscore.monitoring import Conformal  # imported if asked for
+
     needs = Conformal().needs(levels[0])
     return (
         f"Stopping early flags no run at alpha = {alphas}: too few {held_out} are held out to set "

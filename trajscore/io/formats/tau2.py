@@ -6,57 +6,13 @@ from typing import Any
 from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run, as_object, as_outcome, check_list, leftover
 from trajscore.io.fields import dig
-from trajscore.io.files import LogFile, Paths, Place
-from trajscore.io.reading import read_as
+from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register
-from trajscore.io.runs import Runs
 from trajscore.io.vocabulary import as_fields
 
 _RUN = frozenset({"id", "task_id", "trial", "messages", "termination_reason"})
 _META = ("agent_cost", "user_cost", "duration", "seed")
 _HEADS = ("results.json", "results.json.gz")
-
-
-def read_tau2(path: Paths, **options: Any) -> Runs:
-    """Read result files of tau2-bench.
-
-    The file gives reward 0 to every run that neither the agent nor the user ended. The stop reason
-    is therefore read first: what a budget of steps ended without a success has outcome -1.
-
-    Parameters
-    ----------
-    path : str, Path or iterable of them
-        As in `read_runs`; or a folder with ``results.json`` and ``simulations/*.json``.
-    **options
-        As in `read_runs`: outcome, outcomes, confidence, id, rule and so on.
-
-    Returns
-    -------
-    Runs
-        One run a simulation, without those that an infrastructure error ended (user_error,
-        infrastructure_error, unexpected_error).
-
-    Notes
-    -----
-    ``agent_stop`` and ``user_stop`` are observed: success if the reward is 1 up to 1e-6.
-    ``max_steps`` is administrative; the budget ``info.max_steps`` counts steps of the orchestrator,
-    not turns of the agent. Say with ``rule`` what a ``timeout`` means. In logs of agent-tracer, the
-    self-assessed confidence of a turn is its stated confidence.
-
-    Examples
-    --------
-    >>> import json, tempfile, pathlib
-    >>> from trajscore import io
-    >>> log = pathlib.Path(tempfile.mkdtemp()) / "results.json"
-    >>> turn = {"role": "assistant", "content": "Hello"}
-    >>> run = {"task_id": "7", "messages": [turn], "reward_info": {"reward": 0.0}}
-    >>> ended = [run | {"id": "a", "termination_reason": "user_stop"},
-    ...          run | {"id": "b", "termination_reason": "max_steps"}]
-    >>> _ = log.write_text(json.dumps({"simulations": ended}))
-    >>> io.outcomes(io.read_tau2(log))
-    array([ 0, -1])
-    """
-    return read_as("tau2", path, **options)
 
 
 @register

@@ -4,6 +4,7 @@ import base64
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
+from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -59,7 +60,11 @@ def _render(name: str, view: View, drawers: list[Any]) -> str:
 def environment() -> Any:
     """Return Jinja2's environment over the templates of this package; everything is escaped."""
     jinja = optional("jinja2", "an HTML report needs Jinja2", "report")
-    markup = optional("markupsafe", "an HTML report needs Jinja2", "report")
+    return _environment(jinja, optional("markupsafe", "an HTML report needs Jinja2", "report"))
+
+
+@cache  # and with it the templates once they are compiled
+def _environment(jinja: Any, markup: Any) -> Any:
     environment = jinja.Environment(
         loader=jinja.PackageLoader("trajscore.report.page"),
         autoescape=True,
