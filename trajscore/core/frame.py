@@ -309,6 +309,13 @@ def _order(
     """Return the rows in the order of runs and steps, of which none is repeated or missing."""
     places = np.full(len(codes), first_step)  # also of the single row of a run without a step
     places[has_step], are_times = step_places(column[has_step])
+    number = places - first_step
+    if not are_times and ((number >= 0) & (number < runs.lengths[codes])).all():
+        # a step that is numbered has its place: nothing need be sorted
+        order = np.full(len(codes), -1)
+        order[runs.starts[codes] + number] = np.arange(len(codes))
+        if (order >= 0).all():
+            return order
     order = np.lexsort((places, codes))
     _check_places(column.iloc[order], places[order], are_times, first_step, runs)
     return order
