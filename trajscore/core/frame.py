@@ -210,8 +210,9 @@ def parts_of_frame(
     if step is None:
         order = np.argsort(codes, kind="stable")
     else:
-        alone = runs.lengths[codes] == 1
-        has_step = ~(alone & frame[[step, *values]].isna().all(axis=1).to_numpy())
+        if frame[step].hasnans:
+            alone = runs.lengths[codes] == 1
+            has_step = ~(alone & frame[[step, *values]].isna().all(axis=1).to_numpy())
         order = _order(frame[step], has_step, first_step, codes, runs)
     has_step = has_step[order]
     frame = frame[list(dict.fromkeys([*values, *per_run, *of_stops]))].iloc[order]

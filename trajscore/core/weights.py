@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
@@ -145,8 +146,16 @@ class RunWeights:
 
     def sums(self, values: FloatArray, rows: slice = slice(None)) -> FloatArray:
         """Weighted sum of each run's values, one a step of these runs."""
-        starts = offsets_of(self.lengths[rows])[:-1]
-        return np.add.reduceat(self.cells(rows) * values, starts)
+        lengths = self.lengths[rows]
+        offsets = offsets_of(lengths)
+        if self._weights.is_own:
+            return np.add.reduceat(self.cells(rows) * values, offsets[:-1])
+        # as a sparse matrix of runs by steps, times the weights of the steps: one pass
+        starts = offsets.astype(np.int32)
+        step = np.arange(starts[-1], dtype=np.int32) - np.repeat(starts[:-1], lengths)
+        return (
+            csr_array((values, step, starts), shape=(len(lengths), len(self._table))) @ self._table
+        )
 
     @property
     def total(self) -> FloatArray:
