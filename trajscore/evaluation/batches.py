@@ -22,11 +22,11 @@ from trajscore.calibration.calibrators import CALIBRATORS, calibrator_maker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import Sample, check_values
 from trajscore.core.errors import RowError
-from trajscore.core.stops import UNKNOWN, recorded_stops
+from trajscore.core.stops import UNKNOWN, read_stops
 from trajscore.core.type_aliases import AnyArray, FloatArray
 from trajscore.core.values import one_per_run, outside_unit, run_label, unknown_name
 from trajscore.evaluation.doubts import stop_notes
-from trajscore.evaluation.evaluation import Counts, Evaluation
+from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import (
     AS_GIVEN,
     BASE_RATE,
@@ -41,7 +41,13 @@ from trajscore.evaluation.options import (
     Options,
     RowKey,
 )
-from trajscore.evaluation.runs import EvaluatedRuns, Exclusion, leave_out_incomplete, select_runs
+from trajscore.evaluation.runs import (
+    Counts,
+    EvaluatedRuns,
+    Exclusion,
+    leave_out_incomplete,
+    select_runs,
+)
 from trajscore.metrics.run_metrics import CostMetric
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
 from trajscore.streaming.accumulator import LabelledRuns
@@ -68,7 +74,7 @@ class BatchSelection:
         traces = {name: X[name] for name in X.channels or ()}
         sample = Sample(traces, y, np.ones(len(X)), q_z=q_z)
         try:
-            stops = recorded_stops(X.meta, _column(X, self.stop_reason))
+            stops = read_stops(y, X.meta, _column(X, self.stop_reason))
             return select_runs(sample, stops, self.censored)
         except RowError as error:  # rows of a batch are not rows of the source
             raise ValueError(f"run {run_label(X.ids[error.row])}: {error.text}") from error

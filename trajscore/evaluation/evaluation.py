@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from operator import add
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from trajscore.calibration.fixed_step import auroc_interval
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.outcomes import CENSORED
 from trajscore.core.score_families import digits_of
-from trajscore.core.type_aliases import AnyArray, FloatArray
-from trajscore.core.weights import StepWeights
 from trajscore.evaluation.combined import Purchase
 from trajscore.evaluation.first_errors import FirstErrors
 from trajscore.evaluation.options import (
@@ -40,69 +36,10 @@ from trajscore.evaluation.recommendation import (
     ranked,
 )
 from trajscore.evaluation.rows import Row, Rows, by_step_table, equal_length_table
-from trajscore.evaluation.runs import EvaluatedRuns, Exclusion
+from trajscore.evaluation.runs import Counts, EvaluatedRuns, Exclusion
 
 CLIPS = {"clip_1e-6": 1e-6, "clip_1e-2": 1e-2}
 """Columns of the margins of log scores with another clip; a sure forecast costs 13.8 or 4.6."""
-
-
-@dataclass(frozen=True)
-class Counts:
-    """How many runs count and are scored, and how long they are."""
-
-    n_runs: int = 0  # that are scored
-    n_observed: int = 0  # of these, with an observed outcome
-    n_steps: int = 0
-    n_unscored: int = 0  # steps beyond the horizon
-    n_beyond: int = 0  # runs with an observed outcome whose own horizon is longer than they are
-    n_counted: int = 0  # that count, those without a step or with missing values among them
-    n_known: int = 0  # of these, with an observed outcome
-    success: float = 0.0  # sum of these outcomes
-    label: float = 0.0  # sum over all that count, unobserved ones by what they stand for
-
-    @classmethod
-    def of_scored(cls, y: AnyArray, X: TrajectoryArray, weights: StepWeights) -> Self:
-        """Count the runs whose forecasts are scored."""
-        observed = y != CENSORED
-        n_beyond = 0
-        if X.horizon is not None:
-            n_beyond = int((observed & (X.horizon > X.lengths)).sum())
-        return cls(
-            n_runs=len(y),
-            n_observed=int(observed.sum()),
-            n_steps=int(X.lengths.sum()),
-            n_unscored=weights.of(X).n_unscored,
-            n_beyond=n_beyond,
-        )
-
-    @classmethod
-    def of_outcomes(cls, y: AnyArray, label: FloatArray) -> Self:
-        """Count the runs that count, whether they are scored or not."""
-        observed = y != CENSORED
-        return cls(
-            n_counted=len(y),
-            n_known=int(observed.sum()),
-            success=float(y[observed].sum()),
-            label=float(label.sum()),
-        )
-
-    def __add__(self, other: Counts) -> Self:
-        return type(self)(*map(add, astuple(self), astuple(other)))
-
-    @property
-    def n_censored(self) -> int:
-        """Runs that are scored without an observed outcome."""
-        return self.n_runs - self.n_observed
-
-    @property
-    def success_rate(self) -> float:
-        """Share of successes among the runs that count and have an observed outcome."""
-        return self.success / self.n_known
-
-    @property
-    def rate_of_runs(self) -> float:
-        """Share of successes among all runs that count, as they are counted."""
-        return self.label / self.n_counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,7 +185,7 @@ class Evaluation:
     def length_ranking(self) -> Interval:
         """AUROC of short runs before long ones, of the runs that have an outcome."""
         observed = self.runs.take(np.flatnonzero(self.runs.observed))
-        lengths = next(iter(observed.traces.values())).lengths.astype(float)
+        lengths = observed.X.lengths.astype(float)
         stratum = np.zeros(len(lengths), dtype=np.int64)
         level = self.options.settings.confidence_level
         return Interval(*auroc_interval(-lengths, observed.labels, stratum, observed.groups, level))

@@ -53,7 +53,7 @@ def group_table(
     parts = [(kind, group) for kind, labels in by.items() for group in sorted(set(labels))]
     tables = {}
     for kind, group in options.work.track(parts):
-        inside = rows.within(np.flatnonzero(by[kind] == group), options.weights)
+        inside = rows.within(np.flatnonzero(by[kind] == group))
         of_group = card_table(inside, options.quiet, n_tables=len(parts))
         quantiles = map(inside.runs.units.t_quantile, of_group["confidence_level"])
         tables[kind, group] = of_group.assign(t=list(quantiles))

@@ -103,7 +103,16 @@ class Rows:
     """All rows of a report, of the same runs: predictors in each form, and the references."""
 
     predictors: list[Row]
-    base: Row
+    runs: EvaluatedRuns
+    weights: StepWeights
+
+    @cached_property
+    def base(self) -> Row:
+        """The best constant, the success rate over forecasts."""
+        trace = self.runs.X
+        rate = self.weights.of(trace).rate(self.runs.labels)
+        constant = trace.with_cells(np.full(len(trace.cells), rate))
+        return Row(BASE_RATE, CONSTANT, constant, self.runs, is_probability=True)
 
     @cached_property
     def n_alive_folds(self) -> int:
@@ -137,11 +146,11 @@ class Rows:
             rows.append(Row(name, AS_GIVEN, traces, runs, is_probability=True))
         return rows
 
-    def within(self, places: IntArray, weights: StepWeights) -> Rows:
+    def within(self, places: IntArray) -> Rows:
         """Keep the runs of one group, with their own base rate."""
         runs = self.runs.take(places)
         inside = [replace(row, traces=row.traces[places], runs=runs) for row in self.predictors]
-        return Rows(inside, base_rate(inside[0].traces, runs, weights))
+        return Rows(inside, runs, self.weights)
 
     def __iter__(self) -> Iterator[Row]:
         return iter((*self.predictors, self.base, *self.counting))
@@ -151,36 +160,23 @@ class Rows:
         """The recalibrated row of each predictor that has one."""
         return {row.predictor: row for row in self.predictors if row.form == RECALIBRATED}
 
-    @property
-    def runs(self) -> EvaluatedRuns:
-        """The runs that all rows are of."""
-        return self.base.runs
-
 
 def make_rows(
     runs: EvaluatedRuns, maker: CalibratorMaker | None, options: Options, notes: list[Note]
 ) -> Rows:
     """Return the rows of all predictors, whose runs have no missing value, and of references."""
-    base = base_rate(next(iter(runs.traces.values())), runs, options.weights)
     as_given: list[Row] = []
-    for name, trace in runs.traces.items():
-        X = check_values(trace, probabilities=None)
+    for name, X in runs.traces.items():
         low, high = X.value_range()
         as_given.append(Row(name, AS_GIVEN, X, runs, is_probability=low >= 0 and high <= 1))
     if maker is None:
-        return Rows(as_given, base)
+        return Rows(as_given, runs, options.weights)
     rows: list[Row] = []
     jobs = options.work.share(lambda row: recalibrated(row, maker(row.is_probability)), as_given)
     for row, (others, row_notes) in zip(as_given, jobs, strict=True):
         rows += [row, *others]
         notes += row_notes
-    return Rows(rows, base)
-
-
-def base_rate(trace: TrajectoryArray, runs: EvaluatedRuns, weights: StepWeights) -> Row:
-    """Return the best constant, the success rate over forecasts."""
-    constant = trace.with_cells(np.full(len(trace.cells), weights.of(trace).rate(runs.labels)))
-    return Row(BASE_RATE, CONSTANT, constant, runs, is_probability=True)
+    return Rows(rows, runs, options.weights)
 
 
 # -------------------------------------------------------------------- calibration
