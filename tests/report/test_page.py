@@ -20,7 +20,7 @@ from trajscore.report import MonitoringOptions
 VOID = {"meta", "br", "input", "wbr"}
 HEADS_OF_WORDS = {
     "predictor", "form", "metric", "stop reason", "reason", "level", "step", "steps", "kind",
-    "group",
+    "group", "locator",
 }  # fmt: skip
 EVIL = "<img src=x onerror=alert(1)>\"'</script>"
 
@@ -394,6 +394,34 @@ def test_the_step_to_look_at_is_where_the_run_was_most_wrong(quick):
     cells[4] = 0.99, 0.98, 0.6, 0.5  # most wrong at the first, which says little: where it moved
     said = answer_of(None, y, quick, TrajectoryArray.from_padded(cells))["read_first"]
     assert "At step 3 the forecast was 60%" in said
+
+
+@pytest.mark.parametrize("n_worst", [1, 60])
+def test_a_run_without_a_wrong_step_is_not_read_first(quick, n_worst):
+    X, y = make_trajectories(200, random_state=0, return_X_y=True)
+    is_worst = (y == 1) & (np.cumsum(y) <= n_worst)
+    X = X.with_cells(np.where(np.repeat(is_worst, X.lengths), 1e-3, X.cells.clip(0.01, 0.99)))
+    labels = np.where(y == 1, 0, 1)
+    report = evaluate(X, y, calibrator=None, intervals=quick, first_error=labels)
+    key, failed = ("forecast", "as_given"), np.flatnonzero(report.runs.y == 0)
+    worst = failed[np.argmax(losses(report, key)[failed])]
+    said = json.loads(report.to_json())["answer"]["read_first"]
+    assert said.startswith(f"Run {report.traces[key].ids[worst]}. ")
+    assert f"the largest of {len(failed)} runs that failed" in said
+    page = check(report.to_html())  # where the link leads to it
+    assert page.count('<details class="run"') == (61 if n_worst == 60 else 60)
+    unlabelled = evaluate(X, y, calibrator=None, intervals=quick, first_error=labels * 0 - 1)
+    assert "the largest of 200 runs." in json.loads(unlabelled.to_json())["answer"]["read_first"]
+
+
+def test_signals_together_are_not_called_recalibrated(quick):
+    X, y = make_trajectories(150, random_state=0, return_X_y=True)
+    two = {"a": X, "b": X.with_cells(1 - np.sqrt(1 - X.cells))}
+    for traces, label in ((two, "all together"), ({"a": X}, "with its history")):
+        page = evaluate(traces, y, together=True, intervals=quick).to_html()
+        assert f">{label}</span>" in page
+        assert f"{label} knows" in page
+        assert f"{label} off by" in page
 
 
 # ------------------------------------------------------------------ a log beside the runs

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trajscore.core.outcomes import CENSORED
+from trajscore.core.outcomes import CENSORED, FAILURE
 from trajscore.core.policy import MIN_RUNS_PER_BIN
 from trajscore.core.ties import bins_of
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.weights import PART_STARTS, run_sums, step_parts
 from trajscore.core.within_runs import run_numbers
 from trajscore.evaluation.evaluation import Evaluation
@@ -132,8 +132,10 @@ class WrongRun:
     task: str
 
 
-def worst_runs(data: Evaluation, key: RowKey, most: int) -> list[WrongRun]:
-    """Return the runs with the largest loss; those without an outcome come last."""
+def worst_runs(
+    data: Evaluation, key: RowKey, most: int, among: BoolArray | None = None
+) -> list[WrongRun]:
+    """Return the runs with the largest loss, of some or all; those without an outcome come last."""
     trace = data.traces[key]
     labels = data.runs.labels
     y = data.runs.y
@@ -143,11 +145,13 @@ def worst_runs(data: Evaluation, key: RowKey, most: int) -> list[WrongRun]:
     of_runs = sums.total / np.where(sums.divisor > 0, sums.divisor, 1.0)
     best = labels * score.success(np.ones(1)) + (1 - labels) * score.failure(np.zeros(1))
     loss = best - of_runs
-    rows = np.lexsort((-np.round(loss, 9), y == CENSORED))[:most]  # ties but for rounding
+    rows = np.lexsort((-np.round(loss, 9), y == CENSORED))  # ties but for rounding
+    if among is not None:
+        rows = rows[among[rows]]
     meta = trace.meta.reindex(columns=["stop_reason", "task"]).astype(object)
     meta = meta.where(meta.notna(), "").astype(str)
     worst = []
-    for row in rows.tolist():
+    for row in rows[:most].tolist():
         cells = trace[row]
         flag = int(np.argmax(np.abs(labels[row] - cells)))
         if flag == 0 and np.ptp(cells) > 0:  # the first says little: flag where it moved most
@@ -170,3 +174,16 @@ def worst_runs(data: Evaluation, key: RowKey, most: int) -> list[WrongRun]:
             )
         )
     return worst
+
+
+def run_to_read(data: Evaluation, key: RowKey) -> tuple[WrongRun, bool]:
+    """Return the run with the largest loss, and whether only failed runs were asked for.
+
+    They are where labels of steps show no wrong step in the run that lost most of all.
+    """
+    (worst,) = worst_runs(data, key, 1)
+    found = data.first_errors
+    has_failed = data.runs.y == FAILURE
+    if found is None or found.labels[worst.row] != 0 or not has_failed.any():
+        return worst, False
+    return worst_runs(data, key, 1, has_failed)[0], True

@@ -262,9 +262,7 @@ def evaluate(
     )
 
 
-def _cards_of(
-    runs: EvaluatedRuns, maker: CalibratorMaker | None, options: Options
-) -> pd.DataFrame:
+def _cards_of(runs: EvaluatedRuns, maker: CalibratorMaker | None, options: Options) -> pd.DataFrame:
     """Return the cards of another choice of runs."""
     rows, _ = combine(make_rows(runs, maker, options, []), options, [], compares=False)
     return cards_and_pairs(rows, options)[0]

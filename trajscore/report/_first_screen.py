@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from trajscore.core.errors import visible
+from trajscore.core.outcomes import FAILURE
 from trajscore.core.policy import MATERIAL_SAVING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import collapse
@@ -23,7 +24,7 @@ from trajscore.evaluation.acting import (
 )
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import FORMS, RECALIBRATED
-from trajscore.evaluation.reliability import WrongRun, worst_runs
+from trajscore.evaluation.reliability import WrongRun, run_to_read
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import runs_that_count
 from trajscore.report.glossary import COUNTED_AS, RUN_SCORE, TEMPLATES, of_hundred
@@ -70,7 +71,7 @@ def first_screen(
         costs_of_steps = (costs or {}).get(name, {})
         curves[name] = stopping(data.traces[key], data.runs.labels, costs_of_steps)
     key = acted_on(data, drawn[0])
-    worst = worst_runs(data, key, 1)[0]
+    worst, has_failed = run_to_read(data, key)
     number_of_run = RUN_SCORE[data.options.settings.phi]
     how = ""
     if not data.recommendations[drawn[0]].best_alone:
@@ -95,7 +96,7 @@ def first_screen(
                       f"runs: expect somewhat less of new ones. A run's score: {number_of_run}. "
                       f"A failure let through counts as {PRICE:g} reviews, and at most {LOST:g} "
                       f"of 100 good runs may be stopped.",
-        "worst": _say_worst(data, worst, form),
+        "worst": _say_worst(data, worst, form, has_failed),
         "step": (text := of_first_errors(data)) and f"**Which step failed?** {text}",
     }  # fmt: skip
     return FirstScreen(about, decided, drawn, drawn[0], form, score, accept, curves, worst, texts)
@@ -175,17 +176,20 @@ def _threshold(curve: Accepting | Stopping, k: int) -> str:
     return f"{curve.threshold[k]:.{curve.digits}f}"
 
 
-def _say_worst(data: Evaluation, worst: WrongRun, form: str) -> str:
+def _say_worst(data: Evaluation, worst: WrongRun, form: str, has_failed: bool) -> str:
     """Say which run to read first, and at which step."""
     digits = max(2, -int(np.floor(np.log10(max(worst.loss, 1e-4)))))
     task = f", task {worst.task}" if worst.task else ""
-    seen = " with an outcome" if data.facts.n_censored else ""
-    n = number_of_runs(int(data.runs.observed.sum()))
+    those = number_of_runs(int(data.runs.observed.sum()))
+    if has_failed:
+        those = f"{number_of_runs(int((data.runs.y == FAILURE).sum()))} that failed"
+    elif data.facts.n_censored:
+        those += " with an outcome"
     outcome = outcome_of(data, worst.y)
     was = "" if outcome in _VERBS else "was "
     return visible(
         f"Run **{worst.id}**{task}. Its average loss is {worst.loss:.{digits}f}, the largest of "
-        f"{n}{seen}. At step {worst.flag} the {form} was {worst.value:.0%}; the run {was}{outcome}."
+        f"{those}. At step {worst.flag} the {form} was {worst.value:.0%}; the run {was}{outcome}."
         f" {of_window(data, worst.row)}".rstrip()
     )
 

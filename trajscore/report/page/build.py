@@ -18,7 +18,7 @@ from trajscore.core.type_aliases import ByName, FloatArray
 from trajscore.core.weights import PART_STARTS, score_cells
 from trajscore.core.within_runs import step_numbers
 from trajscore.evaluation.evaluation import Evaluation
-from trajscore.evaluation.options import FORMS, RowKey
+from trajscore.evaluation.options import RowKey
 from trajscore.evaluation.reliability import worst_runs
 from trajscore.io import Run
 from trajscore.io.files import to_csv
@@ -115,6 +115,8 @@ def runs(view: View) -> Drawer:
     if not view.data.forms_of(key[0]):
         return Drawer("runs", "Runs", "no predictor is a probability, so no run has a loss")
     worst = worst_runs(view.data, key, _MOST_RUNS)
+    if (first := view.screen.worst) is not None and first not in worst:
+        worst.append(first)
     texts = transcripts(view, key, worst) if view.log else {}
     digits = 2 if max(run.loss for run in worst) >= 0.1 else 4
     rows = [
@@ -217,7 +219,7 @@ def _errors(view: View, name: str, part: str) -> list[tuple[str, str]]:
     """Return how far each form is off in a part of the runs, in points."""
     table = view.data.table[f"S-ECE {part}"]
     return [
-        (form, f"{FORMS[form]} off by {100 * table[name, form]:.0f} points")
+        (form, f"{view.label(name, form)} off by {100 * table[name, form]:.0f} points")
         for form in view.data.forms_of(name)
         if np.isfinite(table[name, form])
     ]
@@ -240,7 +242,8 @@ def _bars(view: View, name: str) -> ByName:
     for form in data.forms_of(name):
         lost = float(data.table.loc[(name, form), data.options.miscalibration])
         margin = float(data.table.loc[(name, form), f"{data.score_name} margin"])
-        rows.append({"form": form, "called": FORMS[form], "knows": margin + lost, "margin": margin})
+        called = view.label(name, form)
+        rows.append({"form": form, "called": called, "knows": margin + lost, "margin": margin})
     most = max((row["knows"] for row in rows), default=0.0) or 1.0
     low = max(min(row["margin"] for row in rows), -_LONGEST_LOSS * most)
     axis = axis_of([low, most])

@@ -12,7 +12,7 @@ from trajscore.core.type_aliases import ByName
 from trajscore.core.values import number_of
 from trajscore.evaluation.acting import LOST, PRICE, price_text
 from trajscore.evaluation.groups import shown_groups
-from trajscore.evaluation.options import AS_GIVEN, FORMS, RowKey, columns_of
+from trajscore.evaluation.options import AS_GIVEN, RowKey, columns_of
 from trajscore.evaluation.recommendation import Action, Interval, Recommendation
 from trajscore.evaluation.reliability import Bins, reliability, typical
 from trajscore.evaluation.runs import number_of_runs
@@ -108,10 +108,13 @@ def said_against_happened(
         for form, of_form in bins.items():
             inner = of_form.forecast.argsort()[len(of_form.rate) // 2]
             order = np.argsort(np.abs(of_form.forecast - of_form.forecast[inner]))
-            plot.note(of_form.forecast[order], of_form.rate[order], FORMS[form], form)
+            plot.note(of_form.forecast[order], of_form.rate[order], view.label(name, form), form)
         share = np.linspace(0.1, 0.9, 9)
         plot.note(share, share, "said = happened", "muted")
-    ends = [f"{FORMS[form]} off by {each.error:.0%} on average" for form, each in bins.items()]
+    ends = [
+        f"{view.label(name, form)} off by {each.error:.0%} on average"
+        for form, each in bins.items()
+    ]
     plot.about = f"{name}, share of runs that {view.won} by forecast: {', '.join(ends)}"
     return plot if bins else None
 

@@ -9,7 +9,7 @@ import numpy as np
 from trajscore.core.type_aliases import ByName, FloatArray
 from trajscore.core.values import is_number
 from trajscore.evaluation.evaluation import Evaluation
-from trajscore.evaluation.options import AS_GIVEN, FORMS, RowKey
+from trajscore.evaluation.options import AS_GIVEN, FORMS, TOGETHER, WITH_HISTORY, RowKey
 from trajscore.evaluation.reliability import WrongRun
 from trajscore.io import Run, Step
 from trajscore.report._first_screen import FirstScreen, acted_on, first_screen
@@ -60,9 +60,18 @@ class View:
         drawn = self.screen.drawn
         return acted_on(self.data, drawn[0]) if drawn else (self.names[0], AS_GIVEN)
 
+    def label(self, name: str, form: str) -> str:
+        """Name a form of a predictor in pictures: signals together have but one."""
+        if not self.data.recommendations[name].best_alone:
+            return FORMS[form]
+        return TOGETHER if len(self.data.signals_of(name)) > 1 else WITH_HISTORY
+
     def called(self, name: str) -> str:
-        """Name a predictor with the form that is acted on."""
-        return f"{name} {FORMS[acted_on(self.data, name)[1]]}" if self.data.forms_of(name) else name
+        """Name a predictor with the form that is acted on, if it has several."""
+        best = self.data.recommendations[name]
+        if best.best_alone or not self.data.forms_of(name):
+            return name
+        return f"{name} {FORMS[best.form]}"
 
     # ---------------------------------------------------------------- turns of a log
 
