@@ -60,7 +60,7 @@ def evaluation(*best, stays=True, n_hidden=0, command="", stops=None):
         intervals=pd.DataFrame(index=pd.MultiIndex.from_tuples([], names=["a", "b", "c"])),
         score_name="TPS log",
         digits=3,
-        by=None,
+        groups=[],
         forms_of=lambda name: [] if best[0] is UNSCORED else ["as_given"],
     )
 

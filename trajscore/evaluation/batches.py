@@ -343,14 +343,14 @@ def evaluate_batches(
     methods.loc[scores.index, [VALUE[0], MARGIN[0]]] = INFLUENCE
     n_unknown = sum(n for (kind, _), n in first.stops.items() if kind == UNKNOWN)
     n_of = {"observed": first.counts.n_censored, "unknown": n_unknown}
-    others = report.other_choices.items()
+    others = report.otherwise.items()
     return replace(
         report,
         intervals=intervals,
         interval_methods=methods,
         exclusions=first.exclusions,
         # of stop reasons that a log noted as unknown, at least those of the sample
-        other_choices={choice: (max(n, n_of[choice]), cards) for choice, (n, cards) in others},
+        otherwise={choice: (max(n, n_of[choice]), best) for choice, (n, best) in others},
         facts=replace(report.facts, rate=rate, **asdict(first.counts)),
         remarks=[
             *first.notes(len(y)),

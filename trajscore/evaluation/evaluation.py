@@ -15,6 +15,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.score_families import digits_of
 from trajscore.evaluation.combined import Purchase
 from trajscore.evaluation.first_errors import FirstErrors
+from trajscore.evaluation.groups import InGroup
 from trajscore.evaluation.options import (
     AS_GIVEN,
     GAIN,
@@ -75,13 +76,13 @@ class Evaluation:
     interval_methods: pd.DataFrame
     exclusions: Mapping[Exclusion, int]  # number of runs that are left out
     monitoring: pd.DataFrame | None
-    cards: pd.DataFrame
+    recommended: list[Recommendation]  # in the order of the rows
     pairs: pd.DataFrame | None
     signals: pd.DataFrame | None
     purchase: Purchase | None
     first_errors: FirstErrors | None
-    by: pd.DataFrame | None
-    other_choices: dict[str, tuple[int, pd.DataFrame | None]]
+    groups: list[InGroup]
+    otherwise: dict[str, tuple[int, list[Recommendation] | None]]  # under other choices of runs
     options: Options
     facts: Facts
     ends: pd.DataFrame  # outcome and stop reason of each run that counts
@@ -138,21 +139,22 @@ class Evaluation:
         return digits_of(self.score_name)
 
     @property
-    def observed_cards(self) -> pd.DataFrame | None:
-        """Cards of the runs with an observed outcome alone; None where all are."""
-        return self.other_choices.get("observed", (0, None))[1]
+    def observed(self) -> list[Recommendation] | None:
+        """What to do by the runs with an observed outcome alone; None where all are."""
+        return self.otherwise.get("observed", (0, None))[1]
 
     @property
-    def cards_by_kind(self) -> dict[str, pd.DataFrame]:
-        """The cards within groups of runs, by the kind of the groups, if there are any."""
-        if self.by is None:
-            return {}
-        return {kind: self.by.loc[kind] for kind in self.by.index.unique("by")}
+    def groups_by_kind(self) -> dict[str, list[InGroup]]:
+        """The groups of runs, by their kind, if there are any."""
+        by_kind: dict[str, list[InGroup]] = {}
+        for each in self.groups:
+            by_kind.setdefault(each.by, []).append(each)
+        return by_kind
 
     @cached_property
     def recommendations(self) -> dict[str, Recommendation]:
         """What to do with each predictor, the best first."""
-        return ranked(self.cards)
+        return {each.predictor: each for each in ranked(self.recommended)}
 
     @property
     def best(self) -> Recommendation:
@@ -170,16 +172,9 @@ class Evaluation:
         return [each for each in self.recommendations.values() if not each.best_alone]
 
     def other_choice(self, choice: str) -> OtherChoice:
-        """Return what would be recommended under another choice of runs, of `other_choices`."""
-        return self._choices[choice]
-
-    @cached_property
-    def _choices(self) -> dict[str, OtherChoice]:
-        choices = {"observed": (self.facts.n_censored, self.cards), **self.other_choices}
-        return {
-            choice: other_choice(n_runs, cards, self.recommendations, self.pairs)
-            for choice, (n_runs, cards) in choices.items()
-        }
+        """Return what would be recommended under another choice of runs; of none, as today."""
+        n_runs, others = self.otherwise.get(choice, (self.facts.n_censored, self.recommended))
+        return other_choice(n_runs, others, self.recommendations, self.pairs)
 
     @cached_property
     def length_ranking(self) -> Interval:
@@ -191,6 +186,34 @@ class Evaluation:
         return Interval(*auroc_interval(-lengths, observed.labels, stratum, observed.groups, level))
 
     # -------------------------------------------------------------------- tables, once asked for
+
+    @cached_property
+    def cards(self) -> pd.DataFrame:
+        """What to do with each predictor, and the numbers that decided it."""
+        return _cards(self.recommended)
+
+    @property
+    def observed_cards(self) -> pd.DataFrame | None:
+        """The same of the runs with an observed outcome alone; None where all are."""
+        return None if self.observed is None else _cards(self.observed)
+
+    @property
+    def other_choices(self) -> dict[str, tuple[int, pd.DataFrame | None]]:
+        """How many runs could be counted otherwise, and the cards then."""
+        return {
+            choice: (n, None if others is None else _cards(others))
+            for choice, (n, others) in self.otherwise.items()
+        }
+
+    @cached_property
+    def by(self) -> pd.DataFrame | None:
+        """The cards within groups of runs, and whether groups differ; None without groups."""
+        keys = [(each.by, each.group, each.best.predictor) for each in self.groups]
+        cards = [
+            each.best.card() | {"own": each.own, "p_value": each.p_value} for each in self.groups
+        ]
+        index = pd.MultiIndex.from_tuples(keys, names=["by", "group", "predictor"])
+        return pd.DataFrame(cards, index).drop(columns="tied") if keys else None
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -236,9 +259,9 @@ class Evaluation:
         """The margin of each probability, of the observed runs alone, and with other clips."""
         options = self.options
         judged = [row for row in self.rows.predictors if row.is_probability]
-        table = pd.DataFrame({"margin": _margins(judged, self.cards)}, index=_index(judged))
-        if self.observed_cards is not None:
-            table["observed_only"] = _margins(judged, self.observed_cards)
+        table = pd.DataFrame({"margin": _margins(judged, self.recommended)}, _index(judged))
+        if self.observed is not None:
+            table["observed_only"] = _margins(judged, self.observed)
         clips = [family.clip for family in options.scores if family.clip is not None]
         if clips:
             cells = (row.traces.cells for row in judged)
@@ -257,8 +280,14 @@ class Evaluation:
         return [float(difference(np.ones(len(self.runs)))) for difference in differences]
 
 
-def _margins(rows: list[Row], cards: pd.DataFrame) -> list[float]:
-    return [float(cards.loc[row.predictor, row.form]) for row in rows]
+def _cards(recommended: list[Recommendation]) -> pd.DataFrame:
+    table = pd.DataFrame([each.card() for each in recommended])
+    return table.set_index(pd.Index([each.predictor for each in recommended], name="predictor"))
+
+
+def _margins(rows: list[Row], recommended: list[Recommendation]) -> list[float]:
+    best = {each.predictor: each for each in recommended}
+    return [best[row.predictor].interval(row.form).estimate for row in rows]
 
 
 def _index(rows: Iterable[Row]) -> pd.MultiIndex:

@@ -10,7 +10,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
@@ -30,7 +29,7 @@ from trajscore.evaluation.combined import combine, purchase, signal_table
 from trajscore.evaluation.doubts import doubts
 from trajscore.evaluation.evaluation import Facts, Source
 from trajscore.evaluation.first_errors import find_first_errors
-from trajscore.evaluation.groups import group_table
+from trajscore.evaluation.groups import recommend_in_groups
 from trajscore.evaluation.intervals import interval_table
 from trajscore.evaluation.options import (
     REFERENCES,
@@ -40,7 +39,7 @@ from trajscore.evaluation.options import (
     Note,
     Options,
 )
-from trajscore.evaluation.recommendation import cards_and_pairs, ranked
+from trajscore.evaluation.recommendation import Recommendation, recommend_all
 from trajscore.evaluation.rows import make_rows
 from trajscore.evaluation.runs import (
     MISSING,
@@ -215,17 +214,17 @@ def evaluate(
     others = under_other_choices(sample, kind, scored)
     rows = make_rows(scored, maker, computed, notes)
     rows, combined = combine(rows, computed, notes)
-    cards, pairs = cards_and_pairs(rows, computed)
+    recommended, pairs = recommend_all(rows, computed)
     signals = None
     bought = None
     if combined is not None and combined.is_compared:
         if options.prices:
             bought = purchase(combined, options.prices)
-        signals = signal_table(combined, rows, cards["matters"].iloc[0], computed)
+        signals = signal_table(combined, rows, recommended[0].matters, computed)
     first_errors = find_first_errors(sample.X, scored, computed.settings, notes)
-    by_group = group_table(rows, groupings, ranked(cards), computed) if groupings else None
-    other_choices = {
-        choice: (n, other and _cards_of(other, maker, computed))
+    in_groups = recommend_in_groups(rows, groupings, recommended, computed)
+    otherwise = {
+        choice: (n, None if other is None else _recommended(other, maker, computed))
         for choice, (n, other) in others.items()
     }
     monitored = stopping and monitoring_table(rows, stopping, computed.work, notes)
@@ -238,13 +237,13 @@ def evaluate(
         interval_methods=methods,
         exclusions=scored.exclusions,
         monitoring=monitored,
-        cards=cards,
+        recommended=recommended,
         pairs=pairs,
         signals=signals,
         purchase=bought,
         first_errors=first_errors,
-        by=by_group,
-        other_choices=other_choices,
+        groups=in_groups,
+        otherwise=otherwise,
         options=computed,
         facts=Facts(
             **asdict(counts),
@@ -262,10 +261,12 @@ def evaluate(
     )
 
 
-def _cards_of(runs: EvaluatedRuns, maker: CalibratorMaker | None, options: Options) -> pd.DataFrame:
-    """Return the cards of another choice of runs."""
+def _recommended(
+    runs: EvaluatedRuns, maker: CalibratorMaker | None, options: Options
+) -> list[Recommendation]:
+    """Return what is recommended under another choice of runs."""
     rows, _ = combine(make_rows(runs, maker, options, []), options, [], compares=False)
-    return cards_and_pairs(rows, options)[0]
+    return recommend_all(rows, options)[0]
 
 
 def _with_one_seed(options: EvaluationOptions) -> EvaluationOptions:

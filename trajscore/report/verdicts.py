@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from functools import partial
@@ -11,7 +12,6 @@ import numpy as np
 
 from trajscore.core.errors import visible
 from trajscore.core.policy import (
-    GROUP_ERROR_RATE,
     MIN_EFFECTIVE_CLUSTERS,
     MIN_LABELLED_ERRORS,
     MIN_RUNS_PER_OUTCOME,
@@ -52,7 +52,7 @@ def verdicts(data: Evaluation) -> list[str]:
             reason = f"it {reason}"
         word = f"at its word: {best.at_its_word}" * bool(best.at_its_word)
         parts = [f"{name}: {best.action}", word, reason, *against_counting(data, name)]
-        groups = [f" By {kind}, {of_groups(data, kind, name)}" for kind in data.cards_by_kind]
+        groups = [f" By {kind}, {of_groups(data, kind, name)}" for kind in data.groups_by_kind]
         sentences.append("; ".join(filter(None, parts)) + "." + "".join(groups))
     return sentences
 
@@ -220,18 +220,16 @@ def _side(over: Interval) -> Side:
 def of_groups(data: Evaluation, kind: str, name: str = "") -> str:
     """Say whether groups differ for a predictor, or the best, and how many have which card."""
     name = name or data.best.predictor
-    cards = data.cards_by_kind[kind].xs(name, level="predictor")
-    p = float(cards["p_value"].iloc[0])
-    n_by_card = cards["card"].value_counts()
+    groups = [each for each in data.groups_by_kind[kind] if each.best.predictor == name]
     differs = "is not shown to differ"
     advice = "go by all runs"
-    if p < GROUP_ERROR_RATE:
-        actions = [f"{card} in {n_by_card[card]}" for card in Action if card in n_by_card]
+    if groups[0].differs:
+        n_by_action = Counter(each.best.action for each in groups)
         differs = "differs"
-        advice = ", ".join(actions)
+        advice = ", ".join(f"{each} in {n_by_action[each]}" for each in Action if n_by_action[each])
     return (
-        f"how well {visible(name)} works {differs} between the {len(cards)} groups (p = {p:.2g}): "
-        f"{advice}."
+        f"how well {visible(name)} works {differs} between the {len(groups)} groups "
+        f"(p = {groups[0].p_value:.2g}): {advice}."
     )
 
 

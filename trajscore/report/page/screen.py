@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from trajscore.core.errors import visible
-from trajscore.core.policy import GROUP_ERROR_RATE, MATERIAL_SAVING, MIN_RUNS_PER_OUTCOME
+from trajscore.core.policy import MATERIAL_SAVING, MIN_RUNS_PER_OUTCOME
 from trajscore.core.type_aliases import ByName
 from trajscore.core.values import number_of
 from trajscore.evaluation.acting import LOST, PRICE, price_text
 from trajscore.evaluation.groups import shown_groups
-from trajscore.evaluation.options import AS_GIVEN, RowKey, columns_of
-from trajscore.evaluation.recommendation import Action, Interval, Recommendation
+from trajscore.evaluation.options import AS_GIVEN, RowKey
+from trajscore.evaluation.recommendation import Action, Interval
 from trajscore.evaluation.reliability import Bins, reliability, typical
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report.glossary import COUNTED_AS, TEMPLATES, fixed, of_hundred, with_interval
@@ -190,34 +190,35 @@ def _groups(view: View) -> list[ByName]:
     name = best.predictor
     form = best.form
     whole = best.margin.estimate
-    for kind, of_kind in view.data.cards_by_kind.items():
-        shown, more = shown_groups(of_kind)
-        cards = shown.xs(name, level="predictor") if len(shown) else shown
-        cards = cards.sort_values(form, ascending=False)
-        ends = cards[columns_of(form)].to_numpy(dtype=float)
-        sure = np.isfinite(ends).all(axis=1)  # a group without an interval would stretch the axis
-        axis = axis_of(np.append(ends[sure], whole), 3)
-        differ = bool((of_kind.xs(name, level="predictor")["p_value"] < GROUP_ERROR_RATE).any())
+    for kind, of_kind in view.data.groups_by_kind.items():
+        of_best = [each for each in of_kind if each.best.predictor == name]
+        shown, more = shown_groups(of_best)
+        # a group without an interval comes last, and would stretch the axis
+        shown.sort(key=lambda each: np.nan_to_num(-each.best.interval(form).estimate, nan=np.inf))
+        margins = [each.best.interval(form) for each in shown]
+        axis = axis_of([whole, *np.ravel([ends for ends in margins if np.isfinite(ends).all()])], 3)
         rows = []
-        for group, card in cards.iterrows():
-            group_best = Recommendation.of_card(name, card)
-            action = str(group_best.action)
-            if group_best.action == Action.TOO_FEW:
-                action = f"about {group_best.n_needed:,} more runs"
-            row = _interval(view, group_best.action, group_best.interval(form), axis)
+        for each, margin in zip(shown, margins, strict=True):
+            group = each.best
+            action = str(group.action)
+            if group.action == Action.TOO_FEW:
+                action = f"about {group.n_needed:,} more runs"
+            row = _interval(view, group.action, margin, axis)
             rows.append(row | {
-                "name": str(group), "band": _band(axis, group_best.matters),
+                "name": each.group, "band": _band(axis, group.matters),
                 "known": [all(row["known"])] * 3,
-                "about": f"{group_best.n_runs:,} runs, {group_best.success_rate:.0%} {view.won}",
+                "about": f"{group.n_runs:,} runs, {group.success_rate:.0%} {view.won}",
                 "card": action,
             })  # fmt: skip
-        title = f"Groups by {kind} differ"
+        title = f"No sign of a difference between groups by {kind}"
+        if of_best[0].differs:
+            title = f"Groups by {kind} differ"
         kinds.append({
             "rows": rows, "zero": float(axis(0.0)), "ticks": axis.ticks,
             "whole": float(axis(whole)), "name": name,
             "sentence": opening(of_groups(view.data, kind)),
             "more": number_of(more, "smaller group") if more else "",
-            "title": title if differ else f"No sign of a difference between groups by {kind}",
+            "title": title,
         })  # fmt: skip
     return kinds
 

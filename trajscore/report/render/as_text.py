@@ -3,6 +3,7 @@
 import re
 import shutil
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import pandas as pd
@@ -104,8 +105,8 @@ def _table(data: Evaluation, names: list[str]) -> str:
 def _about(data: Evaluation, names: list[str]) -> list[str]:
     sentences = []
     if more := names[_MOST_ROWS:]:
-        rest = data.cards.loc[more, "card"].value_counts()
-        actions = ", ".join(f"{action} {n}" for action, n in rest.items())
+        rest = Counter(data.recommendations[name].action for name in more).most_common()
+        actions = ", ".join(f"{action} {n}" for action, n in rest)
         sentences.append(f"and {number_of(len(more), 'more predictor')}: {actions}")
     unit = data.options.unit and f", in{data.options.unit}"
     sentences.append(
@@ -116,7 +117,7 @@ def _about(data: Evaluation, names: list[str]) -> list[str]:
     sentences += [f"{row.predictor} {card_reason(row, data)}." for row in rows if not row.varies]
     if data.monitoring is not None:
         sentences.append(of_stopping(data))
-    sentences += [f"By {kind}, {of_groups(data, kind)}" for kind in data.cards_by_kind]
+    sentences += [f"By {kind}, {of_groups(data, kind)}" for kind in data.groups_by_kind]
     return sentences
 
 

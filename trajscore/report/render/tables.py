@@ -208,19 +208,22 @@ def _gains(data: Evaluation) -> Table:
 def _groups(data: Evaluation) -> Iterator[Table]:
     """Return the cards within each kind of groups."""
     about = dict.fromkeys(FORMS.values(), explain("margin"))
-    for kind, of_kind in data.cards_by_kind.items():
-        cards, more = shown_groups(of_kind)
-        columns = {
-            "runs": [f"{n:,}" for n in cards["n_runs"]],
-            "success": _written(cards["success_rate"], ".0%"),
-            "what to do": cards["card"],
-        }
-        for form, words in FORMS.items():
-            columns[words] = _cells(cards, columns_of(form), data.digits, "+")
+    for kind, of_kind in data.groups_by_kind.items():
+        groups, more = shown_groups(of_kind)
+        rows = {}
+        for each in groups:
+            best = each.best
+            cells = {
+                "runs": f"{best.n_runs:,}",
+                "success": f"{best.success_rate:.0%}",
+                "what to do": str(best.action),
+            }
+            for form, words in FORMS.items():
+                cells[words] = _three(best.interval(form), data.digits, "+")
+            rows[each.group, best.predictor] = cells
         rest = f" Not shown: {number_of(more, 'smaller group')}." if more else ""
         sentence = f"By {kind}, {of_groups(data, kind)} {explain('Groups of runs')}{rest}"
-        frame = pd.DataFrame(columns, index=cards.index).rename_axis([kind, "predictor"])
-        yield Table(f"By {kind}", frame, about, sentence=sentence)
+        yield Table(f"By {kind}", _frame(rows, kind, "predictor"), about, sentence=sentence)
 
 
 def _stopping(data: Evaluation) -> Table:
@@ -348,8 +351,11 @@ def _sensitivity(data: Evaluation) -> Table:
 
 def _cells(table: pd.DataFrame, names: list[str], digits: int = 3, sign: str = "") -> list[str]:
     """Write values with their intervals, of three columns; nothing where there is no value."""
-    threes = table[names].to_numpy(dtype=float)
-    return ["" if pd.isna(three[0]) else with_interval(three, digits, sign) for three in threes]
+    return [_three(three, digits, sign) for three in table[names].to_numpy(dtype=float)]
+
+
+def _three(three: Sequence[float], digits: int, sign: str) -> str:
+    return "" if math.isnan(three[0]) else with_interval(three, digits, sign)
 
 
 def _rates(table: pd.DataFrame, name: str) -> list[str]:
