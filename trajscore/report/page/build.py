@@ -3,7 +3,6 @@
 import base64
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -12,28 +11,38 @@ from scipy.stats import t as student
 
 from trajscore.core.errors import optional, show_controls, visible
 from trajscore.core.parallel import Progress, Work
-from trajscore.core.policy import MIN_RUNS_PER_STEP
+from trajscore.core.policy import MIN_RUNS_PER_OUTCOME, MIN_RUNS_PER_STEP
 from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import ByName, FloatArray
 from trajscore.core.weights import PART_STARTS, score_cells
 from trajscore.core.within_runs import step_numbers
+from trajscore.evaluation.acting import LOST, PRICE
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import RowKey
+from trajscore.evaluation.recommendation import Action
 from trajscore.evaluation.reliability import worst_runs
 from trajscore.io import Run
 from trajscore.io.files import to_csv
 from trajscore.metrics.steps import mean_by_step
 from trajscore.report._disclosures import disclosures
 from trajscore.report._first_screen import acted_on
-from trajscore.report.glossary import GLOSSARY, LITERATURE, explain, fixed
+from trajscore.report.glossary import COUNTED_AS, GLOSSARY, LITERATURE, explain, fixed
 from trajscore.report.page.charts import Axis, Plot, axis_of
-from trajscore.report.page.screen import STYLES, run_line, said_against_happened, screen
+from trajscore.report.page.screen import run_line, said_against_happened, screen
 from trajscore.report.page.view import Drawer, View, transcripts
 from trajscore.report.render.as_json import to_json
 from trajscore.report.render.tables import STEPS, of_locators, tables_of
 from trajscore.report.verdicts import against_counting, card_reason, of_window, opening, verdicts
-from trajscore.report.wording import outcome_of
 
+STYLES = {
+    Action.USE: "use",
+    Action.RECALIBRATE: "recalibrate",
+    Action.COMBINE: "recalibrate",
+    Action.NO_GAIN: "few",
+    Action.TOO_FEW: "few",
+    Action.UNSCORED: "few",
+    Action.AVOID: "avoid",
+}
 _MOST_RUNS = 60
 _FIRST_RUNS = 20  # that are shown before one asks for more
 
@@ -85,15 +94,18 @@ def environment() -> Any:
         "bold": bold,
         "json": as_script,
         "place": lambda value: f"{float(value):.2f}%",
+        "signed": lambda value, digits: fixed(value, digits, "+"),
         # a name may break after an underscore
         "breaks": lambda name: markup.Markup("_<wbr>").join(
             map(markup.escape, visible(name).split("_"))
         ),
         "whole": lambda text: markup.escape(show_controls(text)),  # long words too
     }
-    environment.globals["explain"] = explain
-    environment.globals["style"] = _file("page.css")
-    environment.globals["script"] = _file("page.js")
+    environment.globals |= {
+        "explain": explain, "card_reason": card_reason, "styles": STYLES,
+        "counted_as": COUNTED_AS, "price": f"{PRICE:g}", "lost": f"{LOST:g}",
+        "enough": MIN_RUNS_PER_OUTCOME, "style": _file("page.css"), "script": _file("page.js"),
+    }  # fmt: skip
     return environment
 
 
@@ -120,21 +132,18 @@ def runs(view: View) -> Drawer:
     texts = transcripts(view, key, worst) if view.log else {}
     digits = 2 if max(run.loss for run in worst) >= 0.1 else 4
     rows = [
-        asdict(run) | {
-            "plot": run_line(view, key, run.row, run.flag), "place": place,
-            "outcome": outcome_of(view.data, run.y), "read": of_window(view.data, run.row),
-            "transcript": texts.get(run.id), "text": f"{run.loss:.{digits}f}",
-            "ends": [f"{np.clip(end, 0, 1):.0%}" for end in (run.first, run.last)],
-            "change": abs(run.last - run.first),
+        {
+            "run": run, "plot": run_line(view, key, run.row, run.flag),
+            "read": of_window(view.data, run.row), "transcript": texts.get(run.id),
+            "loss": f"{run.loss:.{digits}f}",
         }
-        for place, run in enumerate(worst)
+        for run in worst
     ]  # fmt: skip
     which = f"{len(rows)} of {len(view.data.runs):,}, those that {view.called(key[0])} got most"
     about = f"{which} wrong first; a row opens in place"
     parts: ByName = {
         "rows": rows, "first": _FIRST_RUNS, "has_log": bool(texts),
-        "outcomes": list(dict.fromkeys(row["outcome"] for row in rows)),
-        "unit": view.data.options.unit,
+        "outcomes": list(dict.fromkeys(view.outcome(run) for run in worst)),
     }  # fmt: skip
     return Drawer("runs", "Runs", about, parts)
 
@@ -151,15 +160,10 @@ def numbers(view: View) -> Drawer:
             "report.json": _link(to_json(data), "application/json"),
             "report.csv": _link(to_csv(data.intervals.reset_index().round(6)), "text/csv"),
         },
-        "reasons": view.screen.answer.doubts,
         "verdicts": verdicts(data),
-        "notes": view.screen.answer.notes,
         "disclosures": disclosures(data),
         "glossary": {name: text for name, text in GLOSSARY.items() if name not in titles},
         "references": LITERATURE,
-        "command": data.source.command,
-        "guesses": data.source.guesses.splitlines(),
-        "code": view.screen.texts.get("code"),
     }
     about = "every number, the data, how it was made, what the words mean"
     return Drawer("numbers", "Numbers and method", about, parts)
@@ -194,7 +198,7 @@ def why(view: View) -> Drawer | None:
         return None
     parts = [_predictor(view, name) for name in view.screen.drawn]
     about = "what a predictor knows and loses, its margin by step, its gaps by part of the run"
-    return Drawer("why", "Why", about, {"predictors": parts, "unit": view.data.options.unit})
+    return Drawer("why", "Why", about, {"predictors": parts})
 
 
 def _predictor(view: View, name: str) -> ByName:
@@ -208,8 +212,7 @@ def _predictor(view: View, name: str) -> ByName:
     profile = _profile(view, acted_on(data, name))
     reasons = [card_reason(best, data), *against_counting(data, name)]
     return {
-        "name": name, "style": STYLES[best.action], "card": str(best.action),
-        "reason": f"{opening('; '.join(reasons))}.",
+        "name": name, "reason": f"{opening('; '.join(reasons))}.",
         "bars": _bars(view, name), "timing": _timing(view, profile),
         "profile": _margin_by_step(view, name, profile), "panels": panels,
     }  # fmt: skip

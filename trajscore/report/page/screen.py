@@ -1,13 +1,12 @@
 """The first screen: the answer, said against happened, a strip a predictor, three tiles."""
 
-from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from trajscore.core.errors import visible
-from trajscore.core.policy import MATERIAL_SAVING, MIN_RUNS_PER_OUTCOME
+from trajscore.core.policy import MATERIAL_SAVING
 from trajscore.core.type_aliases import ByName
 from trajscore.core.values import number_of
 from trajscore.evaluation.acting import LOST, PRICE, price_text
@@ -15,72 +14,33 @@ from trajscore.evaluation.groups import shown_groups
 from trajscore.evaluation.options import AS_GIVEN, RowKey
 from trajscore.evaluation.recommendation import Action, Interval
 from trajscore.evaluation.reliability import Bins, reliability, typical
-from trajscore.evaluation.runs import number_of_runs
-from trajscore.report.glossary import COUNTED_AS, TEMPLATES, fixed, of_hundred, with_interval
+from trajscore.report.glossary import TEMPLATES, of_hundred
 from trajscore.report.page.charts import Axis, Plot, axis_of, path
 from trajscore.report.page.view import View, quote
-from trajscore.report.verdicts import card_reason, of_groups, opening
-from trajscore.report.wording import outcome_of
+from trajscore.report.verdicts import of_groups, opening
 
-STYLES = {
-    Action.USE: "use",
-    Action.RECALIBRATE: "recalibrate",
-    Action.COMBINE: "recalibrate",
-    Action.NO_GAIN: "few",
-    Action.TOO_FEW: "few",
-    Action.UNSCORED: "few",
-    Action.AVOID: "avoid",
-}
 _MOST_ROWS = 9
-_FEW_NAMED = 5
 # Where forecasts lie closer together, a line between them would stand upright.
 _CLOSE = 0.035
 
 
 def screen(view: View) -> ByName:
-    """Return what the first screen shows."""
+    """Return what the first screen draws."""
+    if view.data.is_small:
+        return {}
     of = view.screen
-    data = view.data
-    parts: ByName = {
-        "light": of.answer.light.name.lower(),
-        "unknown": f", unknown outcomes {COUNTED_AS[data.facts.censored]}"
-                   * bool(data.facts.n_censored),
-        "price": f"{PRICE:g}", "lost": f"{LOST:g}",
-    }  # fmt: skip
-    if data.is_small:
-        best = data.best
-        return parts | {
-            "share": 100 * best.n_runs / (best.n_runs + best.n_needed),
-            "n": number_of_runs(best.n_runs),
-            "enough": MIN_RUNS_PER_OUTCOME,
-        }
-    parts |= _strips(view) | {"groups": _groups(view)}
-    if of.shown:
+    parts = _strips(view) | {"groups": _groups(view)}
+    if of.worst is not None:
         parts |= {
             "curve": said_against_happened(view, of.shown, notes=True),
-            "curve_title": _title(view),
-            "bins": _bins(view),
-            "worst": _worst(view),
+            "n_bins": len(reliability(view.data, view.shown).rate),
+            "worst": run_line(view, view.shown, of.worst.row, of.worst.flag),
+            "quote": quote(view, of.worst),
             "costs": _costs(view),
             "saves": _saves(view),
             "script": _script(view),
         }
     return parts
-
-
-def _bins(view: View) -> str:
-    """Say how many bins the curve has, and why where they are few."""
-    n = len(reliability(view.data, view.shown).rate)
-    few = " (more need more runs)" * (n <= 2)
-    return f"{number_of(n, 'bin')} of equal weight{few}"
-
-
-def _title(view: View) -> str:
-    name = view.screen.shown
-    decided = view.screen.answer
-    ahead = ", ahead so far" * (decided.action == Action.TOO_FEW)
-    were = "were " * (view.won == "solved")
-    return f"{name}{ahead}: what it said, and how many {were}{view.won}"
 
 
 # -------------------------------------------------------------------- said against happened
@@ -130,42 +90,26 @@ def _stretches(bins: Bins) -> list[tuple[int, int]]:
 
 
 def _strips(view: View) -> ByName:
-    """Return a row for each predictor, the tied ones first, and those that are folded."""
+    """Return the margin of each predictor, the tied ones first, and those that are folded."""
     best = view.data.recommendations
     useful = [name for name in view.names if best[name].action != Action.AVOID]
     shown = (useful or view.names)[:_MOST_ROWS]
-    folded = [name for name in view.names if name not in shown]
     matters = view.data.best.matters
     axis = axis_of([*(best[name].margin for name in shown), [-matters, 0, matters]], 3)
     n_tied = sum(each.tied for each in best.values())
     tied = [name for name in shown if best[name].tied] if n_tied > 1 else []
-    others = f" and {len(folded) - _FEW_NAMED} more" * (len(folded) > _FEW_NAMED)
     return {
-        "rows": {name: _row(view, name, axis) for name in view.names},
+        "places": {name: _places(best[name].margin, axis) for name in view.names},
         "zero": float(axis(0.0)), "ticks": axis.ticks, "band": _band(axis, matters),
         "tied": tied, "n_tied": n_tied, "single": [name for name in shown if name not in tied],
-        "folded": folded, "folded_names": ", ".join(folded[:_FEW_NAMED]) + others,
+        "folded": [name for name in view.names if name not in shown],
         "has_worse": bool(axis.low < -3 * matters),
     }  # fmt: skip
 
 
-def _row(view: View, name: str, axis: Axis) -> ByName:
-    """Return the margin of a predictor in the form to use, and what to do with it."""
-    best = view.data.recommendations[name]
-    drawn = view.screen.drawn
-    why = card_reason(best, view.data)
-    as_given = why
-    if best.best_alone:
-        as_given = f"{fixed(best.gain.estimate, view.data.digits, '+')} over {best.best_alone}"
-    elif best.varies:
-        form = best.form != AS_GIVEN and best.as_given.is_known
-        margin = fixed(best.as_given.estimate, view.data.digits, "+")
-        parts = [f"as given {margin}"] * form
-        as_given = " · ".join([*parts, f"at its word: {best.at_its_word}"])
-    return _interval(view, best.action, best.margin, axis) | {
-        "name": name, "as_given": as_given, "card": str(best.action),
-        "why": f"{why}.", "place": drawn.index(name) if name in drawn else -1,
-    }  # fmt: skip
+def _places(margin: Interval, axis: Axis) -> list[float | None]:
+    """Return where an estimate and its ends are on an axis; None where there is none."""
+    return [float(axis(end)) if np.isfinite(end) else None for end in margin]
 
 
 def _band(axis: Axis, matters: float) -> list[float]:
@@ -174,65 +118,36 @@ def _band(axis: Axis, matters: float) -> list[float]:
     return [float(low), float(high - low)]
 
 
-def _interval(view: View, action: Action, margin: Interval, axis: Axis) -> ByName:
-    """Return a margin with its interval on an axis, and in words."""
-    return {
-        "places": axis(margin).tolist(), "known": np.isfinite(margin).tolist(),
-        "margin": with_interval(margin, view.data.digits, "+") if margin.is_known else "",
-        "style": STYLES[action],
-    }  # fmt: skip
-
-
 def _groups(view: View) -> list[ByName]:
-    """Return the cards of the first predictor within each kind of groups."""
+    """Return the margins of the first predictor within each kind of groups."""
     kinds: list[ByName] = []
     best = view.data.best
-    name = best.predictor
-    form = best.form
-    whole = best.margin.estimate
     for kind, of_kind in view.data.groups_by_kind.items():
-        of_best = [each for each in of_kind if each.best.predictor == name]
+        of_best = [each for each in of_kind if each.best.predictor == best.predictor]
         shown, more = shown_groups(of_best)
+        margins = {each.group: each.best.interval(best.form) for each in shown}
         # a group without an interval comes last, and would stretch the axis
-        shown.sort(key=lambda each: np.nan_to_num(-each.best.interval(form).estimate, nan=np.inf))
-        margins = [each.best.interval(form) for each in shown]
-        axis = axis_of([whole, *np.ravel([ends for ends in margins if np.isfinite(ends).all()])], 3)
-        rows = []
-        for each, margin in zip(shown, margins, strict=True):
-            group = each.best
-            action = str(group.action)
-            if group.action == Action.TOO_FEW:
-                action = f"about {group.n_needed:,} more runs"
-            row = _interval(view, group.action, margin, axis)
-            rows.append(row | {
-                "name": each.group, "band": _band(axis, group.matters),
-                "known": [all(row["known"])] * 3,
-                "about": f"{group.n_runs:,} runs, {group.success_rate:.0%} {view.won}",
-                "card": action,
-            })  # fmt: skip
-        title = f"No sign of a difference between groups by {kind}"
-        if of_best[0].differs:
-            title = f"Groups by {kind} differ"
+        shown.sort(key=lambda each: np.nan_to_num(-margins[each.group].estimate, nan=np.inf))
+        sure = {group: ends for group, ends in margins.items() if np.isfinite(ends).all()}
+        axis = axis_of([best.margin.estimate, *np.ravel(list(sure.values()))], 3)
+        rows = [
+            {
+                "group": each, "margin": margins[each.group],
+                "places": _places(sure.get(each.group, Interval()), axis),
+                "band": _band(axis, each.best.matters),
+            }
+            for each in shown
+        ]  # fmt: skip
         kinds.append({
-            "rows": rows, "zero": float(axis(0.0)), "ticks": axis.ticks,
-            "whole": float(axis(whole)), "name": name,
+            "kind": kind, "rows": rows, "zero": float(axis(0.0)), "ticks": axis.ticks,
+            "whole": float(axis(best.margin.estimate)), "differs": of_best[0].differs,
             "sentence": opening(of_groups(view.data, kind)),
             "more": number_of(more, "smaller group") if more else "",
-            "title": title,
         })  # fmt: skip
     return kinds
 
 
 # -------------------------------------------------------------------- tiles
-
-
-def _worst(view: View) -> ByName:
-    """Return the line of the run to read first, with its flag and its outcome."""
-    worst = view.screen.worst
-    key = view.shown
-    assert worst is not None
-    shown = {"outcome": outcome_of(view.data, worst.y), "quote": quote(view, worst)}
-    return asdict(worst) | shown | {"plot": run_line(view, key, worst.row, worst.flag)}
 
 
 def _costs(view: View) -> ByName:
@@ -272,7 +187,7 @@ def _saves(view: View) -> ByName:
 def run_line(view: View, key: RowKey, row: int, flag: int) -> Plot:
     """Draw a run's forecasts by step, and name the one where its flag stands."""
     trace = view.data.traces[key]
-    cells = np.clip(trace[row], 0, 1)
+    cells = trace[row]
     n = len(cells)
     forecast = f"said {cells[flag - 1]:.0%}"
     plot = Plot(Axis(1.0, max(n, 2), 1), Axis(n_ticks=1), f"Step {flag} of {n} {forecast}", 90, 170)
