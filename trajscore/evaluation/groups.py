@@ -237,7 +237,8 @@ def _shrunken(groups: list[Recommendation], units: list[Units]) -> list[Recommen
     level = [each.confidence_level for each in groups]
     t = np.array([of.t_quantile(each) for of, each in zip(units, level, strict=True)])
     for name in ESTIMATES:
-        value, low, high = np.transpose([each.interval(name) for each in groups]) / matters
+        with np.errstate(divide="ignore", invalid="ignore"):  # of a group with one outcome
+            value, low, high = np.transpose([each.interval(name) for each in groups]) / matters
         used = np.flatnonzero(is_decided & np.isfinite(high - low))
         if len(used) < 2:
             continue
