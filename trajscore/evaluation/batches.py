@@ -239,7 +239,7 @@ class Pass:
             self.filled.update(dict(zip(X.channels or (), n_filled.tolist(), strict=True)))
             self.n_cells += len(X.cells)
         counted = self.selection.apply(y, X)
-        scored = leave_out_incomplete(counted, counted.complete())
+        scored = leave_out_incomplete(counted)
         self.exclusions.update(scored.exclusions)
         if counted.stops is not None:
             self.stops.update(counted.stops.stop_counts)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,7 +35,7 @@ from trajscore.evaluation.recommendation import (
     other_choice,
     ranked,
 )
-from trajscore.evaluation.rows import Row, Rows, by_step_table, equal_length_table
+from trajscore.evaluation.rows import Row, Rows, by_step_table, equal_length_table, row_index
 from trajscore.evaluation.runs import Counts, EvaluatedRuns, Exclusion
 
 CLIPS = {"clip_1e-6": 1e-6, "clip_1e-2": 1e-2}
@@ -219,7 +218,7 @@ class Evaluation:
     def table(self) -> pd.DataFrame:
         """Counts, all metrics, and what scores and AUROC are above the references."""
         intervals, options, facts = self.intervals, self.options, self.facts
-        counts = pd.DataFrame(index=_index(self.rows))
+        counts = pd.DataFrame(index=row_index(self.rows))
         counts[["n_runs", "n_censored"]] = facts.n_runs, facts.n_censored
         for row in self.rows.counting:  # of batches, these are of the sample
             counts.loc[row.key] = len(row.runs), int((~row.runs.observed).sum())
@@ -259,7 +258,7 @@ class Evaluation:
         """The margin of each probability, of the observed runs alone, and with other clips."""
         options = self.options
         judged = [row for row in self.rows.predictors if row.is_probability]
-        table = pd.DataFrame({"margin": _margins(judged, self.recommended)}, _index(judged))
+        table = pd.DataFrame({"margin": _margins(judged, self.recommended)}, row_index(judged))
         if self.observed is not None:
             table["observed_only"] = _margins(judged, self.observed)
         clips = [family.clip for family in options.scores if family.clip is not None]
@@ -268,16 +267,11 @@ class Evaluation:
             table["clipped"] = [((p < clips[0]) | (p > 1 - clips[0])).mean() for p in cells]
         leading = options.scores[0]
         for name, clip in CLIPS.items() if leading.clip is not None else ():
-            score = replace(leading, clip=clip)  # type: ignore[call-arg]
-            is_leading = clip == leading.clip
-            table[name] = table["margin"] if is_leading else self._margins_by(score, judged)
+            other = replace(leading, clip=clip), options.weights  # type: ignore[call-arg]
+            constant = self.rows.base.score(*other)
+            margins = [row.score(*other) - constant for row in judged]
+            table[name] = [float(margin(np.ones(len(self.runs)))) for margin in margins]
         return table
-
-    def _margins_by(self, score: Any, judged: list[Row]) -> list[float]:
-        """Return margins over the base rate by another score."""
-        constant = self.rows.base.score(score, self.options.weights)
-        differences = [row.score(score, self.options.weights) - constant for row in judged]
-        return [float(difference(np.ones(len(self.runs)))) for difference in differences]
 
 
 def _cards(recommended: list[Recommendation]) -> pd.DataFrame:
@@ -288,7 +282,3 @@ def _cards(recommended: list[Recommendation]) -> pd.DataFrame:
 def _margins(rows: list[Row], recommended: list[Recommendation]) -> list[float]:
     best = {each.predictor: each for each in recommended}
     return [best[row.predictor].interval(row.form).estimate for row in rows]
-
-
-def _index(rows: Iterable[Row]) -> pd.MultiIndex:
-    return pd.MultiIndex.from_tuples([row.key for row in rows], names=["predictor", "form"])

@@ -236,9 +236,6 @@ class _Cells:
         for level, at in self.references[place].items():
             self._fill_means(level, place, estimates[place] - estimates[at])
         self._fill_errors(place, estimates)
-        if self.settings.intervals == "auto" and self.is_rare:
-            of_row = self.method[:, place]
-            of_row[of_row == INFLUENCE] = BOOTSTRAP
 
     def _fill_means(self, level: int, place: int, numbers: _Estimates) -> None:
         """Fill in the intervals of what a row is, or is above a reference, by influences."""
@@ -256,7 +253,7 @@ class _Cells:
             settings.confidence_level,
             on_logit=[level == 0 and name in RANK_METRICS for name in names],
         )
-        holds = intervals.holds
+        holds = intervals.holds & (not self.is_rare)
         if settings.intervals != "auto":
             holds = np.array(settings.intervals == INFLUENCE)
         self.low[at][columns] = intervals.low

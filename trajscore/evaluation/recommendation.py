@@ -29,6 +29,7 @@ from trajscore.evaluation.options import (
     RECALIBRATED,
     EvaluationOptions,
     Options,
+    RowKey,
     columns_of,
 )
 from trajscore.evaluation.rows import Row, Rows
@@ -201,6 +202,11 @@ class Recommendation:
         if self.action == Action.USE or not self.recalibrated.is_known:
             return AS_GIVEN
         return RECALIBRATED
+
+    @property
+    def key(self) -> RowKey:
+        """The row that is spoken of."""
+        return self.predictor, self.form
 
     @property
     def margin(self) -> Interval:
@@ -428,7 +434,7 @@ def pair_table(
 ) -> pd.DataFrame | None:
     """Return all pairs of predictors, in their best forms; None where none is a probability."""
     by_key = {row.key: row for row in rows.predictors}
-    chosen = [by_key[each.predictor, each.form] for each in ranked(recommended)]
+    chosen = [by_key[each.key] for each in ranked(recommended)]
     chosen = [row for row in chosen if row.is_probability]
     if not chosen:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -161,6 +161,11 @@ class Rows:
         return {row.predictor: row for row in self.predictors if row.form == RECALIBRATED}
 
 
+def row_index(rows: Iterable[Row]) -> pd.MultiIndex:
+    """Return the index of a table of rows."""
+    return pd.MultiIndex.from_tuples([row.key for row in rows], names=["predictor", "form"])
+
+
 def make_rows(
     runs: EvaluatedRuns, maker: CalibratorMaker | None, options: Options, notes: list[Note]
 ) -> Rows:
@@ -264,17 +269,14 @@ def by_step_table(rows: list[Row], options: Options) -> pd.DataFrame:
             confidence_level=options.settings.confidence_level,
         )
 
-    tables = options.work.share(table, rows)
-    keys = [row.key for row in rows]
-    return pd.concat(list(tables), keys=keys, names=["predictor", "form"])
+    return pd.concat(list(options.work.share(table, rows)), keys=row_index(rows))
 
 
 def equal_length_table(rows: list[Row], options: Options) -> pd.DataFrame:
     """Return AUROC over pairs of equally long runs, and what it is above that of length there."""
-    index = pd.MultiIndex.from_tuples([row.key for row in rows], names=["predictor", "form"])
     numbers = options.work.share(lambda row: _of_equals(row, options), rows)
     columns = ["n_runs", *AUROC, *OVER_LENGTH]
-    table = pd.DataFrame(list(numbers), index, columns, dtype=float)
+    table = pd.DataFrame(list(numbers), row_index(rows), columns, dtype=float)
     return table.astype({"n_runs": np.int64})
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import astuple, dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -115,10 +114,6 @@ class EvaluatedRuns:
         """The outcome of each run and, where it is known, its stop reason."""
         meta = self.X.meta
         return meta.reindex(columns=meta.columns.intersection(["stop_reason"])).assign(y=self.y)
-
-    def complete(self) -> dict[str, BoolArray]:
-        """Whether each predictor has a value at every step of each run, of which there is one."""
-        return {name: whole_runs(X) for name, X in self.traces.items()}
 
     def sample_of(self, trace: TrajectoryArray) -> Sample:
         """Return a trace of the runs with the labels that everything is scored with."""
@@ -318,13 +313,12 @@ def leave_out_missing(
 
     An error proposes to repeat values, if that `may_fill` enough runs and does.
     """
-    complete = runs.complete()
-    traces = {name: X for name, X in runs.traces.items() if outcomes_vary(runs.y[complete[name]])}
+    traces = {name: X for name, X in runs.traces.items() if outcomes_vary(runs.y[whole_runs(X)])}
     text = "left out; it has too few complete runs of both outcomes"
-    notes += (Note(name, "text", {"text": text}) for name in complete if name not in traces)
-    in_common = np.logical_and.reduce([complete[name] for name in traces or complete])
+    notes += (Note(name, "text", {"text": text}) for name in runs.traces if name not in traces)
+    in_common = np.logical_and.reduce([whole_runs(X) for X in traces.values()])
     if traces and outcomes_vary(runs.y[in_common]):
-        return leave_out_incomplete(replace(runs, traces=traces), complete)
+        return leave_out_incomplete(replace(runs, traces=traces))
     helps = may_fill
     if may_fill:
         filled = {name: X.ffill() for name, X in runs.traces.items()}
@@ -352,9 +346,9 @@ def leave_out_missing(
     raise CannotMeasureError(problem, "EvaluationOptions.missing", "ffill")
 
 
-def leave_out_incomplete(runs: EvaluatedRuns, complete: Mapping[str, BoolArray]) -> EvaluatedRuns:
+def leave_out_incomplete(runs: EvaluatedRuns) -> EvaluatedRuns:
     """Leave out the runs without a step, and those that some predictor has no complete trace of."""
-    is_missing = np.stack([~complete[name] for name in runs.traces], axis=1)
+    is_missing = np.stack([~whole_runs(X) for X in runs.traces.values()], axis=1)
     has_step = runs.X.lengths > 0
     is_incomplete = is_missing.any(axis=1)
     exclusions = Counter({Exclusion(ExclusionKind.NO_STEP): int((~has_step).sum())})

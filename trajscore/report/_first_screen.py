@@ -65,12 +65,13 @@ def first_screen(
     drawn = [name for name in varying if data.forms_of(name)][:MOST_DRAWN]
     if not drawn or data.best.has_too_few_runs:
         return FirstScreen(about, decided, drawn)
+    traces = data.traces
     curves = {}
     for name in drawn:
-        key = acted_on(data, name)
         costs_of_steps = (costs or {}).get(name, {})
-        curves[name] = stopping(data.traces[key], data.runs.labels, costs_of_steps)
-    key = acted_on(data, drawn[0])
+        trace = traces[data.recommendations[name].key]
+        curves[name] = stopping(trace, data.runs.labels, costs_of_steps)
+    key = data.recommendations[drawn[0]].key
     worst, has_failed = run_to_read(data, key)
     number_of_run = RUN_SCORE[data.options.settings.phi]
     how = ""
@@ -79,7 +80,7 @@ def first_screen(
         how = "recalibrated " * (key[1] == RECALIBRATED)
     form = f"{how}forecast"
     score = f"{how}score"
-    number = collapse(data.traces[key], data.options.settings.phi, data.options.weights)
+    number = collapse(traces[key], data.options.settings.phi, data.options.weights)
     accept = accepting(number, data.runs.labels)
     before = decided.before
     rules = {
@@ -100,11 +101,6 @@ def first_screen(
         "step": (text := of_first_errors(data)) and f"**Which step failed?** {text}",
     }  # fmt: skip
     return FirstScreen(about, decided, drawn, drawn[0], form, score, accept, curves, worst, texts)
-
-
-def acted_on(data: Evaluation, name: str) -> tuple[str, str]:
-    """Return the key of the row that a card speaks for, of a predictor with a probability."""
-    return name, data.recommendations[name].form
 
 
 # -------------------------------------------------------------------- sentences

@@ -166,8 +166,9 @@ def against_counting(data: Evaluation, name: str) -> list[str]:
 
 def not_above_counting(data: Evaluation, name: str) -> str:
     """Say that a useful predictor is not shown to be better than counting steps; "" if it is."""
-    if data.recommendations[name].is_useful:
-        for way, over in _over_counting(data, _acted_on(data, name)).items():
+    best = data.recommendations[name]
+    if best.is_useful:
+        for way, over in _over_counting(data, (*best.key, data.score_name)).items():
             if not over.low > 0:
                 return _counting(data, data.score_name, "it", way, over)
     return ""
@@ -175,12 +176,8 @@ def not_above_counting(data: Evaluation, name: str) -> str:
 
 def is_above_live_counting(data: Evaluation, name: str) -> bool:
     """Whether it is shown to be better than counting steps whose last one nobody knows yet."""
-    return bool(data.intervals.loc[_acted_on(data, name), OVER_ALIVE[1]] > 0)
-
-
-def _acted_on(data: Evaluation, name: str) -> tuple[str, str, str]:
-    """Place in the intervals of the leading score, in the form that a card speaks for."""
-    return name, data.recommendations[name].form, data.score_name
+    place = *data.recommendations[name].key, data.score_name
+    return bool(data.intervals.loc[place, OVER_ALIVE[1]] > 0)
 
 
 def _over_counting(data: Evaluation, place: tuple[str, str, str]) -> dict[str, Interval]:

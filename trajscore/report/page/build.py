@@ -25,7 +25,6 @@ from trajscore.io import Run
 from trajscore.io.files import to_csv
 from trajscore.metrics.steps import mean_by_step
 from trajscore.report._disclosures import disclosures
-from trajscore.report._first_screen import acted_on
 from trajscore.report.glossary import COUNTED_AS, GLOSSARY, LITERATURE, explain, fixed
 from trajscore.report.page.charts import Axis, Plot, axis_of
 from trajscore.report.page.screen import run_line, said_against_happened, screen
@@ -209,7 +208,7 @@ def _predictor(view: View, name: str) -> ByName:
         for part in PART_STARTS
         if (plot := said_against_happened(view, name, part, height=170)) is not None
     ]
-    profile = _profile(view, acted_on(data, name))
+    profile = _profile(view, best.key)
     reasons = [card_reason(best, data), *against_counting(data, name)]
     return {
         "name": name, "reason": f"{opening('; '.join(reasons))}.",
@@ -306,7 +305,7 @@ def _margin_by_step(view: View, name: str, profile: Profile) -> Plot | None:
     room = 2 * np.ptp(np.append(margin, 0.0))
     low = np.maximum(margin - half, margin.min() - room)
     high = np.minimum(margin + half, margin.max() + room)
-    form = acted_on(view.data, name)[1]
+    form = view.data.recommendations[name].form
     x = Axis(float(step[0]), float(step[-1]), 4, ".0f")
     plot = Plot(x, axis_of([low, high]), f"{view.called(name)}: margin over the base rate by step")
     plot.line([step[0], step[-1]], [0, 0], "zero")

@@ -14,7 +14,7 @@ from trajscore.evaluation.options import AS_GIVEN, FORMS, TOGETHER, WITH_HISTORY
 from trajscore.evaluation.recommendation import Interval
 from trajscore.evaluation.reliability import WrongRun
 from trajscore.io import Run, Step
-from trajscore.report._first_screen import FirstScreen, acted_on, first_screen
+from trajscore.report._first_screen import FirstScreen, first_screen
 from trajscore.report.glossary import with_interval
 from trajscore.report.wording import outcome_of, succeeded
 
@@ -48,8 +48,10 @@ class View:
     @cached_property
     def screen(self) -> FirstScreen:
         """The first screen, with what steps cost where the log says it."""
-        scored = [name for name in self.names if self.data.forms_of(name)]
-        costs = {name: self.costs(acted_on(self.data, name)) for name in scored if self.log}
+        costs = {}
+        for name, best in self.data.recommendations.items():
+            if self.log and self.data.forms_of(name):
+                costs[name] = self.costs(best.key)
         return first_screen(self.data, costs)
 
     @property
@@ -69,7 +71,7 @@ class View:
     def shown(self) -> RowKey:
         """Key of the row that pictures and runs are of; of one without a score, as given."""
         drawn = self.screen.drawn
-        return acted_on(self.data, drawn[0]) if drawn else (self.names[0], AS_GIVEN)
+        return self.data.recommendations[drawn[0]].key if drawn else (self.names[0], AS_GIVEN)
 
     def label(self, name: str, form: str) -> str:
         """Name a form of a predictor in pictures: signals together have but one."""
