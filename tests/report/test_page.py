@@ -190,16 +190,16 @@ def test_curves_count_the_runs_that_thresholds_accept_and_stop(report, page):
     key = "material", "recalibrated"
     number, failed = collapsed(report.traces[key]), 1 - report.runs.labels
     curve = data["accept"]
-    for t, accepted, failing in zip(curve["t"], curve["a"], curve["f"], strict=True):
+    for t, accepted, failing in zip(curve["threshold"], curve["accepted"], curve["failing"], strict=True):
         reached = number >= t - 1e-9
         assert accepted == pytest.approx(reached.mean())
         assert failing == pytest.approx((reached * failed).mean())
-    assert curve["a"][0] == 1
-    assert min(curve["a"]) * 360 >= 20  # few runs say little
-    assert 15 <= len(curve["t"]) <= 102
+    assert curve["accepted"][0] == 1
+    assert min(curve["accepted"]) * 360 >= 20  # few runs say little
+    assert 15 <= len(curve["threshold"]) <= 102
     for name, stop in data["stop"].items():
         trace = report.traces[name, "recalibrated"]
-        falls = [[np.flatnonzero(run.ravel() < t - 1e-9) for run in trace] for t in stop["t"][::9]]
+        falls = [[np.flatnonzero(run.ravel() < t - 1e-9) for run in trace] for t in stop["threshold"][::9]]
         for k, below in enumerate(falls):
             stopped = np.array([len(steps) > 0 for steps in below])
             saved = sum(
@@ -207,23 +207,23 @@ def test_curves_count_the_runs_that_thresholds_accept_and_stop(report, page):
                 for n, steps in zip(trace.lengths, below, strict=True)
                 if len(steps)
             )
-            assert stop["g"][9 * k] == pytest.approx(stopped[failed == 0].mean())
-            assert stop["b"][9 * k] == pytest.approx(stopped[failed == 1].mean())
-            assert stop["s"]["steps"][9 * k] == pytest.approx(saved / len(trace.cells))
+            assert stop["good"][9 * k] == pytest.approx(stopped[failed == 0].mean())
+            assert stop["bad"][9 * k] == pytest.approx(stopped[failed == 1].mean())
+            assert stop["saved"]["steps"][9 * k] == pytest.approx(saved / len(trace.cells))
 
 
 def test_what_to_accept_is_cheapest(report, page):
     curve = data_in(page)["accept"]
     said = json.loads(report.to_json())["answer"]["accept"]
-    cost = 2 * np.array(curve["f"]) + 1 - np.array(curve["a"])
+    cost = 2 * np.array(curve["failing"]) + 1 - np.array(curve["accepted"])
     t, share, failed, price, every = re.search(
         r"of (\S+) or more\. (\S+)% of runs reach it, and (\S+)% of those failed\. "
         r"For 100 runs that costs as much as (\S+) reviews; accepting all costs (\S+),", said,
     ).groups()  # fmt: skip
     best = int(np.argmin(cost))
-    assert float(t) == pytest.approx(curve["t"][best])
-    assert float(share) == pytest.approx(100 * curve["a"][best], abs=0.51)
-    assert float(failed) == pytest.approx(100 * curve["f"][best] / curve["a"][best], abs=0.51)
+    assert float(t) == pytest.approx(curve["threshold"][best])
+    assert float(share) == pytest.approx(100 * curve["accepted"][best], abs=0.51)
+    assert float(failed) == pytest.approx(100 * curve["failing"][best] / curve["accepted"][best], abs=0.51)
     assert float(price) == pytest.approx(100 * cost[best], abs=0.51)
     assert float(every) == pytest.approx(100 * cost[0], abs=0.51)
 
@@ -259,9 +259,9 @@ def test_what_to_stop_loses_at_most_five_of_a_hundred_good_runs(report, page):
         r"falls below (\S+)\. That saves (\S+)% of all steps, and stops (\S+) of 100 failing runs "
         r"and (\S+) of 100 good", said,
     ).groups()  # fmt: skip
-    k = int(np.flatnonzero(np.array(stop["g"]) <= 0.05 + 1e-9)[-1])
-    assert float(t) == stop["t"][k]
-    for text, share in ((saved, stop["s"]["steps"]), (bad, stop["b"]), (good, stop["g"])):
+    k = int(np.flatnonzero(np.array(stop["good"]) <= 0.05 + 1e-9)[-1])
+    assert float(t) == stop["threshold"][k]
+    for text, share in ((saved, stop["saved"]["steps"]), (bad, stop["bad"]), (good, stop["good"])):
         assert float(text) == pytest.approx(100 * share[k], abs=0.51)
 
 
@@ -461,8 +461,8 @@ def test_transcripts_have_the_step_and_the_forecast_beside_each_turn(quick):
     assert page.count('<span class="at">step 1<br>') == 20
     assert page.count("Task t") == 20
     stop = data_in(page)["stop"]["forecast"]
-    assert set(stop["s"]) == {"steps", "money", "tokens"}
-    np.testing.assert_allclose(stop["s"]["money"], stop["s"]["steps"])  # of as much a step
+    assert set(stop["saved"]) == {"steps", "money", "tokens"}
+    np.testing.assert_allclose(stop["saved"]["money"], stop["saved"]["steps"])  # of as much a step
     both = page_of_log(talk(20, 3), 6, quick)  # steps are turns of user and agent
     assert both.count('<span class="at">step 6<br>') == 20
     assert "“" in page  # what was said at the step to look at

@@ -68,23 +68,16 @@ class BatchSelection:
 
     def apply(self, y: AnyArray, X: TrajectoryArray) -> EvaluatedRuns:
         """Select the runs that count."""
-        q_z = _column(X, self.q_z)
-        if q_z is not None:
-            q_z = one_per_run(q_z, "q_z", len(X))
+        q_z = None
+        if self.q_z is not None:
+            q_z = one_per_run(X.meta[self.q_z], "q_z", len(X))
         traces = {name: X[name] for name in X.channels or ()}
         sample = Sample(traces, y, np.ones(len(X)), q_z=q_z)
         try:
-            stops = read_stops(y, X.meta, _column(X, self.stop_reason))
+            stops = read_stops(y, X.meta, X.meta.get(self.stop_reason))
             return select_runs(sample, stops, self.censored)
         except RowError as error:  # rows of a batch are not rows of the source
             raise ValueError(f"run {run_label(X.ids[error.row])}: {error.text}") from error
-
-
-def _column(X: TrajectoryArray, name: str | None) -> AnyArray | None:
-    """Return a column of `meta`; None without a name."""
-    if name is None:
-        return None
-    return np.asarray(X.meta[name])
 
 
 def batch_selection(
@@ -314,10 +307,8 @@ def evaluate_batches(
     if not first.counts.n_runs:
         raise ValueError("no run counts; give runs with a value of every predictor")
     y, X, groups = first.sample()
-    censored: Any = selection.censored
-    if selection.q_z is not None:
-        censored = _column(X, selection.q_z)
-    reasons = _column(X, selection.stop_reason)
+    censored = X.meta.get(selection.q_z, selection.censored)
+    reasons = X.meta.get(selection.stop_reason)
     report = evaluate(X, y, groups=groups, censored=censored, stop_reason=reasons)
     passes = {AS_GIVEN: first}
     if maker is not None:

@@ -30,7 +30,7 @@ from trajscore.report._disclosures import runs_that_count
 from trajscore.report.glossary import COUNTED_AS, RUN_SCORE, TEMPLATES, of_hundred
 from trajscore.report.recipe import recipes
 from trajscore.report.verdicts import of_first_errors, of_stopping, of_window
-from trajscore.report.wording import Answer, answer, outcome_of, succeeded
+from trajscore.report.wording import Answer, answer, outcome_of, succeeded, without_marks
 
 MOST_DRAWN = 12
 """Predictors beyond this number are in tables, not in pictures."""
@@ -161,11 +161,6 @@ def _say_solved(data: Evaluation, key: tuple[str, str], form: str) -> str:
         f"{of_hundred(curve.saved['steps'][best])}% of all steps, and takes "
         f"{of_hundred(curve.good[best])}% of the failing runs for solved (--flags success)."
     )
-
-
-def without_marks(text: str) -> str:
-    """Take the marks of bold words off a sentence."""
-    return text.replace("**", "")
 
 
 def _threshold(curve: Accepting | Stopping, k: int) -> str:

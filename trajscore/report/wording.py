@@ -71,6 +71,11 @@ class Reason(NamedTuple):
     question: str
     text: str
 
+    @property
+    def line(self) -> str:
+        """Both, without marks of bold words."""
+        return without_marks(f"{self.question}: {self.text}")
+
 
 class Statement(NamedTuple):
     """What these runs show of a question: "Can judge be taken at its word? No: ..."."""
@@ -110,8 +115,8 @@ class Answer(NamedTuple):
     def lines(self) -> list[str]:
         """The answer, the next step and what may change it, without marks of bold words."""
         said = [f"{each.question} {each.reply}" for each in self.statements]
-        why = [": ".join(self.reason).replace("**", "")] if self.reason else []
-        return [*said, f"Next: {self.advice}", *why, *filter(None, [self.budget])]
+        why = self.reason and self.reason.line
+        return [*said, f"Next: {self.advice}", *filter(None, [why, self.budget])]
 
 
 def answer(data: Evaluation) -> Answer:
@@ -504,6 +509,11 @@ def _is_length_related(data: Evaluation) -> bool:
 
 
 # -------------------------------------------------------------------- parts of sentences
+
+
+def without_marks(text: str) -> str:
+    """Take the marks of bold words off a sentence."""
+    return text.replace("**", "")
 
 
 def succeeded(data: Evaluation) -> str:

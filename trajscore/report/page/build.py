@@ -84,9 +84,12 @@ def environment() -> Any:
             markup.Markup("<b>%s</b>") % part if k % 2 else part for k, part in enumerate(parts)
         )
 
+    def rounded(array: FloatArray) -> list[float]:
+        return [float(f"{value:.15g}") for value in array]
+
     def as_script(value: Any) -> Any:
-        """Write JSON that no text in it can end."""
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        """Write JSON that no text in it can end, and arrays without what is rounding."""
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=rounded)
         return markup.Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))
 
     environment.filters |= {

@@ -1,7 +1,7 @@
 """The first screen: the answer, said against happened, a strip a predictor, three tiles."""
 
+from dataclasses import asdict
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -208,21 +208,9 @@ def _script(view: View) -> ByName:
     of = view.screen
     assert of.accept is not None
     return {
-        "accept": {"t": _short(of.accept.threshold), "a": _short(of.accept.accepted),
-                   "f": _short(of.accept.failing), "digits": of.accept.digits},
-        "stop": {
-            visible(name): {
-                "t": _short(curve.threshold), "g": _short(curve.good), "b": _short(curve.bad),
-                "s": {kind: _short(saved) for kind, saved in curve.saved.items()},
-                "digits": curve.digits,
-            }
-            for name, curve in of.stops.items()
-        },
+        "accept": asdict(of.accept),
+        "stop": {visible(name): asdict(curve) for name, curve in of.stops.items()},
         "top": _saves(view)["top"], "shown": visible(of.shown),
         "texts": TEMPLATES,
         "doubt": of.answer.before, "form": of.form, "score": of.score, "worth": MATERIAL_SAVING,
     }  # fmt: skip
-
-
-def _short(values: Any) -> list[float]:
-    return [float(f"{value:.15g}") for value in values]

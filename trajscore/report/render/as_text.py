@@ -14,7 +14,7 @@ from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import FORMS
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import disclosures, left_out
-from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
+from trajscore.report._first_screen import FirstScreen, first_screen
 from trajscore.report.glossary import fixed
 from trajscore.report.render.tables import MARGINS, Table, tables_of
 from trajscore.report.verdicts import (
@@ -24,7 +24,7 @@ from trajscore.report.verdicts import (
     of_stopping,
     verdicts,
 )
-from trajscore.report.wording import answer
+from trajscore.report.wording import answer, without_marks
 
 _MOST_ROWS = 10
 _MOST_NOTES = 2
