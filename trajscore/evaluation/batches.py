@@ -111,15 +111,25 @@ def batch_selection(
     return BatchSelection(censored, q_z, stop_reason)
 
 
+@dataclass
 class RowSums:
     """Metrics of one row of the report, added up."""
 
-    def __init__(self, options: Options) -> None:
-        self.options = options
-        self.scores = TPSAccumulator(options.scores, options.weights)
-        self.steps = CalibrationAccumulator(options.weights)
-        self.runs = RankingAccumulator(options.settings.phi, options.weights)
-        self.costs: Any = 0.0
+    options: Options
+    scores: TPSAccumulator
+    steps: CalibrationAccumulator
+    runs: RankingAccumulator
+    costs: Any = 0.0
+
+    @classmethod
+    def of_none(cls, options: Options) -> Self:
+        """Return the sums of no runs."""
+        return cls(
+            options,
+            TPSAccumulator(options.scores, options.weights),
+            CalibrationAccumulator(options.weights),
+            RankingAccumulator(options.settings.phi, options.weights),
+        )
 
     def add(self, runs: LabelledRuns, X: TrajectoryArray) -> None:
         """Add trusted runs with forecasts."""
@@ -145,13 +155,14 @@ class RowSums:
         of_steps = self.scores.success_rate
         if self.options.weights.is_own:
             of_steps = rate
-        base = RowSums(self.options)
-        base.scores = self.scores.constant(of_steps)
-        base.steps = self.steps.constant(of_steps)
-        base.runs = self.runs.constant(rate)
         success, failure = (_costs(np.array([label]), np.array([rate])) for label in (1, 0))
-        base.costs = n_runs[0] * success + n_runs[1] * failure
-        return base
+        return RowSums(
+            self.options,
+            self.scores.constant(of_steps),
+            self.steps.constant(of_steps),
+            self.runs.constant(rate),
+            n_runs[0] * success + n_runs[1] * failure,
+        )
 
     def merge(self, other: Self) -> None:
         """Add another's sums."""
@@ -215,7 +226,7 @@ class Pass:
         self.options = options
         self.selection = selection
         self.maps = maps
-        self.rows = {(name, half): RowSums(options) for name in names for half in (0, 1)}
+        self.rows = {(name, half): RowSums.of_none(options) for name in names for half in (0, 1)}
         self.parts: list[Batch] = []  # of which the sample is drawn
         self.exclusions: Counter[Exclusion] = Counter()
         self.stops: Counter[tuple[str, str]] = Counter()  # by what a stop made of them
@@ -236,11 +247,10 @@ class Pass:
         self.exclusions.update(scored.exclusions)
         if counted.stops is not None:
             self.stops.update(counted.stops.stop_counts)
-        batch = Batch(y, X, groups).take(scored.source_rows)._replace(y=scored.y)
-        self.counts += Counts.of_outcomes(counted.y, counted.labels)
-        self.counts += Counts.of_scored(batch.y, batch.X, self.options.weights)
-        if not len(batch.y):
+        self.counts += Counts.of(counted, scored, self.options.weights)
+        if not len(scored):
             return
+        batch = Batch(y, X, groups).take(scored.source_rows)._replace(y=scored.y)
         if self.maps is None:
             self._keep([batch])
         half = batch.hashes() & 1  # another bit than the sample's

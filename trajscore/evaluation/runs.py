@@ -148,29 +148,22 @@ class Counts:
     label: float = 0.0  # sum over all that count, unobserved ones by what they stand for
 
     @classmethod
-    def of_scored(cls, y: AnyArray, X: TrajectoryArray, weights: StepWeights) -> Self:
-        """Count the runs whose forecasts are scored."""
-        observed = y != CENSORED
+    def of(cls, counted: EvaluatedRuns, scored: EvaluatedRuns, weights: StepWeights) -> Self:
+        """Count the runs that count, and those of them that are scored."""
+        X = scored.X
         n_beyond = 0
         if X.horizon is not None:
-            n_beyond = int((observed & (X.horizon > X.lengths)).sum())
+            n_beyond = int((scored.observed & (X.horizon > X.lengths)).sum())
         return cls(
-            n_runs=len(y),
-            n_observed=int(observed.sum()),
+            n_runs=len(scored),
+            n_observed=int(scored.observed.sum()),
             n_steps=int(X.lengths.sum()),
             n_unscored=weights.of(X).n_unscored,
             n_beyond=n_beyond,
-        )
-
-    @classmethod
-    def of_outcomes(cls, y: AnyArray, label: FloatArray) -> Self:
-        """Count the runs that count, whether they are scored or not."""
-        observed = y != CENSORED
-        return cls(
-            n_counted=len(y),
-            n_known=int(observed.sum()),
-            success=float(y[observed].sum()),
-            label=float(label.sum()),
+            n_counted=len(counted),
+            n_known=int(counted.observed.sum()),
+            success=float(counted.y[counted.observed].sum()),
+            label=float(counted.labels.sum()),
         )
 
     def __add__(self, other: Counts) -> Self:

@@ -209,8 +209,7 @@ def evaluate(
     scored = leave_out_missing(counted, notes)
     if scored.units.n_units < 2:
         raise ValueError(ONE_CLUSTER)
-    counts = Counts.of_outcomes(counted.y, counted.labels)
-    counts += Counts.of_scored(scored.y, scored.X, computed.weights)
+    counts = Counts.of(counted, scored, computed.weights)
     others = under_other_choices(sample, kind, scored)
     rows = make_rows(scored, maker, computed, notes)
     rows, combined = combine(rows, computed, notes)

@@ -96,13 +96,14 @@ def environment() -> Any:
         "bold": bold,
         "json": as_script,
         "place": lambda value: f"{float(value):.2f}%",
-        "signed": lambda value, digits: fixed(value, digits, "+"),
+        "fixed": fixed,
         # a name may break after an underscore
         "breaks": lambda name: markup.Markup("_<wbr>").join(
             map(markup.escape, visible(name).split("_"))
         ),
         "whole": lambda text: markup.escape(show_controls(text)),  # long words too
     }
+    environment.tests["finite"] = np.isfinite
     environment.globals |= {
         "explain": explain, "card_reason": card_reason, "styles": STYLES,
         "counted_as": COUNTED_AS, "price": f"{PRICE:g}", "lost": f"{LOST:g}",
@@ -207,7 +208,7 @@ def _predictor(view: View, name: str) -> ByName:
     data = view.data
     best = data.recommendations[name]
     panels = [
-        {"title": _title(part), "plot": plot, "errors": _errors(view, name, part)}
+        {"title": _title(part), "plot": plot, "errors": data.table[f"S-ECE {part}"][name]}
         for part in PART_STARTS
         if (plot := said_against_happened(view, name, part, height=170)) is not None
     ]
@@ -218,16 +219,6 @@ def _predictor(view: View, name: str) -> ByName:
         "bars": _bars(view, name), "timing": _timing(view, profile),
         "profile": _margin_by_step(view, name, profile), "panels": panels,
     }  # fmt: skip
-
-
-def _errors(view: View, name: str, part: str) -> list[tuple[str, str]]:
-    """Return how far each form is off in a part of the runs, in points."""
-    table = view.data.table[f"S-ECE {part}"]
-    return [
-        (form, f"{view.label(name, form)} off by {100 * table[name, form]:.0f} points")
-        for form in view.data.forms_of(name)
-        if np.isfinite(table[name, form])
-    ]
 
 
 def _title(part: str) -> str:
@@ -252,14 +243,7 @@ def _bars(view: View, name: str) -> ByName:
     most = max((row["knows"] for row in rows), default=0.0) or 1.0
     low = max(min(row["margin"] for row in rows), -_LONGEST_LOSS * most)
     axis = axis_of([low, most])
-    for row in rows:
-        row |= {
-            "to": float(axis(row["knows"])), "end": float(axis(row["margin"])),
-            "is_cut": row["margin"] < axis.low,
-            "knows_text": f"knows {fixed(row['knows'], data.digits)}",
-            "margin_text": fixed(row["margin"], data.digits, "+"),
-        }  # fmt: skip
-    return {"rows": rows, "zero": float(axis(0.0))}
+    return {"rows": rows, "axis": axis}
 
 
 # -------------------------------------------------------------------- when in the run

@@ -92,30 +92,18 @@ def _stretches(bins: Bins) -> list[tuple[int, int]]:
 def _strips(view: View) -> ByName:
     """Return the margin of each predictor, the tied ones first, and those that are folded."""
     best = view.data.recommendations
-    useful = [name for name in view.names if best[name].action != Action.AVOID]
-    shown = (useful or view.names)[:_MOST_ROWS]
+    useful = [name for name, each in best.items() if each.action != Action.AVOID]
+    shown = (useful or list(best))[:_MOST_ROWS]
     matters = view.data.best.matters
     axis = axis_of([*(best[name].margin for name in shown), [-matters, 0, matters]], 3)
     n_tied = sum(each.tied for each in best.values())
     tied = [name for name in shown if best[name].tied] if n_tied > 1 else []
     return {
-        "places": {name: _places(best[name].margin, axis) for name in view.names},
-        "zero": float(axis(0.0)), "ticks": axis.ticks, "band": _band(axis, matters),
+        "axis": axis, "matters": matters,
         "tied": tied, "n_tied": n_tied, "single": [name for name in shown if name not in tied],
-        "folded": [name for name in view.names if name not in shown],
+        "folded": [name for name in best if name not in shown],
         "has_worse": bool(axis.low < -3 * matters),
     }  # fmt: skip
-
-
-def _places(margin: Interval, axis: Axis) -> list[float | None]:
-    """Return where an estimate and its ends are on an axis; None where there is none."""
-    return [float(axis(end)) if np.isfinite(end) else None for end in margin]
-
-
-def _band(axis: Axis, matters: float) -> list[float]:
-    """Return where what does not matter begins, and how wide it is."""
-    low, high = axis([-matters, matters])
-    return [float(low), float(high - low)]
 
 
 def _groups(view: View) -> list[ByName]:
@@ -130,16 +118,9 @@ def _groups(view: View) -> list[ByName]:
         shown.sort(key=lambda each: np.nan_to_num(-margins[each.group].estimate, nan=np.inf))
         sure = {group: ends for group, ends in margins.items() if np.isfinite(ends).all()}
         axis = axis_of([best.margin.estimate, *np.ravel(list(sure.values()))], 3)
-        rows = [
-            {
-                "group": each, "margin": margins[each.group],
-                "places": _places(sure.get(each.group, Interval()), axis),
-                "band": _band(axis, each.best.matters),
-            }
-            for each in shown
-        ]  # fmt: skip
         kinds.append({
-            "kind": kind, "rows": rows, "zero": float(axis(0.0)), "ticks": axis.ticks,
+            "kind": kind, "groups": shown, "margins": margins, "axis": axis,
+            "drawn": {group: sure.get(group, Interval()) for group in margins},
             "whole": float(axis(best.margin.estimate)), "differs": of_best[0].differs,
             "sentence": opening(of_groups(view.data, kind)),
             "more": number_of(more, "smaller group") if more else "",

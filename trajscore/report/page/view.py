@@ -43,7 +43,6 @@ class View:
     def __init__(self, data: Evaluation, log: Iterable[Run] = ()) -> None:
         self.data = data
         self.log: Mapping[str, Run] = {str(run.id): run for run in log}
-        self.names = list(data.recommendations)
 
     @cached_property
     def screen(self) -> FirstScreen:
@@ -71,7 +70,11 @@ class View:
     def shown(self) -> RowKey:
         """Key of the row that pictures and runs are of; of one without a score, as given."""
         drawn = self.screen.drawn
-        return self.data.recommendations[drawn[0]].key if drawn else (self.names[0], AS_GIVEN)
+        return (
+            self.data.recommendations[drawn[0]].key
+            if drawn
+            else (self.data.best.predictor, AS_GIVEN)
+        )
 
     def label(self, name: str, form: str) -> str:
         """Name a form of a predictor in pictures: signals together have but one."""

@@ -88,18 +88,18 @@ def _actions(data: Evaluation, screen: FirstScreen) -> list[str]:
 
 def _table(data: Evaluation, names: list[str]) -> str:
     short = short_names(names)
-    digits = data.digits
-    rows = [data.recommendations[name] for name in names]
-    columns = {
-        "what to do": [str(row.action) for row in rows],
-        "at its word": [str(row.at_its_word) for row in rows],
-    }
-    for form, words in FORMS.items():
-        margins = [row.interval(form).estimate for row in rows]
-        columns[words] = ["" if pd.isna(value) else fixed(value, digits, "+") for value in margins]
-    keys = [(name, data.first_form(name)) for name in names]
-    columns["AUROC"] = [f"{area:.3f}" for area in data.table.loc[keys, "AUROC"]]
-    return in_blocks(pd.DataFrame(columns, index=[short[name] for name in names]))
+    rows = {}
+    for name in names:
+        best = data.recommendations[name]
+        rows[short[name]] = cells = {
+            "what to do": str(best.action),
+            "at its word": str(best.at_its_word),
+        }
+        for form, words in FORMS.items():
+            margin = best.interval(form)
+            cells[words] = fixed(margin.estimate, data.digits, "+") if margin.is_known else ""
+        cells["AUROC"] = f"{data.table.loc[(name, data.first_form(name)), 'AUROC']:.3f}"
+    return in_blocks(pd.DataFrame.from_dict(rows, orient="index"))
 
 
 def _about(data: Evaluation, names: list[str]) -> list[str]:
