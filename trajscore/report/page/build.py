@@ -28,7 +28,7 @@ from trajscore.report._disclosures import disclosures
 from trajscore.report.glossary import COUNTED_AS, GLOSSARY, LITERATURE, explain, fixed
 from trajscore.report.page.charts import Axis, Plot, axis_of
 from trajscore.report.page.screen import run_line, said_against_happened, screen
-from trajscore.report.page.view import Drawer, View, transcripts
+from trajscore.report.page.view import Drawer, View, calls_of, cut, said_in, transcripts
 from trajscore.report.render.as_json import to_json
 from trajscore.report.render.tables import STEPS, of_locators, tables_of
 from trajscore.report.verdicts import against_counting, card_reason, of_window, opening, verdicts
@@ -97,6 +97,9 @@ def environment() -> Any:
         "json": as_script,
         "place": lambda value: f"{float(value):.2f}%",
         "fixed": fixed,
+        "said": said_in,
+        "calls": calls_of,
+        "cut": cut,
         # a name may break after an underscore
         "breaks": lambda name: markup.Markup("_<wbr>").join(
             map(markup.escape, visible(name).split("_"))
@@ -132,13 +135,13 @@ def runs(view: View) -> Drawer:
     worst = worst_runs(view.data, key, _MOST_RUNS)
     if (first := view.screen.worst) is not None and first not in worst:
         worst.append(first)
-    texts = transcripts(view, key, worst) if view.log else {}
+    texts = transcripts(view, worst)
     digits = 2 if max(run.loss for run in worst) >= 0.1 else 4
     rows = [
         {
             "run": run, "plot": run_line(view, key, run.row, run.flag),
             "read": of_window(view.data, run.row), "transcript": texts.get(run.id),
-            "loss": f"{run.loss:.{digits}f}",
+            "loss": f"{run.loss:.{digits}f}", "cells": view.data.traces[key][run.row],
         }
         for run in worst
     ]  # fmt: skip

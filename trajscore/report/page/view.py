@@ -136,32 +136,26 @@ def _tokens(step: Step) -> float:
 # ---------------------------------------------------------------- what was said in a run
 
 
-def transcripts(view: View, key: RowKey, worst: list[WrongRun]) -> dict[str, ByName]:
+def transcripts(view: View, worst: list[WrongRun]) -> dict[str, ByName]:
     """Return the turns of runs of the log, by id, as far as there is room."""
     room = _MOST_CHARACTERS
-    trace = view.data.traces[key]
     shown: dict[str, ByName] = {}
     for wrong in worst:
         run = view.log.get(wrong.id)
         if run is None:
             continue
-        step_of = {turn: k + 1 for k, turn in enumerate(view.turns(wrong.id, wrong.steps))}
-        cells = trace[wrong.row]
-        turns: list[ByName] = []
-        for k, step in enumerate(run.steps[:_MOST_TURNS]):
-            number = step_of.get(k)
-            forecast = f"{cells[number - 1]:.0%}" if number else ""
-            turns.append(
-                {"actor": step.actor, "text": _cut(step.text.strip()), "calls": _calls(step),
-                 "result": _cut(step.observation or ""), "step": number, "said": forecast,
-                 "flag": number == wrong.flag}
-            )  # fmt: skip
-        room -= sum(len(turn["text"]) + len(turn["result"]) for turn in turns)
+        turns = run.steps[:_MOST_TURNS]
+        room -= sum(len(said_in(step)) + len(cut(step.observation or "")) for step in turns)
         if room < 0:
             break
-        task = "" if run.task is None else str(run.task)
-        shown[wrong.id] = {"turns": turns, "n_more": len(run.steps) - len(turns), "task": task}
+        step_of = {turn: k + 1 for k, turn in enumerate(view.turns(wrong.id, wrong.steps))}
+        shown[wrong.id] = {"run": run, "turns": turns, "step_of": step_of}
     return shown
+
+
+def said_in(step: Step) -> str:
+    """Return what was said in a turn, cut where it is long."""
+    return cut(step.text.strip())
 
 
 def quote(view: View, worst: WrongRun) -> str:
@@ -170,17 +164,19 @@ def quote(view: View, worst: WrongRun) -> str:
     if not turns:
         return ""
     step = view.log[worst.id].steps[turns[worst.flag - 1]]
-    text = " ".join((step.text.strip() or _calls(step)).split())
+    text = " ".join((step.text.strip() or calls_of(step)).split())
     if len(text) > _QUOTED:
         text = f"{text[:_QUOTED].rsplit(' ', 1)[0]} ..."
     return f"Step {worst.flag}, {step.actor}: \u201c{text}\u201d" if text else ""
 
 
-def _calls(step: Step) -> str:
-    return _cut("\n".join(f"{call.name}({call.arguments})" for call in step.tool_calls))
+def calls_of(step: Step) -> str:
+    """Return the calls of a turn, cut where they are long."""
+    return cut("\n".join(f"{call.name}({call.arguments})" for call in step.tool_calls))
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
+    """Cut a long text, and say so."""
     if len(text) <= _LONGEST_TEXT:
         return text
     return f"{text[:_LONGEST_TEXT]} ... ({len(text) - _LONGEST_TEXT:,} characters more)"
