@@ -145,11 +145,10 @@ def test_json_holds_every_number(report):
     assert len(found["by_step"]) == len(report.by_step)
 
 
-def test_files_are_what_is_returned_and_hold_no_nan(quick, tmp_path):
+def test_files_are_what_is_returned_and_hold_no_nan(fast, tmp_path):
     X, y = make_trajectories(40, random_state=0, return_X_y=True)
     X = X.with_cells(np.where(X.cells > 0.9, 5.0, X.cells))
-    options = {"calibrator": None, "families": "log", "intervals": quick}
-    report = evaluate(X, y, **options, monitoring=MonitoringOptions(n_splits=2))
+    report = evaluate(X, y, **fast, monitoring=MonitoringOptions(n_splits=2))
     for method in ("to_json", "to_markdown", "to_html"):
         path = getattr(report, method)(tmp_path / "r.x")
         assert path.read_text() == getattr(report, method)()
@@ -189,11 +188,11 @@ def test_margins_are_written_with_their_intervals(report):
         assert f"| {name} | {form.replace('_', ' ')} | {' | '.join(texts)} |" in written
 
 
-def test_text_fits_the_terminal_and_tells_long_names_apart(quick, monkeypatch):
+def test_text_fits_the_terminal_and_tells_long_names_apart(fast, monkeypatch):
     X, y = make_trajectories(40, random_state=0, return_X_y=True)
     names = ["judge, prompt of the first day", "judge, prompt of the second day"]
     X = {names[0]: X, names[1]: X.with_cells(X.cells**2)}
-    report = evaluate(X, y, calibrator=None, families="log", intervals=quick)
+    report = evaluate(X, y, **fast)
     for columns, width in (("60", 72), ("200", 100)):
         monkeypatch.setenv("COLUMNS", columns)
         for verbose in (True, False):
@@ -233,8 +232,8 @@ def test_a_report_draws_itself(report):
         report.plot("S-EC")
 
 
-def test_small_rates_are_not_written_as_none(quick):
+def test_small_rates_are_not_written_as_none(fast):
     y = np.arange(400) % 200 == 0
     X = TrajectoryArray(np.linspace(0, 1, 400), np.ones(400, dtype=int))
-    report = evaluate(X, y, calibrator=None, families="log", intervals=quick)
+    report = evaluate(X, y, **fast)
     assert str(report).endswith("400 runs · 400 steps · 0.5% succeeded")
