@@ -327,8 +327,6 @@ class _Cells:
             [(*row.key, name) for row in self.rows for name in self.names],
             names=["predictor", "form", "metric"],
         )
-        table = pd.DataFrame(index=index)
-        methods = pd.DataFrame(index=index)
         low = np.fmin(self.low, self.estimate - self.unseen[0])
         high = np.fmax(self.high, self.estimate + self.unseen[1])
         # they would hold too seldom: of differences of very few runs of an outcome, and of
@@ -338,9 +336,13 @@ class _Cells:
         if self.has_differences:
             withheld[1:] &= np.array(self.names) == "ECUAS_128"
         low[withheld] = high[withheld] = np.nan
-        for level, columns in enumerate(LEVELS):
-            for column, numbers in zip(columns, (self.estimate, low, high), strict=True):
-                table[column] = numbers[level].ravel()
-            methods[columns[0]] = self.method[level].ravel()
+        columns: ByName = {}
+        methods_of: ByName = {}
+        for level, names in enumerate(LEVELS):
+            ends = (self.estimate[level], low[level], high[level])
+            columns |= zip(names, (numbers.ravel() for numbers in ends), strict=True)
+            methods_of[names[0]] = self.method[level].ravel()
+        table = pd.DataFrame(columns, index)
+        methods = pd.DataFrame(methods_of, index)
         exists = table["value"].notna()
         return table[exists], methods[exists]

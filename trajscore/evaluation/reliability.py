@@ -8,7 +8,7 @@ import numpy as np
 from trajscore.core.outcomes import CENSORED, FAILURE
 from trajscore.core.policy import MIN_RUNS_PER_BIN
 from trajscore.core.ties import bins_of
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.weights import PART_STARTS, run_sums, step_parts
 from trajscore.core.within_runs import run_numbers
 from trajscore.evaluation.evaluation import Evaluation
@@ -88,7 +88,10 @@ def reliability(data: Evaluation, key: RowKey, part: str | None = None) -> Bins:
         return Bins(*np.empty((5, 0)))
     label = data.runs.labels[run]
     unit = unit[run]
-    n_runs = _effective_runs(w * (label - np.average(label, weights=w)), run, unit)
+    gap = w * (label - np.average(label, weights=w))
+    by_run, by_unit = ((np.bincount(of, gap) ** 2).sum() for of in (run, unit))
+    # of as many runs that vary as much as these do, of which those of a unit may be alike
+    n_runs = len(np.unique(run)) * min(1.0, by_run / by_unit if by_unit else 1.0)
     n_bins = int(np.clip(n_runs // (2 * MIN_RUNS_PER_BIN), 1, _MOST_BINS))
     bins = bins_of(cells, w, n_bins, "quantile")
     total = np.bincount(bins, w, n_bins)
@@ -105,13 +108,6 @@ def reliability(data: Evaluation, key: RowKey, part: str | None = None) -> Bins:
     enough = n >= MIN_RUNS_PER_BIN
     columns = (forecast, rate, low, high, total / total.sum())
     return Bins(*(np.asarray(column, dtype=float)[enough] for column in columns))
-
-
-def _effective_runs(residual: FloatArray, run: IntArray, unit: IntArray) -> float:
-    """Return how many runs vary as much as these do, of which those of a unit may be alike."""
-    by_run = float((np.bincount(run, residual) ** 2).sum())
-    by_unit = float((np.bincount(unit, residual) ** 2).sum())
-    return len(np.unique(run)) * min(1.0, by_run / by_unit if by_unit else 1.0)
 
 
 @dataclass(frozen=True)

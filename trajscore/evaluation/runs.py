@@ -261,8 +261,7 @@ def number_of_runs(n: int) -> str:
     return number_of(n, "run")
 
 
-def outcome_problem(y: AnyArray, needs_both: bool = True) -> str:
-    """Say why these outcomes cannot be evaluated; empty if they can."""
+def _outcome_problem(y: AnyArray, needs_both: bool) -> str:
     observed = y[y != CENSORED]
     if len(y) < 2:
         return f"evaluation needs at least 2 runs, got {len(y)}"
@@ -283,7 +282,7 @@ def refuse_without_outcomes(
     runs: EvaluatedRuns, *, needs_both: bool = True, remedy: str = ""
 ) -> None:
     """Refuse runs whose outcomes cannot be evaluated, and say which runs were left out."""
-    if problem := outcome_problem(runs.y, needs_both):
+    if problem := _outcome_problem(runs.y, needs_both):
         lost = (f"; left out: {number_of_runs(n)} ({why})" for why, n in runs.exclusions.items())
         raise CannotMeasureError(problem + remedy + "".join(lost))
 

@@ -12,7 +12,6 @@ from scipy.stats import t as student
 from trajscore.core.errors import optional, show_controls, visible
 from trajscore.core.parallel import Progress, Work
 from trajscore.core.policy import MIN_RUNS_PER_OUTCOME, MIN_RUNS_PER_STEP
-from trajscore.core.score_families import get_family
 from trajscore.core.type_aliases import ByName, FloatArray
 from trajscore.core.weights import PART_STARTS, score_cells
 from trajscore.core.within_runs import step_numbers
@@ -256,7 +255,7 @@ def _profile(view: View, key: RowKey) -> Profile:
     """Return the mean margin of the leading score at each step, over the runs that reach it."""
     trace = view.data.traces[key]
     labels = view.data.runs.labels
-    family = get_family(view.data.options.scores[0])
+    family = view.data.options.scores[0]
     constant = np.full(len(trace.cells), view.data.facts.rate)
     score = score_cells(family, trace.cells, labels, trace.lengths)
     score -= score_cells(family, constant, labels, trace.lengths)
