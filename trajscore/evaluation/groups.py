@@ -4,8 +4,9 @@ One test comes first. Where it sees no difference, each group gets the card of a
 does, cards are decided by estimates that are shrunken towards what the groups have in common.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,27 +67,29 @@ def recommend_in_groups(
     chosen = [row for row in rows.predictors if row.form == of_all[row.predictor].form]
     p_values = {kind: group_p_values(chosen, labels, options) for kind, labels in by.items()}
     parts = [(kind, group) for kind, labels in by.items() for group in sorted(set(labels))]
-    inside: dict[tuple[str, str], Rows] = {}
-    alone: dict[tuple[str, str], list[Recommendation]] = {}
-    for part in options.work.track(parts):
-        kind, group = part
-        inside[part] = rows.within(np.flatnonzero(by[kind] == group))
-        alone[part] = recommend_each(inside[part], options.quiet, n_tables=len(parts))
-    settled: dict[tuple[str, str, str], InGroup] = {}
+    units: dict[str, list[Units]] = {kind: [] for kind in by}
+    alone: dict[str, list[list[Recommendation]]] = {kind: [] for kind in by}
+    for kind, group in options.work.track(parts):
+        inside = rows.within(np.flatnonzero(by[kind] == group))
+        units[kind].append(inside.runs.units)
+        alone[kind].append(recommend_each(inside, options.quiet, n_tables=len(parts)))
+    found: list[InGroup] = []
     for kind in by:
-        of_kind = [part for part in parts if part[0] == kind]
-        for place, (row, p) in enumerate(zip(chosen, p_values[kind], strict=True)):
+        groups = [group for of, group in parts if of == kind]
+        by_predictor = []
+        alike = zip(*alone[kind], strict=True)
+        for row, p, own in zip(chosen, p_values[kind], alike, strict=True):
             best = of_all[row.predictor]
             p_value = min(1.0, len(by) * p) if best.varies else 1.0  # a constant is one everywhere
-            own = [alone[part][place] for part in of_kind]
             if p_value < GROUP_ERROR_RATE:
-                decided = _shrunken(own, [inside[part].runs.units for part in of_kind])
+                decided = _shrunken(own, units[kind])
             else:
                 decided = [_as_all(each, best) for each in own]
-            for part, each, before in zip(of_kind, decided, own, strict=True):
-                margin = before.interval(row.form).estimate
-                settled[*part, row.predictor] = InGroup(*part, each, margin, p_value)
-    return [settled[*part, row.predictor] for part in parts for row in chosen]
+            margins = [each.interval(row.form).estimate for each in own]
+            of_groups = zip(groups, decided, margins, strict=True)
+            by_predictor.append([InGroup(kind, *each, p_value) for each in of_groups])
+        found += chain.from_iterable(zip(*by_predictor, strict=True))
+    return found
 
 
 def shown_groups(of_kind: Iterable[InGroup]) -> tuple[list[InGroup], int]:
@@ -229,7 +232,7 @@ def _as_all(group: Recommendation, whole: Recommendation) -> Recommendation:
     )
 
 
-def _shrunken(groups: list[Recommendation], units: list[Units]) -> list[Recommendation]:
+def _shrunken(groups: Sequence[Recommendation], units: list[Units]) -> list[Recommendation]:
     """Decide about groups by shrunken shares of their base rates' losses."""
     out = list(groups)
     matters = np.array([each.matters for each in groups])

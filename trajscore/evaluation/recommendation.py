@@ -274,25 +274,24 @@ def at_its_word(numbers: Recommendation, noise: float) -> Shown:
 
 def recommend_each(rows: Rows, options: Options, n_tables: int = 1) -> list[Recommendation]:
     """Decide about each predictor, at a level shared out over all and over as many tables."""
-    forms: dict[str, dict[str, Row]] = {}
+    singles: dict[str, dict[str, Row]] = {}
+    combined: dict[str, dict[str, Row]] = {}
     for row in rows.predictors:
-        forms.setdefault(row.predictor, {})[row.form] = row
-    combined = [name for name, of in forms.items() if next(iter(of.values())).signals]
-    singles = [of for name, of in forms.items() if name not in combined]
+        (combined if row.signals else singles).setdefault(row.predictor, {})[row.form] = row
     n = len(singles) * n_tables
     level = _shared_level(rows, options, n)
     # of the word of a combination nobody asks: a second way to be wrong has half the error rate
     of_word = 1 - (1 - options.settings.confidence_level) / (2 * max(n, 1))
     shared = options.work.share(
-        lambda of: recommend(of, rows.base, options, level, of_word), singles
+        lambda of: recommend(of, rows.base, options, level, of_word), list(singles.values())
     )
     recommended = list(shared)
-    for name in combined:  # against the best single one, if it is of use
+    for forms in combined.values():  # against the best single one, if it is of use
         best = ranked(recommended)[0]
-        rival = forms[best.predictor][best.form] if best.is_useful else rows.base
+        rival = singles[best.predictor][best.form] if best.is_useful else rows.base
         level = _shared_level(rows, options, n_tables, of_combined=True)
         most = max(each.most for each in recommended)  # with many runs it gains at least that
-        decided = recommend(forms[name], rows.base, options, level, of_word, rival, most)
+        decided = recommend(forms, rows.base, options, level, of_word, rival, most)
         recommended.append(replace(decided, best_alone=best.predictor))
     return recommended
 
@@ -439,19 +438,16 @@ def pair_table(
     if not chosen:
         return None
     chosen.sort(key=lambda row: not row.signals)
-    names = [row.predictor for row in chosen]
     n_singles = sum(not row.signals for row in chosen)
-    scores = [row.score(options.scores[0], options.weights) for row in chosen]
+    scores = {row.predictor: row.score(options.scores[0], options.weights) for row in chosen}
     table = []
-    for place, name in enumerate(names):
-        after = zip(names[place + 1 :], scores[place + 1 :], strict=True)
-        differences = {other: scores[place] - score for other, score in after}
-        n_pairs = n_singles * (n_singles - 1) // 2
-        if is_combined := bool(chosen[place].signals):
-            n_pairs = n_singles
-        level = _shared_level(rows, options, n_pairs, of_combined=is_combined)
+    for row in chosen:
+        score = scores.pop(row.predictor)
+        differences = {other: score - behind for other, behind in scores.items()}
+        n_pairs = n_singles if row.signals else n_singles * (n_singles - 1) // 2
+        level = _shared_level(rows, options, n_pairs, of_combined=bool(row.signals))
         ends = intervals_of(differences, rows.runs.units, options.settings, level)
-        table += [(name, other, *three) for other, three in ends.items()]
+        table += [(row.predictor, other, *three) for other, three in ends.items()]
     return pd.DataFrame(table, columns=["predictor", "reference", "difference", "low", "high"])
 
 

@@ -110,7 +110,7 @@ def reliability(data: Evaluation, key: RowKey, part: str | None = None) -> Bins:
     return Bins(*(np.asarray(column, dtype=float)[enough] for column in columns))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WrongRun:
     """A run with what its forecasts lost, and the step to look at first."""
 
@@ -119,11 +119,8 @@ class WrongRun:
     y: float  # -1 where not observed
     label: float
     loss: float
-    steps: int
-    first: float  # forecasts of the first and the last step
-    last: float
-    flag: int  # number of the step to look at, and its forecast
-    value: float
+    cells: FloatArray  # its forecasts
+    flag: int  # number of the step to look at
     reason: str  # why the run ended; "" where that is not known
     task: str
 
@@ -160,11 +157,8 @@ def worst_runs(
                 y=float(y[row]),
                 label=float(labels[row]),
                 loss=float(loss[row]),
-                steps=len(cells),
-                first=float(cells[0]),
-                last=float(cells[-1]),
+                cells=cells.ravel(),
                 flag=flag + 1,
-                value=float(cells[flag]),
                 reason=reason,
                 task=task,
             )

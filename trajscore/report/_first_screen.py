@@ -178,9 +178,10 @@ def _say_worst(data: Evaluation, worst: WrongRun, form: str, has_failed: bool) -
         those += " with an outcome"
     outcome = outcome_of(data, worst.y)
     was = "" if outcome in _VERBS else "was "
+    value = worst.cells[worst.flag - 1]
     return visible(
         f"Run **{worst.id}**{task}. Its average loss is {worst.loss:.{digits}f}, the largest of "
-        f"{those}. At step {worst.flag} the {form} was {worst.value:.0%}; the run {was}{outcome}."
+        f"{those}. At step {worst.flag} the {form} was {value:.0%}; the run {was}{outcome}."
         f" {of_window(data, worst.row)}".rstrip()
     )
 

@@ -132,15 +132,15 @@ def runs(view: View) -> Drawer:
     if not view.data.forms_of(key[0]):
         return Drawer("runs", "Runs", "no predictor is a probability, so no run has a loss")
     worst = worst_runs(view.data, key, _MOST_RUNS)
-    if (first := view.screen.worst) is not None and first not in worst:
+    if (first := view.screen.worst) is not None and first.row not in [run.row for run in worst]:
         worst.append(first)
     texts = transcripts(view, worst)
     digits = 2 if max(run.loss for run in worst) >= 0.1 else 4
     rows = [
         {
-            "run": run, "plot": run_line(view, key, run.row, run.flag),
+            "run": run, "plot": run_line(view, run),
             "read": of_window(view.data, run.row), "transcript": texts.get(run.id),
-            "loss": f"{run.loss:.{digits}f}", "cells": view.data.traces[key][run.row],
+            "loss": f"{run.loss:.{digits}f}",
         }
         for run in worst
     ]  # fmt: skip

@@ -11,9 +11,9 @@ from trajscore.core.type_aliases import ByName
 from trajscore.core.values import number_of
 from trajscore.evaluation.acting import LOST, PRICE, price_text
 from trajscore.evaluation.groups import shown_groups
-from trajscore.evaluation.options import AS_GIVEN, RowKey
+from trajscore.evaluation.options import AS_GIVEN
 from trajscore.evaluation.recommendation import Action, Interval
-from trajscore.evaluation.reliability import Bins, reliability, typical
+from trajscore.evaluation.reliability import Bins, WrongRun, reliability, typical
 from trajscore.report.glossary import TEMPLATES, of_hundred
 from trajscore.report.page.charts import Axis, Plot, axis_of, path
 from trajscore.report.page.view import View, quote
@@ -34,7 +34,7 @@ def screen(view: View) -> ByName:
         parts |= {
             "curve": said_against_happened(view, of.shown, notes=True),
             "n_bins": len(reliability(view.data, view.shown).rate),
-            "worst": run_line(view, view.shown, of.worst.row, of.worst.flag),
+            "worst": run_line(view, of.worst),
             "quote": quote(view, of.worst),
             "costs": _costs(view),
             "saves": _saves(view),
@@ -165,20 +165,21 @@ def _saves(view: View) -> ByName:
     }  # fmt: skip
 
 
-def run_line(view: View, key: RowKey, row: int, flag: int) -> Plot:
+def run_line(view: View, run: WrongRun) -> Plot:
     """Draw a run's forecasts by step, and name the one where its flag stands."""
-    trace = view.data.traces[key]
-    cells = trace[row]
+    cells = run.cells
+    flag = run.flag
+    form = view.shown[1]
     n = len(cells)
     forecast = f"said {cells[flag - 1]:.0%}"
     plot = Plot(Axis(1.0, max(n, 2), 1), Axis(n_ticks=1), f"Step {flag} of {n} {forecast}", 90, 170)
     found = view.data.first_errors
-    if found is not None and (window := found.window(row)) is not None:
+    if found is not None and (window := found.window(run.row)) is not None:
         likeliest, first, last = window
         plot.band([first - 0.5, last + 0.5], [0, 0], [1, 1], "window")
         plot.points([likeliest], [cells[likeliest - 1]], "likeliest")
     steps = np.arange(1, n + 1)
-    plot.line([1, 2] if n == 1 else steps, np.repeat(cells, 2) if n == 1 else cells, key[1])
+    plot.line([1, 2] if n == 1 else steps, np.repeat(cells, 2) if n == 1 else cells, form)
     plot.points([flag], [cells[flag - 1]], "flag")
     plot.note(flag, cells[flag - 1], f"step {flag}: {forecast}", "flagged")
     return plot

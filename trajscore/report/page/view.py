@@ -148,7 +148,7 @@ def transcripts(view: View, worst: list[WrongRun]) -> dict[str, ByName]:
         room -= sum(len(said_in(step)) + len(cut(step.observation or "")) for step in turns)
         if room < 0:
             break
-        step_of = {turn: k + 1 for k, turn in enumerate(view.turns(wrong.id, wrong.steps))}
+        step_of = {turn: k + 1 for k, turn in enumerate(view.turns(wrong.id, len(wrong.cells)))}
         shown[wrong.id] = {"run": run, "turns": turns, "step_of": step_of}
     return shown
 
@@ -160,7 +160,7 @@ def said_in(step: Step) -> str:
 
 def quote(view: View, worst: WrongRun) -> str:
     """Return what was said at the step to look at of a run of the log; "" without wrong."""
-    turns = view.turns(worst.id, worst.steps)
+    turns = view.turns(worst.id, len(worst.cells))
     if not turns:
         return ""
     step = view.log[worst.id].steps[turns[worst.flag - 1]]
