@@ -6,13 +6,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from trajscore.evaluation.recommendation import (
-    Action,
-    Interval,
-    OtherChoice,
-    Recommendation,
-    Shown,
-)
+from trajscore.evaluation.recommendation import Action, Interval, OtherChoice, Recommendation, Shown
 from trajscore.evaluation.reliability import Stated
 from trajscore.report import wording
 
@@ -147,8 +141,7 @@ def test_several_predictors_of_no_use_are_named_together():
 
 
 @pytest.mark.parametrize(
-    ("stays", "then"),
-    [(True, "both answers stay."), (False, "the answer is: use none of these.")],
+    ("stays", "then"), [(True, "both answers stay."), (False, "the answer is: use none of these.")]
 )
 def test_a_budget_is_a_fact(stays, then):
     data = evaluation(SHOWN, stays=stays, n_hidden=12, command="trajscore report x", stops="known")
