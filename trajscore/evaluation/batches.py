@@ -295,12 +295,12 @@ class Pass:
 
     def notes(self, n_drawn: int) -> list[Note]:
         """Return what a reader should know of the runs."""
-        facts = {"n": n_drawn, "n_runs": self.counts.n_runs}
-        filled = {name: n / self.n_cells for name, n in self.filled.items() if n}
         notes = stop_notes(self.stops)
-        if facts["n"] < facts["n_runs"]:
-            notes.insert(0, Note("all", "sampled", facts))
-        return notes + [Note(name, "filled", {"share": share}) for name, share in filled.items()]
+        n_runs = self.counts.n_runs
+        if n_drawn < n_runs:
+            notes.insert(0, Note("all", "sampled", {"n": n_drawn, "n_runs": n_runs}))
+        filled = {name: {"share": n / self.n_cells} for name, n in self.filled.items() if n}
+        return notes + [Note(name, "filled", facts) for name, facts in filled.items()]
 
 
 def evaluate_batches(

@@ -145,10 +145,8 @@ class Evaluation:
     @property
     def groups_by_kind(self) -> dict[str, list[InGroup]]:
         """The groups of runs, by their kind, if there are any."""
-        by_kind: dict[str, list[InGroup]] = {}
-        for each in self.groups:
-            by_kind.setdefault(each.by, []).append(each)
-        return by_kind
+        kinds = dict.fromkeys(each.by for each in self.groups)
+        return {kind: [each for each in self.groups if each.by == kind] for kind in kinds}
 
     @cached_property
     def recommendations(self) -> dict[str, Recommendation]:

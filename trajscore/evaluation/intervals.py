@@ -218,11 +218,11 @@ class _Cells:
         self.is_rare = is_rare(labels)
         n_rarer = n_of_rarer_outcome(labels.sum(), len(labels))
         self.has_differences = n_rarer >= MIN_RUNS_FOR_DIFFERENCE
-        self.shape = len(LEVELS), len(rows), len(self.names)
-        self.estimate, self.low, self.high, self.skewness = np.full((4, *self.shape), np.nan)
-        self.method: AnyArray = np.full(self.shape, "", dtype=object)
+        shape = len(LEVELS), len(rows), len(self.names)
+        self.estimate, self.low, self.high, self.skewness = np.full((4, *shape), np.nan)
+        self.method: AnyArray = np.full(shape, "", dtype=object)
         # how far below and above an estimate the truth may lie by what has not happened yet
-        self.unseen = np.full((2, *self.shape), -np.inf)
+        self.unseen = np.full((2, *shape), -np.inf)
         # by level, the row that each row is held against
         places = {row.key: place for place, row in enumerate(rows)}
         self.references: list[dict[int, int]] = []

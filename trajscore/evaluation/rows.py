@@ -172,8 +172,8 @@ def make_rows(
         return Rows(as_given, runs, options.weights)
     rows: list[Row] = []
     jobs = options.work.share(lambda row: recalibrated(row, maker(row.is_probability)), as_given)
-    for row, (others, row_notes) in zip(as_given, jobs, strict=True):
-        rows += [row, *others]
+    for of_row, row_notes in jobs:
+        rows += of_row
         notes += row_notes
     return Rows(rows, runs, options.weights)
 
@@ -182,7 +182,7 @@ def make_rows(
 
 
 def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
-    """Return the row of out-of-fold traces; where there can be none, a note says why."""
+    """Add the row of out-of-fold traces to one; where there can be none, a note says why."""
     runs = raw.runs
     try:
         # by the labels that everything is scored with, whatever a calibrator makes of -1
@@ -191,13 +191,13 @@ def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
     except ValueError as error:
         if isinstance(error, TypeError):  # scikit-learn's error of a wrong parameter is both
             raise
-        return [], [Note(raw.predictor, "text", {"text": f"not recalibrated; {error}"})]
+        return [raw], [Note(raw.predictor, "text", {"text": f"not recalibrated; {error}"})]
     notes = []
     maps = getattr(calibrator, "maps_", {})
     constant = [name for name, map_ in maps.items() if getattr(map_, "fallback", False)]
     if constant and np.isnan(raw.only_value):
         notes.append(Note(raw.predictor, "constant maps", {"maps": constant}))
-    return [Row(raw.predictor, RECALIBRATED, traces, runs, True, calibrator)], notes
+    return [raw, Row(raw.predictor, RECALIBRATED, traces, runs, True, calibrator)], notes
 
 
 # -------------------------------------------------------------------- metrics

@@ -30,7 +30,7 @@ from trajscore.evaluation.options import (
     RowKey,
     columns_of,
 )
-from trajscore.evaluation.recommendation import GAINED
+from trajscore.evaluation.recommendation import GAINED, Interval
 from trajscore.report._disclosures import excluded_table
 from trajscore.report.glossary import (
     GLOSSARY,
@@ -130,25 +130,23 @@ def _margins(data: Evaluation) -> Table:
     rows = {}
     for name, form in _in_order(data, data.table):
         row = data.table.loc[(name, form)]
-        if form == CONSTANT or pd.isna(row[columns[data.score_name][0]]):
+        margins = {score: Interval(*row[ends]) for score, ends in columns.items()}
+        if form == CONSTANT or not margins[data.score_name].is_known:
             continue
-        threes: dict[str, Sequence[float]] = {
-            score: tuple(row[ends]) for score, ends in columns.items()
-        }
-        threes[data.score_name] = _of_card(data, name, form, threes[data.score_name])
+        margins[data.score_name] = _of_card(data, name, form, margins[data.score_name])
         rows[name, FORMS[form]] = {
-            score: with_interval(three, digits_of(score), "+") for score, three in threes.items()
+            score: with_interval(margin, digits_of(score), "+") for score, margin in margins.items()
         }
     about = dict.fromkeys(columns, explain("margin"))
     return Table(MARGINS, _frame(rows, "predictor", "form"), about)
 
 
-def _of_card(data: Evaluation, name: str, estimate: str, alone: Sequence[float]) -> Sequence[float]:
+def _of_card(data: Evaluation, name: str, estimate: str, alone: Interval) -> Interval:
     """Return the interval of a margin that its card has, for all cards at once, if there is one."""
     if name not in data.recommendations:
         return alone
     shared = data.recommendations[name].interval(estimate)
-    is_same = math.isclose(shared.estimate, alone[0], rel_tol=1e-6, abs_tol=1e-9)
+    is_same = math.isclose(shared.estimate, alone.estimate, rel_tol=1e-6, abs_tol=1e-9)
     return shared if is_same else alone
 
 
@@ -190,7 +188,7 @@ def _gains(data: Evaluation) -> Table:
     for name, metric in (key for key in product(names, metrics) if key in table.index):
         row = table.loc[(name, metric)]
         digits = digits_of(metric)
-        gain: Sequence[float] = tuple(row[GAIN])
+        gain = Interval(*row[GAIN])
         if metric == data.score_name:
             gain = _of_card(data, name, GAINED, gain)
         rows[name, metric] = {
