@@ -87,8 +87,10 @@ def test_the_json_of_a_known_table_holds_what_it_held(known):
     parts = [f"{json.dumps(name)}: {json.dumps(rounded(part))}" for name, part in found.items()]
     before = flat(json.loads(stored("report.json", "{\n" + ",\n".join(parts) + "\n}")))
     now = flat(found)
-    assert list(now) == list(before)
-    assert now == pytest.approx(before, rel=0, abs=1e-6)
+    places = [place for place, value in before.items() if isinstance(value, float)]
+    numbers, expected = ([document.pop(place) for place in places] for document in (now, before))
+    assert numbers == pytest.approx(expected, rel=0, abs=1e-6)
+    assert list(now.items()) == list(before.items())
 
 
 def flat(value, place=""):
