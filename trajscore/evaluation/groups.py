@@ -28,7 +28,6 @@ from trajscore.evaluation.recommendation import (
     recommend_each,
 )
 from trajscore.evaluation.rows import Row, Rows
-from trajscore.inference.intervals import Units
 
 _PRIOR = 4  # units that the variance of all groups counts as in that of each
 _PRIOR_RUNS = 5  # runs at the rate of all that count in the loss of each group's base rate
@@ -67,24 +66,26 @@ def recommend_in_groups(
     chosen = [row for row in rows.predictors if row.form == of_all[row.predictor].form]
     p_values = {kind: group_p_values(chosen, labels, options) for kind, labels in by.items()}
     parts = [(kind, group) for kind, labels in by.items() for group in sorted(set(labels))]
-    units: dict[str, list[Units]] = {kind: [] for kind in by}
+    quantiles: dict[str, list[list[float]]] = {kind: [] for kind in by}
     alone: dict[str, list[list[Recommendation]]] = {kind: [] for kind in by}
     for kind, group in options.work.track(parts):
         inside = rows.within(np.flatnonzero(by[kind] == group))
-        units[kind].append(inside.runs.units)
-        alone[kind].append(recommend_each(inside, options.quiet, n_tables=len(parts)))
+        cards = recommend_each(inside, options.quiet, n_tables=len(parts))
+        levels = (each.confidence_level for each in cards)
+        quantiles[kind].append([*map(inside.runs.units.t_quantile, levels)])
+        alone[kind].append(cards)
     found: list[InGroup] = []
     for kind in by:
         groups = [group for of, group in parts if of == kind]
         by_predictor = []
-        alike = zip(*alone[kind], strict=True)
-        for row, p, own in zip(chosen, p_values[kind], alike, strict=True):
+        alike = zip(*alone[kind], strict=True), zip(*quantiles[kind], strict=True)
+        for row, p, own, t in zip(chosen, p_values[kind], *alike, strict=True):
             best = of_all[row.predictor]
             p_value = min(1.0, len(by) * p) if best.varies else 1.0  # a constant is one everywhere
-            if p_value < GROUP_ERROR_RATE:
-                decided = _shrunken(own, units[kind])
-            else:
+            if p_value >= GROUP_ERROR_RATE:
                 decided = [_as_all(each, best) for each in own]
+            else:
+                decided = _shrunken(own, np.array(t))
             margins = [each.interval(row.form).estimate for each in own]
             of_groups = zip(groups, decided, margins, strict=True)
             by_predictor.append([InGroup(kind, *each, p_value) for each in of_groups])
@@ -232,13 +233,11 @@ def _as_all(group: Recommendation, whole: Recommendation) -> Recommendation:
     )
 
 
-def _shrunken(groups: Sequence[Recommendation], units: list[Units]) -> list[Recommendation]:
+def _shrunken(groups: Sequence[Recommendation], t: FloatArray) -> list[Recommendation]:
     """Decide about groups by shrunken shares of their base rates' losses."""
     out = list(groups)
     matters = np.array([each.matters for each in groups])
     is_decided = np.array([not each.has_too_few_runs for each in groups])
-    level = [each.confidence_level for each in groups]
-    t = np.array([of.t_quantile(each) for of, each in zip(units, level, strict=True)])
     for name in ESTIMATES:
         with np.errstate(divide="ignore", invalid="ignore"):  # of a group with one outcome
             value, low, high = np.transpose([each.interval(name) for each in groups]) / matters

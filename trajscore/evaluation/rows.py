@@ -30,7 +30,8 @@ from trajscore.core.outcomes import FAILURE
 from trajscore.core.ranking import TieGroups, auroc, auroc_within
 from trajscore.core.statistics import MeanOfRuns, OfTies, Statistic
 from trajscore.core.ties import group_ties, only_value
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.values import outside_unit
 from trajscore.core.weights import StepWeights, collapse, run_sums, weighted_steps
 from trajscore.evaluation.options import (
     ALIVE,
@@ -85,6 +86,11 @@ class Row:
         labels = self.runs.labels
         other = said - self.runs.opposite_labels * divisor
         return MeanOfRuns(said - labels * divisor, None, other, divisor)
+
+    @property
+    def outside(self) -> BoolArray:
+        """Whether each value lies outside [0, 1] by more than rounding."""
+        return np.asarray(outside_unit(self.traces.cells))
 
     @property
     def only_value(self) -> float:

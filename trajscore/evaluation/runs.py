@@ -115,6 +115,10 @@ class EvaluatedRuns:
         meta = self.X.meta
         return meta.reindex(columns=meta.columns.intersection(["stop_reason"])).assign(y=self.y)
 
+    def complete(self) -> dict[str, BoolArray]:
+        """Whether each predictor has a value at every step of each run, of which there is one."""
+        return {name: whole_runs(X) for name, X in self.traces.items()}
+
     def sample_of(self, trace: TrajectoryArray) -> Sample:
         """Return a trace of the runs with the labels that everything is scored with."""
         return Sample({"": trace}, self.labels, np.ones(len(self)), self.groups)
@@ -305,10 +309,11 @@ def leave_out_missing(
 
     An error proposes to repeat values, if that `may_fill` enough runs and does.
     """
-    traces = {name: X for name, X in runs.traces.items() if outcomes_vary(runs.y[whole_runs(X)])}
+    complete = runs.complete()
+    traces = {name: X for name, X in runs.traces.items() if outcomes_vary(runs.y[complete[name]])}
     text = "left out; it has too few complete runs of both outcomes"
     notes += (Note(name, "text", {"text": text}) for name in runs.traces if name not in traces)
-    in_common = np.logical_and.reduce([whole_runs(X) for X in traces.values()])
+    in_common = np.logical_and.reduce([complete[name] for name in traces])
     if traces and outcomes_vary(runs.y[in_common]):
         return leave_out_incomplete(replace(runs, traces=traces))
     helps = may_fill
@@ -340,7 +345,7 @@ def leave_out_missing(
 
 def leave_out_incomplete(runs: EvaluatedRuns) -> EvaluatedRuns:
     """Leave out the runs without a step, and those that some predictor has no complete trace of."""
-    is_missing = np.stack([~whole_runs(X) for X in runs.traces.values()], axis=1)
+    is_missing = np.stack([~whole for whole in runs.complete().values()], axis=1)
     has_step = runs.X.lengths > 0
     is_incomplete = is_missing.any(axis=1)
     exclusions = Counter({Exclusion(ExclusionKind.NO_STEP): int((~has_step).sum())})
