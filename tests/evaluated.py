@@ -19,6 +19,12 @@ def quick():
 
 
 @pytest.fixture(scope="session")
+def fast():
+    """Options of `evaluate` that take little time: one score, no maps, no replicates."""
+    return {"calibrator": None, "families": "log", "intervals": QUICK}
+
+
+@pytest.fixture(scope="session")
 def chess():
     return load_chess(return_X_y=True)
 

@@ -179,7 +179,7 @@ def test_the_worst_run_opens_in_place_with_its_turns(visit):
     page = visit(420)
     name = page.locator(".tile").nth(2).locator("p b").first.inner_text()
     page.locator(".open a").click()
-    run = page.locator("#run-0")
+    run = page.locator(".run").first
     assert run.evaluate("one => one.open")
     assert run.locator("summary b").inner_text() == name
     turns = run.locator(".turns > li")

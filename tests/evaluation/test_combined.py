@@ -33,11 +33,8 @@ def two_of_four():
 
 def test_it_leads_where_it_is_better_by_what_matters(two_of_four):
     best, alone, *_ = two_of_four.recommendations.values()
-    assert (best.predictor, best.action, best.best_alone) == (
-        "all together",
-        "combine",
-        alone.predictor,
-    )
+    assert (best.predictor, best.action) == ("all together", "combine")
+    assert best.best_alone == alone.predictor
     assert best.gain.low > 0
     assert best.gain.estimate == pytest.approx(best.margin.estimate - alone.margin.estimate)
     answer = trajscore.report.wording.answer(two_of_four)
@@ -109,9 +106,8 @@ def test_nothing_else_changes_but_how_sure_cards_are():
     alone, with_all = (evaluate(X, y, options=options) for options in (ALONE, QUICK))
     assert alone.signals is None
     assert "all together" not in alone.predictors
-    pd.testing.assert_frame_equal(
-        with_all.table.drop("all together", level="predictor"), alone.table
-    )
+    others = with_all.table.drop("all together", level="predictor")
+    pd.testing.assert_frame_equal(others, alone.table)
     shared = with_all.cards.drop("all together")
     for name in ("as_given", "recalibrated", "gain"):
         np.testing.assert_allclose(shared[name], alone.cards[name], atol=1e-12)
@@ -129,10 +125,8 @@ def test_counting_steps_is_said_with_the_number_without_unobserved_runs():
     share = 100 * observed["recalibrated"] * 0.02 / observed["matters"]
     assert "Counting steps alone goes " in reason
     assert f"Without these runs, \u201call together\u201d goes {share:.0f}% (" in reason
-    assert (
-        report.cards.loc["all together", "recalibrated"]
-        > 2 * report.cards.drop("all together")["recalibrated"].max()
-    )
+    margins = report.cards["recalibrated"]
+    assert margins["all together"] > 2 * margins.drop("all together").max()
 
 
 def test_rows_in_any_order_and_groups_and_batches():

@@ -13,9 +13,9 @@ USE, AVOID, TOO_FEW = "use as it is", "do not use", "too few runs"
 FAST = {"calibrator": None, "families": "log"}
 
 
-def p_of(p, y, labels, quick, groups=None):
+def p_of(p, y, labels, fast, groups=None):
     """The p-value of forecasts of one step being worth another share in some group."""
-    report = evaluate(p[:, None], y, by=labels, groups=groups, **FAST, intervals=quick)
+    report = evaluate(p[:, None], y, by=labels, groups=groups, **fast)
     return report.by["p_value"].iloc[0]
 
 
@@ -26,46 +26,46 @@ def forecasts(seed, n=180):
     return p, (rng.random(n) < p).astype(int), rng
 
 
-def test_groups_drawn_at_random_are_rarely_called_different(rng, quick):
+def test_groups_drawn_at_random_are_rarely_called_different(rng, fast):
     # of 10 at a rate of 5% four come once in 1000
     found = 0
     for seed in range(2):
         p, y, _ = forecasts(seed)
         by = {f"kind {k}": rng.integers(0, 6, len(y)) for k in range(5)}
-        report = evaluate(p[:, None], y, by=by, **FAST, intervals=quick)
+        report = evaluate(p[:, None], y, by=by, **fast)
         found += (report.by["p_value"].groupby("by").first() < 0.05 * 5).sum()  # shared by 5 kinds
     assert found < 4
 
 
-def test_runs_of_a_cluster_are_no_evidence_of_their_own(rng, quick):
+def test_runs_of_a_cluster_are_no_evidence_of_their_own(rng, fast):
     p, y, _ = forecasts(0, 48)
     copies = np.repeat(np.arange(48), 5)
     by = {f"kind {k}": rng.integers(0, 3, 48)[copies] for k in range(6)}
     found = []
     for groups in (None, copies):
-        report = evaluate(p[copies, None], y[copies], by=by, groups=groups, **FAST, intervals=quick)
+        report = evaluate(p[copies, None], y[copies], by=by, groups=groups, **fast)
         found.append((report.by["p_value"].groupby("by").first() < 0.05 * 6).sum())
     assert found[0] > 2
     assert found[1] < 2
 
 
-def test_several_kinds_of_groups_share_the_error_rate(quick):
+def test_several_kinds_of_groups_share_the_error_rate(fast):
     p, y, rng = forecasts(1)
     group = rng.integers(0, 3, len(y))
-    one = p_of(p, y, {"a": group}, quick)
-    two = evaluate(p[:, None], y, by={"a": group, "b": group}, **FAST, intervals=quick).by
+    one = p_of(p, y, {"a": group}, fast)
+    two = evaluate(p[:, None], y, by={"a": group, "b": group}, **fast).by
     assert two["p_value"].to_numpy() == pytest.approx(min(1, 2 * one))
 
 
 @pytest.mark.parametrize(("sizes", "is_tested"), [((5, 5), True), ((5, 4), False), ((9, 1), False)])
-def test_groups_of_five_units_are_tested(quick, sizes, is_tested):
+def test_groups_of_five_units_are_tested(fast, sizes, is_tested):
     group = np.repeat([0, 1], sizes)
     y = np.arange(len(group)) % 2
     p = np.where(y == (group == 0), 0.9, 0.1) + np.linspace(-0.05, 0.05, len(group))
-    assert (p_of(p, y, group, quick) < 0.05) == is_tested
-    assert (p_of(p, y, group, quick) == 1) != is_tested
+    assert (p_of(p, y, group, fast) < 0.05) == is_tested
+    assert (p_of(p, y, group, fast) == 1) != is_tested
     doubled = np.repeat(np.arange(len(group)), 2)  # two runs a cluster, which do not count twice
-    found = p_of(p[doubled], y[doubled], group[doubled], quick, doubled)
+    found = p_of(p[doubled], y[doubled], group[doubled], fast, doubled)
     assert (found < 0.05) == is_tested
 
 
@@ -90,7 +90,7 @@ def shares(p, y, group):
 
 
 @pytest.mark.parametrize("seed", [0, 5])
-def test_the_p_value_is_that_of_shuffled_labels(quick, seed):
+def test_the_p_value_is_that_of_shuffled_labels(fast, seed):
     p, y, rng = forecasts(seed, 60)
     group = np.arange(60) % 3
     p = np.where((group == 0) & (rng.random(60) < 0.3), 1 - p, p)
@@ -98,15 +98,15 @@ def test_the_p_value_is_that_of_shuffled_labels(quick, seed):
     shuffled = [shares(p, y, rng.permutation(group)) for _ in range(1000)]
     expected = (1 + sum(one >= seen for one in shuffled)) / 1001
     error = np.sqrt(2 * expected * (1 - expected) / 1000)
-    assert p_of(p, y, group, quick) == pytest.approx(expected, abs=4 * error + 0.002)
+    assert p_of(p, y, group, fast) == pytest.approx(expected, abs=4 * error + 0.002)
 
 
-def test_what_only_knows_the_group_does_not_work_within_it(quick):
+def test_what_only_knows_the_group_does_not_work_within_it(fast):
     rng = np.random.default_rng(0)
     group = np.repeat([0, 1], 100)
     p = np.where(group, 0.8, 0.3)
     y = (rng.random(200) < p).astype(int)
-    report = evaluate(p[:, None], y, by=group, **FAST, intervals=quick)
+    report = evaluate(p[:, None], y, by=group, **fast)
     assert report.cards["card"].iloc[0] == USE
     assert (report.by["p_value"] < 0.05).all()
     assert (report.by["card"] != USE).all()
@@ -173,14 +173,14 @@ def shrunken(value, variance):
 
 
 @pytest.mark.parametrize("n_groups", [2, 5])
-def test_margins_of_groups_are_shrunken_as_published(rng, quick, n_groups):
+def test_margins_of_groups_are_shrunken_as_published(rng, fast, n_groups):
     n = 60 * n_groups
     p = rng.uniform(0.05, 0.95, n)
     y = (rng.random(n) < p).astype(int)
     group = np.array(list("abcde"))[np.arange(n) % n_groups]
     worth = np.arange(n) % n_groups / (n_groups - 1)  # from turned round to true
     X = TrajectoryArray(np.clip(worth * p + (1 - worth) * (1 - p), 0.02, 0.98), [1] * n)
-    found = evaluate(X, y, by=group, **FAST, intervals=quick).by.droplevel(["by", "predictor"])
+    found = evaluate(X, y, by=group, **fast).by.droplevel(["by", "predictor"])
     assert (found["p_value"] < 0.05).all()
     level = 1 - 0.05 / n_groups  # shared out over groups
     np.testing.assert_allclose(found["confidence_level"], level)
@@ -200,7 +200,7 @@ def test_margins_of_groups_are_shrunken_as_published(rng, quick, n_groups):
     np.testing.assert_allclose(found["as_given_high"], ends[1], rtol=1e-6)
 
 
-def test_estimates_of_groups_are_nearer_to_the_truth_than_their_own(quick):
+def test_estimates_of_groups_are_nearer_to_the_truth_than_their_own(fast):
     """Stein's: of eight groups, the shrunken margins err less than the groups' own."""
     off = {"as_given": 0.0, "own": 0.0}
     for seed in range(3):
@@ -214,7 +214,7 @@ def test_estimates_of_groups_are_nearer_to_the_truth_than_their_own(quick):
         few = slice(0, 40)
         X = TrajectoryArray(p[:, few].ravel(), np.ones(320, dtype=int))
         by = np.repeat(np.arange(8), 40)
-        table = evaluate(X, y[:, few].ravel(), by=by, **FAST, intervals=quick).by
+        table = evaluate(X, y[:, few].ravel(), by=by, **fast).by
         for name in off:
             off[name] += ((table[name].to_numpy() - truth) ** 2).sum()
     assert off["as_given"] < 0.8 * off["own"]
@@ -231,23 +231,23 @@ def test_a_group_that_needs_a_map_of_its_own_is_named(rng, quick):
     assert "forecast, but do not use it in bench easy." in " ".join(str(report).split())
 
 
-def test_a_group_of_few_runs_needs_more(quick):
+def test_a_group_of_few_runs_needs_more(fast):
     runs = make_trajectories(300, lengths=(3, 8), information=0.35, random_state=0)
     model = np.where(np.arange(300) < 200, "a", "b").astype(object)
     model[:5] = None
-    report = evaluate(runs.q, runs.target, by=model, **FAST, intervals=quick)
+    report = evaluate(runs.q, runs.target, by=model, **fast)
     table = report.by.loc["group"].droplevel("predictor")
     assert table["n_runs"].to_dict() == {"(none)": 5, "a": 195, "b": 100}
     assert table.loc["(none)", "card"] == TOO_FEW
     assert table.loc["(none)", "n_needed"] > 0
 
 
-def test_groups_are_columns_or_labels(quick):
+def test_groups_are_columns_or_labels(fast):
     runs = make_trajectories(60, lengths=(3, 8), random_state=0)
     kind = np.arange(60) % 2
     X = TrajectoryArray(runs.q.cells, runs.q.lengths, ids=runs.q.ids, meta={"model": kind})
     tables = [
-        evaluate(X, runs.target, by=by, **FAST, intervals=quick).by
+        evaluate(X, runs.target, by=by, **fast).by
         for by in ("model", {"model": "model"}, {"model": kind})
     ]
     for table in tables:
@@ -258,7 +258,7 @@ def test_groups_are_columns_or_labels(quick):
     pairs = pd.Series([("a", 1), "b"]).take(kind)
     for labels, names in ((days, ["(none)", "2020-01-01"]), (pairs, ["('a', 1)", "b"])):
         named = labels.reset_index(drop=True)
-        table = evaluate(X, runs.target, by=named, **FAST, intervals=quick).by
+        table = evaluate(X, runs.target, by=named, **fast).by
         assert list(table.index.get_level_values("group")) == names
     for by, match in [
         ("modl", "by: .*'modl'; did you mean 'model'"),
@@ -270,10 +270,10 @@ def test_groups_are_columns_or_labels(quick):
             evaluate(X, runs.target, by=by)
 
 
-def test_many_small_groups_are_counted(quick):
+def test_many_small_groups_are_counted(fast):
     runs = make_trajectories(120, lengths=(3, 8), random_state=0)
     task = {"task": np.arange(120) // 4}
-    report = evaluate(runs.q, runs.target, by=task, **FAST, intervals=quick)
+    report = evaluate(runs.q, runs.target, by=task, **fast)
     for text in (report.to_text(verbose=True), report.to_markdown()):
         assert "Not shown: 30 smaller groups." in " ".join(text.split())
 

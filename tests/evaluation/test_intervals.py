@@ -101,7 +101,7 @@ def test_losses_not_seen_yet_are_in_the_interval(quick):
     assert cost["high"] - cost["value"] > 3 * (cost["value"] - cost["low"])
 
 
-def test_intervals_hold_the_truth(rng, quick):
+def test_intervals_hold_the_truth(rng, fast):
     """Of 30 at 95%, six that miss come once in 300."""
     y = np.arange(120) % 2
 
@@ -112,20 +112,18 @@ def test_intervals_hold_the_truth(rng, quick):
     many = np.arange(100_000) % 2
     truth = metrics.tps_score(many, true_forecasts(many)) - np.log(0.5)
     X = {f"p{k}": true_forecasts(y) for k in range(30)}
-    rows = (
-        evaluate(X, y, **FAST, intervals=quick).intervals.xs("TPS log", level="metric").loc[list(X)]
-    )
+    rows = evaluate(X, y, **fast).intervals.xs("TPS log", level="metric").loc[list(X)]
     missed = (rows["margin_low"] > truth) | (rows["margin_high"] < truth)
     assert missed.sum() < 6
     assert np.mean(rows["margin_high"] - rows["margin_low"]) < 4 * truth
 
 
-def test_runs_of_a_cluster_are_no_evidence_of_their_own(runs, quick):
+def test_runs_of_a_cluster_are_no_evidence_of_their_own(runs, fast):
     X, y = runs
     rows = np.repeat(np.arange(150), 4)
     four = TrajectoryArray.from_padded(X.padded()[rows])
     one, copies, clusters = (
-        evaluate(*given, **FAST, intervals=quick, groups=groups)
+        evaluate(*given, **fast, groups=groups)
         for given, groups in (
             ((X[:150], y[:150]), None), ((four, y[rows]), None), ((four, y[rows]), rows),
         )
@@ -145,13 +143,13 @@ def test_runs_of_a_cluster_are_no_evidence_of_their_own(runs, quick):
     assert "paired by cluster of runs" in clusters.disclosures["intervals"]
 
 
-def test_calibration_errors_are_not_said_to_be_above_zero_by_chance(runs, by_auto, quick):
+def test_calibration_errors_are_not_said_to_be_above_zero_by_chance(runs, by_auto, fast):
     X, y = runs
     calibrated = by_auto.intervals.loc[("forecast", "recalibrated", "S-ECE")]
     assert calibrated["low"] == 0 < calibrated["value"] < calibrated["high"]
     constant = by_auto.intervals.loc["base rate"].xs("S-ECE", level="metric")
     assert (constant[["low", "high"]] == 0).all(axis=None)  # calibrated by construction
-    halved = evaluate(X.with_cells(X.cells / 2), y, **FAST, intervals=quick).intervals
+    halved = evaluate(X.with_cells(X.cells / 2), y, **fast).intervals
     wrong = halved.loc["forecast"].loc["as_given"]
     assert (wrong.loc[["S-ECE", "T-ECE"], "low"] > 0).all()
     assert wrong.loc["MCB log", "low"] == 0
@@ -161,10 +159,10 @@ def test_calibration_errors_are_not_said_to_be_above_zero_by_chance(runs, by_aut
 
 
 @pytest.mark.parametrize(("n_rarer", "has_interval"), [(4, False), (5, True)])
-def test_differences_need_five_runs_of_each_outcome(runs, quick, n_rarer, has_interval):
+def test_differences_need_five_runs_of_each_outcome(runs, fast, n_rarer, has_interval):
     X = runs[0][:40]
     for y in (np.arange(40) >= n_rarer, np.arange(40) < n_rarer):
-        report = evaluate(X, y.astype(int), **FAST, intervals=quick)
+        report = evaluate(X, y.astype(int), **fast)
         row, card = report.intervals.loc["forecast", "as_given", "TPS log"], report.cards.iloc[0]
         assert np.isfinite(row[["value", "low", "high", "margin"]].astype(float)).all()
         assert np.isfinite(row[["margin_low", "over_alive_high"]]).all() == has_interval

@@ -13,8 +13,6 @@ from trajscore.datasets import make_trajectories
 from trajscore.monitoring import CalibratedVerifier, split_report
 from trajscore.report import MonitoringOptions
 
-FAST = {"calibrator": None, "families": "log"}
-
 
 @pytest.fixture(scope="module")
 def runs():
@@ -22,11 +20,11 @@ def runs():
 
 
 @pytest.fixture(scope="module")
-def monitored(runs, quick):
+def monitored(runs, fast):
     X, y = runs
     rule = DensityRatioEProcess(alpha=[0.2, 0.4])
     options = MonitoringOptions(rule, known_share=0.5, n_splits=3)
-    return evaluate({"judge": X}, y, monitoring=options, **FAST, intervals=quick)
+    return evaluate({"judge": X}, y, monitoring=options, **fast)
 
 
 def test_the_table_is_that_of_the_splits(runs, monitored):
@@ -38,10 +36,8 @@ def test_the_table_is_that_of_the_splits(runs, monitored):
     expected = split_report(rule, steps, y, known_share=0.5, n_splits=3)
     pd.testing.assert_frame_equal(monitored.monitoring.loc["alive rate"], expected)
     assert monitored.monitoring.index.names == ["predictor", "alpha"]
-    said = monitored.disclosures["monitoring"]
-    assert "DensityRatioEProcess" in said
-    assert "fitted on 50%" in said
-    assert "3 random splits" in said
+    for words in ("DensityRatioEProcess", "fitted on 50%", "3 random splits"):
+        assert words in monitored.disclosures["monitoring"]
 
 
 def test_the_table_is_written_for_people(monitored):
@@ -65,25 +61,25 @@ class Sees(CalibratedVerifier):
         return super().fit(X, y)
 
 
-def test_a_rule_alone_is_an_option(runs, quick):
+def test_a_rule_alone_is_an_option(runs, fast):
     X, y = runs
-    report = evaluate(X, y, monitoring=Sees(alpha=0.2), **FAST, intervals=quick)
+    report = evaluate(X, y, monitoring=Sees(alpha=0.2), **fast)
     assert set(Sees.sizes) == {96}  # 80% of the runs
     assert len(Sees.sizes) == 40  # twenty splits, of the predictor and of the steps
     options = MonitoringOptions(n_splits=1)
     groups = np.arange(80) // 2
-    usual = evaluate(X[:80], y[:80], groups=groups, monitoring=options, **FAST, intervals=quick)
+    usual = evaluate(X[:80], y[:80], groups=groups, monitoring=options, **fast)
     assert sorted(usual.monitoring.loc["forecast"].index) == [0.05, 0.1, 0.2]
     assert report.monitoring.loc["forecast"].index.tolist() == [0.2]
 
 
-def test_cost_follows_its_runs(runs, rng, quick):
+def test_cost_follows_its_runs(runs, rng, fast):
     X, y = runs
     rule = CalibratedVerifier(alpha=0.2)
     tokens = TrajectoryArray(rng.random(len(X.cells)), X.lengths, ids=X.ids, channels=["tokens"])
     options = MonitoringOptions(rule, n_splits=3, cost=tokens[rng.permutation(len(y))])
     seen = np.where(np.arange(len(y)) % 9 == 0, -1, y)
-    report = evaluate({"judge": X}, seen, monitoring=options, **FAST, intervals=quick)
+    report = evaluate({"judge": X}, seen, monitoring=options, **fast)
     known = seen >= 0
     expected = split_report(rule, X[known], y[known], n_splits=3, cost=tokens[known])
     pd.testing.assert_frame_equal(report.monitoring.loc["judge"], expected)
@@ -91,14 +87,14 @@ def test_cost_follows_its_runs(runs, rng, quick):
     assert f'<td class="number">{share:.1%}</td>' in report.to_html()
     assert "cost: tokens" in report.disclosures["monitoring"]
     few = MonitoringOptions(rule, n_splits=3, cost=tokens[:50])
-    report = evaluate({"judge": X}, y, monitoring=few, **FAST, intervals=quick)
+    report = evaluate({"judge": X}, y, monitoring=few, **fast)
     assert report.monitoring.empty
     assert any("not monitored; the costs hold no run" in note for note in report.notes)
 
 
-def test_grades_are_not_taken_for_failures(runs, quick):
+def test_grades_are_not_taken_for_failures(runs, fast):
     X, y = runs
-    report = evaluate({"judge": X}, np.r_[0.5, y[1:]], monitoring=True, **FAST, intervals=quick)
+    report = evaluate({"judge": X}, np.r_[0.5, y[1:]], monitoring=True, **fast)
     assert report.monitoring.empty
     assert "judge: not monitored; run 0: outcome 0.5" in report.notes[0]
 

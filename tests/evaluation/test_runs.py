@@ -10,8 +10,6 @@ from trajscore.calibration import PrefixForecaster
 from trajscore.datasets import make_trajectories
 from trajscore.evaluation.runs import Exclusion, ExclusionKind
 
-FAST = {"calibrator": None, "families": "log"}
-
 
 def with_holes(X, rows, step=1):
     """The same without a value at a step of these runs."""
@@ -51,7 +49,7 @@ def test_all_numbers_are_of_one_vector_of_labels(budget, quick, censored, calibr
     assert found.facts.n_censored == (0 if censored == "drop" else (y == -1).sum())
 
 
-def test_how_unobserved_runs_count_is_said(budget, quick):
+def test_how_unobserved_runs_count_is_said(budget, fast):
     X, y = budget[0][:60], budget[1][:60]
     n, hidden = len(y), int((y == -1).sum())
     for given, words, n_runs in (
@@ -59,7 +57,7 @@ def test_how_unobserved_runs_count_is_said(budget, quick):
         ({"censored": 0.4}, "without an observed outcome count with their q_z", n),
         ({"censored": "drop"}, "without an observed outcome count not at all", n - hidden),
     ):
-        report = evaluate(X, y, **FAST, intervals=quick, **given)
+        report = evaluate(X, y, **fast, **given)
         assert words in " ".join(report.to_text(verbose=True).split())
         assert set(report.table["n_runs"]) == {n_runs}
     reasons = report.excluded.to_numpy().tolist()
@@ -98,26 +96,26 @@ def test_margins_with_other_clips(quick):
 # ------------------------------------------------------------------ stops
 
 
-def test_runs_that_no_budget_stopped_are_left_out_and_counted(chess, quick):
+def test_runs_that_no_budget_stopped_are_left_out_and_counted(chess, fast):
     X, y = chess[0]["material"][:120], chess[1][:120]
     hidden = np.flatnonzero(y == -1)
     reasons = np.where(y == -1, "max_steps", "game_over").astype(object)
     reasons[hidden[:9]] = ["parse_error"] * 5 + [None, np.nan, "", "crash"]
-    report = evaluate(X, y, stop_reason=reasons, **FAST, intervals=quick)
+    report = evaluate(X, y, stop_reason=reasons, **fast)
     assert report.exclusions == {
         Exclusion(ExclusionKind.STOPPED, "crash"): 1,
         Exclusion(ExclusionKind.STOPPED, "parse_error"): 5,
         Exclusion(ExclusionKind.NO_STOP_REASON): 3,
     }
     rows = np.setdiff1d(np.arange(len(y)), hidden[:9])
-    alone = evaluate(X[rows], y[rows], **FAST, intervals=quick)
+    alone = evaluate(X[rows], y[rows], **fast)
     pd.testing.assert_frame_equal(report.table, alone.table)
     words = "Left out of every number: 5 runs (no outcome; stopped by parse_error, not by a budget)"
     for verbose in (True, False):
         assert words in " ".join(report.to_text(verbose=verbose).split())
 
 
-def test_runs_that_were_lost_may_be_the_only_ones_that_a_predictor_knows(rng, quick):
+def test_runs_that_were_lost_may_be_the_only_ones_that_a_predictor_knows(rng, fast):
     y = rng.integers(0, 2, 180)
     was_lost, ones = np.arange(180) >= 100, np.ones(180, dtype=int)
     says = np.where(y == 1, 0.8, 0.2) + rng.uniform(-0.05, 0.05, 180)
@@ -126,21 +124,21 @@ def test_runs_that_were_lost_may_be_the_only_ones_that_a_predictor_knows(rng, qu
         "late": TrajectoryArray(np.where(was_lost, says, np.nan), ones, missing="allow"),
     }
     reasons = np.where(was_lost, "EnvironmentStartTimeoutError", "done")
-    report = evaluate(X, y, stop_reason=reasons, **FAST, intervals=quick)
+    report = evaluate(X, y, stop_reason=reasons, **fast)
     assert report.predictors == ["early"]
     assert "Counted as recorded, the answer would be: use late" in report.notes[-1]
 
 
-def test_stop_kinds_of_the_log_decide_who_is_left_out(chess, quick):
+def test_stop_kinds_of_the_log_decide_who_is_left_out(chess, fast):
     X, y = chess[0]["material"][:80], chess[1][:80]
     reasons = np.where(y == -1, "timeout", "game_over")
     for kind, left_out in (("administrative", 0), ("informative", int((y == -1).sum()))):
         meta = {"stop_reason": reasons, "stop_kind": np.where(y == -1, kind, "complete")}
         noted = TrajectoryArray(X.cells, X.lengths, channels=X.channels, ids=X.ids, meta=meta)
-        report = evaluate(noted, y, **FAST, intervals=quick)
+        report = evaluate(noted, y, **fast)
         assert report.excluded["n_runs"].sum() == left_out
     stops = np.where(y == -1, "max_steps", "done")  # what is given comes before what the log says
-    assert evaluate(noted, y, stop_reason=stops, **FAST, intervals=quick).excluded.empty
+    assert evaluate(noted, y, stop_reason=stops, **fast).excluded.empty
 
 
 # ------------------------------------------------------------------ missing values
@@ -157,9 +155,9 @@ def gappy():
     return {"a": with_holes(X, long[:20], 2), "b": with_holes(other, long[10:25])}, y
 
 
-def test_predictors_are_judged_on_the_same_runs(gappy, quick):
+def test_predictors_are_judged_on_the_same_runs(gappy, fast):
     X, y = gappy
-    report = evaluate(X, y, **FAST, intervals=quick)
+    report = evaluate(X, y, **fast)
     assert set(report.table["n_runs"]) == {175}
     assert report.excluded.to_numpy().tolist() == [
         ["all", "values of a and b are missing", 10],
@@ -167,28 +165,25 @@ def test_predictors_are_judged_on_the_same_runs(gappy, quick):
         ["all", "a value of b is missing", 5],
     ]
     whole = ~np.any([[np.isnan(run).any() for run in trace] for trace in X.values()], axis=0)
-    alone = evaluate(
-        {name: one[whole] for name, one in X.items()}, y[whole], **FAST, intervals=quick
-    )
+    alone = evaluate({name: one[whole] for name, one in X.items()}, y[whole], **fast)
     pd.testing.assert_frame_equal(report.table, alone.table)
 
 
-def test_a_stated_value_holds_until_the_next_one(gappy, quick):
+def test_a_stated_value_holds_until_the_next_one(gappy, fast):
     X, y = gappy
-    report = evaluate(X, y, missing="ffill", **FAST, intervals=quick)
+    report = evaluate(X, y, missing="ffill", **fast)
     filled = {name: trace.ffill() for name, trace in X.items()}
-    expected = evaluate(filled, y, **FAST, intervals=quick)
+    expected = evaluate(filled, y, **fast)
     pd.testing.assert_frame_equal(report.table, expected.table)
     assert report.excluded.to_numpy().tolist() == [["all", "a value of b is missing", 15]]
     share = 20 / len(X["a"].cells)
     assert report.notes[0].startswith(f"a: {share:.1%} of its values were missing")
     assert "ffill" not in str(report)  # what helps no further is not named again
-    assert "EvaluationOptions(missing='ffill') repeats the value" in " ".join(
-        str(evaluate(X, y, **FAST, intervals=quick)).split()
-    )
+    said = " ".join(str(evaluate(X, y, **fast)).split())
+    assert "EvaluationOptions(missing='ffill') repeats the value" in said
 
 
-def test_predictors_without_common_runs_are_refused_with_a_remedy(gappy, quick):
+def test_predictors_without_common_runs_are_refused_with_a_remedy(gappy, fast):
     X, y = gappy[0]["a"].ffill(), gappy[1]
     half = np.repeat(np.arange(200) < 100, X.lengths)
     halves = {
@@ -198,7 +193,7 @@ def test_predictors_without_common_runs_are_refused_with_a_remedy(gappy, quick):
     with pytest.raises(ValueError, match="0 of 200 runs .*one predictor at a time"):
         evaluate(halves, y)
     none = {"a": X, "none": X.with_cells(np.full(len(X.cells), np.nan))}
-    report = evaluate(none, y, **FAST, intervals=quick)
+    report = evaluate(none, y, **fast)
     assert report.predictors == ["a"]
     assert report.notes[0].startswith("none: left out")
     with pytest.raises(ValueError, match="none.*at every step"):
@@ -208,7 +203,7 @@ def test_predictors_without_common_runs_are_refused_with_a_remedy(gappy, quick):
 # ------------------------------------------------------------------ what is noted of runs
 
 
-def test_a_stray_value_among_probabilities_is_pointed_at(quick):
+def test_a_stray_value_among_probabilities_is_pointed_at(fast):
     X, y = make_trajectories(80, random_state=0, return_X_y=True)
     one, two, half = (X.cells.copy() for _ in range(3))
     one[X.offsets[5] + 1] = two[X.offsets[5] + 1] = 1.7
@@ -217,7 +212,7 @@ def test_a_stray_value_among_probabilities_is_pointed_at(quick):
     risk = np.where(X.cells < 0.3, -0.0001, 0.0)  # minus a risk, mostly 0
     cells = {"one": one, "two": two, "half": half, "risk": risk, "odds": 10 * X.cells - 3}
     traces = {name: X.with_cells(values) for name, values in cells.items()}
-    notes = evaluate(traces, y, **FAST, intervals=quick).notes
+    notes = evaluate(traces, y, **fast).notes
     said = {note.split(":")[0]: note for note in notes if "correct it" in note}
     assert list(said) == ["one", "two"]
     assert said["one"].startswith("one: run 5, step 2: 1.7 lies outside [0, 1]")
@@ -226,7 +221,7 @@ def test_a_stray_value_among_probabilities_is_pointed_at(quick):
 
 
 @pytest.mark.parametrize("n", [5, 4])
-def test_what_may_leak_the_outcome_is_noted(quick, n):
+def test_what_may_leak_the_outcome_is_noted(fast, n):
     y = np.repeat([1, 0, -1], [n, n + 3, 2])
     last = {name: np.tile([0.2, 0.6], 10)[: len(y)] for name in (
         "final_reward", "label", "p_success", "predicted_reward", "judge_label", "signal",
@@ -237,41 +232,41 @@ def test_what_may_leak_the_outcome_is_noted(quick, n):
         name: TrajectoryArray.from_padded(np.column_stack([np.full(len(y), 0.5), values]))
         for name, values in last.items()
     }
-    notes = evaluate(X, y, **FAST, intervals=quick).notes
+    notes = evaluate(X, y, **fast).notes
     said = [note.split(":")[0] for note in notes if "ignore all results" in note]
     assert said == ["final_reward", "label"] + ["right", "wrong"] * (n == 5)
 
 
-def test_what_points_the_other_way_is_called_a_risk(useful, quick):
+def test_what_points_the_other_way_is_called_a_risk(useful, fast):
     turned = useful.X["true"].with_cells(1 - useful.X["true"].cells)
-    report = evaluate({"turned": turned, "ok": useful.X["true"]}, useful.y, **FAST, intervals=quick)
+    report = evaluate({"turned": turned, "ok": useful.X["true"]}, useful.y, **fast)
     assert [note.split(":")[0] for note in report.notes if "--risk" in note] == ["turned"]
 
 
-def test_a_run_that_holds_much_of_the_weight_is_named(quick):
+def test_a_run_that_holds_much_of_the_weight_is_named(fast):
     rng = np.random.default_rng(0)
     lengths = np.where(np.arange(60) == 7, 400, 2)
     X, y = TrajectoryArray(rng.random(lengths.sum()), lengths), rng.integers(0, 2, 60)
-    report = evaluate(X, y, **FAST, intervals=quick)
+    report = evaluate(X, y, **fast)
     (note,) = [note for note in report.notes if "of the weight" in note]
     share = (1 / np.sqrt(np.arange(1, 401))).sum()
     share /= share + 59 * (1 + 1 / np.sqrt(2))
     assert f"run 7 (400 steps) has {share:.0%} of the weight" in note
-    alike = evaluate(X.prefix(2), y, **FAST, intervals=quick)
+    alike = evaluate(X.prefix(2), y, **fast)
     assert not any("of the weight" in note for note in alike.notes)
 
 
 @pytest.mark.parametrize("n", [2, 3])
-def test_an_alive_rate_learnt_from_the_runs_that_it_is_judged_on_is_noted(quick, n):
+def test_an_alive_rate_learnt_from_the_runs_that_it_is_judged_on_is_noted(fast, n):
     X, y = make_trajectories(3, random_state=0, return_X_y=True)[0], [1, 0, 1]
-    notes = evaluate(X[:n], y[:n], **FAST, intervals=quick).notes
+    notes = evaluate(X[:n], y[:n], **fast).notes
     assert any("learnt from the same runs" in note for note in notes) == (n == 2)
 
 
-def test_few_clusters_are_noted(quick):
+def test_few_clusters_are_noted(fast):
     X, y = make_trajectories(120, random_state=0, return_X_y=True)
     for n, is_few in ((14, True), (15, False)):
-        notes = evaluate(X, y, groups=np.arange(120) % n, **FAST, intervals=quick).notes
+        notes = evaluate(X, y, groups=np.arange(120) % n, **fast).notes
         assert any("there are 14 clusters" in note for note in notes) == is_few
 
 
@@ -295,9 +290,9 @@ def ending():
 
 
 @pytest.mark.parametrize(("end", "knowing"), [(None, None), (np.True_, True), (False, False)])
-def test_end_says_against_which_counting_predictors_are_held(ending, quick, end, knowing):
+def test_end_says_against_which_counting_predictors_are_held(ending, fast, end, knowing):
     X, y = ending
-    report = evaluate(X, y, end=end, **FAST, intervals=quick)
+    report = evaluate(X, y, end=end, **fast)
     assert report.facts.knows_end == knowing
     for name, said in zip(X, report.verdicts(), strict=True):
         row = report.table.loc[(name, "as_given")]

@@ -175,13 +175,10 @@ def test_columns_that_are_no_scores_are_left_out_with_the_reason(tmp_path, run):
     )  # fmt: skip
     _, out, _ = run(path, "--calibrator", "none", "--stop", "cosmic=complete")
     assert re.search(r"Left out: column 'score' separates .* name it with --score", out)
-    assert "columns not used (" in out
-    assert "temperature" in out
+    assert re.search(r"columns not used \(.*temperature", out)
     assert "no run was stopped by 'cosmic'; there are: crash, done" in out
     code, _, err = run(write_table(tmp_path, p=y * 0.9))
-    assert code == 2
-    assert "'p': separates" in err
-    assert "--score" in err
+    assert (code, "'p': separates" in err, "--score" in err) == (2, True, True)
     path = write_table(tmp_path, rating=rng.integers(1, 6, 80))
     options = ["--score", "rating", "--calibrator", "none", "--stop", "x=complete"]
     _, out, _ = run(path, *options)

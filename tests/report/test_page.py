@@ -20,7 +20,7 @@ from trajscore.report import MonitoringOptions
 VOID = {"meta", "br", "input", "wbr"}
 HEADS_OF_WORDS = {
     "predictor", "form", "metric", "stop reason", "reason", "level", "step", "steps", "kind",
-    "group",
+    "group", "locator",
 }  # fmt: skip
 EVIL = "<img src=x onerror=alert(1)>\"'</script>"
 
@@ -130,22 +130,18 @@ def test_small_data_have_a_small_page(chess, quick):
         assert part not in page
 
 
-def test_all_that_is_given_is_escaped(quick):
+def test_all_that_is_given_is_escaped(fast):
     X, y = make_trajectories(30, random_state=0, return_X_y=True)
-    named = TrajectoryArray(
-        X.cells, X.lengths, ids=[f"{EVIL}{k}" for k in range(30)],
-        meta={"stop_reason": [EVIL] * 29 + [None]},
-    )  # fmt: skip
-    options = {"calibrator": None, "families": "log", "intervals": quick}
-    report = evaluate({EVIL: named}, y, by={EVIL: [EVIL] * 30}, **options)
+    ids, meta = [f"{EVIL}{k}" for k in range(30)], {"stop_reason": [EVIL] * 29 + [None]}
+    named = TrajectoryArray(X.cells, X.lengths, ids=ids, meta=meta)
+    report = evaluate({EVIL: named}, y, by={EVIL: [EVIL] * 30}, **fast)
     for page in (report.to_html(), report._repr_html_()):
         assert "<img" not in page
         assert page.count("</script>") == page.count("<script")
         assert "<td>nan</td>" not in page
         assert "&lt;img src=x" in page
-    names = ("<script>alert(1)</script>", "$x_1$", "[a](b)", "a|b")
-    traces = dict.fromkeys(names, X)
-    text = evaluate(traces, y, **options).to_markdown()
+    traces = dict.fromkeys(("<script>alert(1)</script>", "$x_1$", "[a](b)", "a|b"), X)
+    text = evaluate(traces, y, **fast).to_markdown()
     body = re.sub("</?(details|summary)>", "", text)
     assert re.findall(r"(?<!\\)(?:<|\$|\]\()", body) == []
     assert "| a\\|b | as given |" in text
@@ -190,47 +186,45 @@ def test_curves_count_the_runs_that_thresholds_accept_and_stop(report, page):
     key = "material", "recalibrated"
     number, failed = collapsed(report.traces[key]), 1 - report.runs.labels
     curve = data["accept"]
-    for t, accepted, failing in zip(curve["t"], curve["a"], curve["f"], strict=True):
+    curves = (curve[name] for name in ("threshold", "accepted", "failing"))
+    for t, accepted, failing in zip(*curves, strict=True):
         reached = number >= t - 1e-9
         assert accepted == pytest.approx(reached.mean())
         assert failing == pytest.approx((reached * failed).mean())
-    assert curve["a"][0] == 1
-    assert min(curve["a"]) * 360 >= 20  # few runs say little
-    assert 15 <= len(curve["t"]) <= 102
+    assert curve["accepted"][0] == 1
+    assert min(curve["accepted"]) * 360 >= 20  # few runs say little
+    assert 15 <= len(curve["threshold"]) <= 102
     for name, stop in data["stop"].items():
         trace = report.traces[name, "recalibrated"]
-        falls = [[np.flatnonzero(run.ravel() < t - 1e-9) for run in trace] for t in stop["t"][::9]]
-        for k, below in enumerate(falls):
+        for k, t in enumerate(stop["threshold"][::9]):
+            below = [np.flatnonzero(run.ravel() < t - 1e-9) for run in trace]
             stopped = np.array([len(steps) > 0 for steps in below])
-            saved = sum(
-                n - steps[0] - 1
-                for n, steps in zip(trace.lengths, below, strict=True)
-                if len(steps)
-            )
-            assert stop["g"][9 * k] == pytest.approx(stopped[failed == 0].mean())
-            assert stop["b"][9 * k] == pytest.approx(stopped[failed == 1].mean())
-            assert stop["s"]["steps"][9 * k] == pytest.approx(saved / len(trace.cells))
+            pairs = zip(trace.lengths, below, strict=True)
+            saved = sum(n - steps[0] - 1 for n, steps in pairs if len(steps))
+            assert stop["good"][9 * k] == pytest.approx(stopped[failed == 0].mean())
+            assert stop["bad"][9 * k] == pytest.approx(stopped[failed == 1].mean())
+            assert stop["saved"]["steps"][9 * k] == pytest.approx(saved / len(trace.cells))
 
 
 def test_what_to_accept_is_cheapest(report, page):
     curve = data_in(page)["accept"]
     said = json.loads(report.to_json())["answer"]["accept"]
-    cost = 2 * np.array(curve["f"]) + 1 - np.array(curve["a"])
+    accepted, failing = np.array(curve["accepted"]), np.array(curve["failing"])
+    cost = 2 * failing + 1 - accepted
     t, share, failed, price, every = re.search(
         r"of (\S+) or more\. (\S+)% of runs reach it, and (\S+)% of those failed\. "
         r"For 100 runs that costs as much as (\S+) reviews; accepting all costs (\S+),", said,
     ).groups()  # fmt: skip
     best = int(np.argmin(cost))
-    assert float(t) == pytest.approx(curve["t"][best])
-    assert float(share) == pytest.approx(100 * curve["a"][best], abs=0.51)
-    assert float(failed) == pytest.approx(100 * curve["f"][best] / curve["a"][best], abs=0.51)
-    assert float(price) == pytest.approx(100 * cost[best], abs=0.51)
-    assert float(every) == pytest.approx(100 * cost[0], abs=0.51)
+    assert float(t) == pytest.approx(curve["threshold"][best])
+    expected = accepted[best], failing[best] / accepted[best], cost[best], cost[0]
+    found = [float(text) / 100 for text in (share, failed, price, every)]
+    assert found == pytest.approx(expected, abs=0.0051)
 
 
-def answer_of(p, y, quick, X=None, **options):
+def answer_of(p, y, fast, X=None, **options):
     X = TrajectoryArray(p, np.ones(len(y), dtype=int)) if X is None else X
-    report = evaluate(X, y, calibrator=None, families="log", intervals=quick, **options)
+    report = evaluate(X, y, **fast, **options)
     return json.loads(report.to_json())["answer"]
 
 
@@ -242,11 +236,11 @@ def answer_of(p, y, quick, X=None, **options):
         (100, None, "Accept runs with a "),
     ],
 )
-def test_accepting_all_or_none_is_said_where_no_threshold_pays(quick, n_failed, p, words):
+def test_accepting_all_or_none_is_said_where_no_threshold_pays(fast, n_failed, p, words):
     y = (np.arange(200) >= n_failed).astype(int)
     p = np.full(200, p) if p else np.where(y == 1, 0.9, 0.1)
     p = p + np.linspace(-0.01, 0.01, 200)[np.random.default_rng(0).permutation(200)]
-    said = answer_of(p, y, quick)["accept"]
+    said = answer_of(p, y, fast)["accept"]
     assert words in said
     if n_failed == 100:
         assert "0% of those failed" in said
@@ -259,29 +253,28 @@ def test_what_to_stop_loses_at_most_five_of_a_hundred_good_runs(report, page):
         r"falls below (\S+)\. That saves (\S+)% of all steps, and stops (\S+) of 100 failing runs "
         r"and (\S+) of 100 good", said,
     ).groups()  # fmt: skip
-    k = int(np.flatnonzero(np.array(stop["g"]) <= 0.05 + 1e-9)[-1])
-    assert float(t) == stop["t"][k]
-    for text, share in ((saved, stop["s"]["steps"]), (bad, stop["b"]), (good, stop["g"])):
-        assert float(text) == pytest.approx(100 * share[k], abs=0.51)
+    k = int(np.flatnonzero(np.array(stop["good"]) <= 0.05 + 1e-9)[-1])
+    assert float(t) == stop["threshold"][k]
+    expected = stop["saved"]["steps"][k], stop["bad"][k], stop["good"][k]
+    assert [float(text) / 100 for text in (saved, bad, good)] == pytest.approx(expected, abs=0.0051)
 
 
-def test_where_stopping_costs_good_runs_none_is_stopped(quick):
+def test_where_stopping_costs_good_runs_none_is_stopped(fast):
     y = np.arange(200) % 2
     late = np.where(y == 1, 0.9, 0.1) + np.linspace(-0.02, 0.02, 200)
     good_dip = np.column_stack([np.where(y == 1, 0.3, 0.5), late, late])
     X = TrajectoryArray.from_padded(good_dip)
-    one = evaluate({"dips": X}, y, calibrator=None, families="log", intervals=quick)
+    one = evaluate({"dips": X}, y, **fast)
     said = json.loads(one.to_json())["answer"]["stop"]
     assert "falls below 0.1" in said or "falls below 0.3" in said  # below which no good run falls
     level = TrajectoryArray(np.repeat(np.where(y == 1, 0.9, 0.8), 1), np.ones(200, dtype=int))
-    said = answer_of(None, y, quick, level)["stop"]
+    said = answer_of(None, y, fast, level)["stop"]
     assert "no threshold saves steps" in said  # of runs of one step
 
 
-def test_a_rule_on_other_runs_stands_beside_the_steps_saved(short_wins, quick):
+def test_a_rule_on_other_runs_stands_beside_the_steps_saved(short_wins, fast):
     monitoring = MonitoringOptions(DensityRatioEProcess(alpha=[0.1, 0.3]), n_splits=1)
-    options = {"calibrator": None, "families": "log", "intervals": quick}
-    page = check(evaluate(*short_wins, monitoring=monitoring, **options).to_html())
+    page = check(evaluate(*short_wins, monitoring=monitoring, **fast).to_html())
     assert "fitted on some runs and judged on others" in page
 
 
@@ -289,38 +282,29 @@ def test_a_rule_on_other_runs_stands_beside_the_steps_saved(short_wins, quick):
 
 
 @pytest.mark.parametrize(
-    ("said", "happens", "words"),
+    ("happens", "words"),
     [
-        (
-            (0.1, 0.9),
-            (0.4, 0.6),
-            "No: where it says 90%, only 60% succeed, too far off for chance.",
-        ),
-        (
-            (0.1, 0.9),
-            (0.1, 0.6),
-            "No: where it says 90%, only 60% succeed, too far off for chance.",
-        ),
-        ((0.1, 0.9), (0.5, 0.9), "No: where it says 10%, 50% succeed, too far off for chance."),
-        ((0.1, 0.9), (0.1, 0.9), "Yes: where it says 90%, 90% succeed."),
+        ((0.4, 0.6), "No: where it says 90%, only 60% succeed, too far off for chance."),
+        ((0.1, 0.6), "No: where it says 90%, only 60% succeed, too far off for chance."),
+        ((0.5, 0.9), "No: where it says 10%, 50% succeed, too far off for chance."),
+        ((0.1, 0.9), "Yes: where it says 90%, 90% succeed."),
     ],
 )
-def test_the_answer_names_what_is_mostly_said(quick, said, happens, words):
+def test_the_answer_names_what_is_mostly_said(quick, happens, words):
     half = np.arange(200) / 200
     y = np.concatenate([half < rate for rate in happens]).astype(int)
-    p = np.repeat(said, 200)
-    X = TrajectoryArray(p, np.ones(400, dtype=int))
+    X = TrajectoryArray(np.repeat([0.1, 0.9], 200), np.ones(400, dtype=int))
     report = evaluate(X, y, calibrator="isotonic", families="log", intervals=quick)
     stated = json.loads(report.to_json())["answer"]["statements"]
     text = next(each for each in stated if "word" in each["question"])
     assert f"{text['answer'].capitalize()}: {text['text']}." == words
 
 
-def test_why_says_at_which_steps_a_forecast_beats_the_base_rate(quick):
+def test_why_says_at_which_steps_a_forecast_beats_the_base_rate(fast):
     y = np.arange(60) % 2
     right = np.where(y == 1, 0.8, 0.2) + np.random.default_rng(0).uniform(-0.1, 0.1, 60)
     cells = np.column_stack([np.full(60, 0.5), (right + 0.5) / 2, right])
-    page = evaluate(cells, y, calibrator=None, families="log", intervals=quick).to_html()
+    page = evaluate(cells, y, **fast).to_html()
     assert "shown to be better than the base rate at step 2; best at step 3" in page
     assert "60 runs reach it" in page
 
@@ -333,19 +317,19 @@ def test_bars_show_what_is_known_and_the_margin_that_is_left(report, page):
             assert f"{row['TPS log margin']:+.3f}" in page
 
 
-def test_useless_and_many_predictors_are_folded(useful, quick):
+def test_useless_and_many_predictors_are_folded(useful, fast):
     rng = np.random.default_rng(0)
     p, y = useful.X["true"][:200], useful.y[:200]
     X = {f"p{k}": p.with_cells(p.cells ** (1 + k / 50)) for k in range(10)}
     X |= {f"noise {k}": p.with_cells(rng.random(len(p.cells))) for k in range(6)}
-    report = evaluate(X, y, calibrator=None, families="log", intervals=quick)
+    report = evaluate(X, y, **fast)
     assert (report.cards["card"] == "do not use").sum() == 6
     said = plain(report.to_html())
     assert "7 more: p9, noise" in said or "7 more: p0, noise" in said
     assert "and 2 more" in said
     assert "and 6 more predictors: do not use 6" in " ".join(str(report).split())
     eleven = {name: X[name] for name in report.predictors[:11]}
-    report = evaluate(eleven, y, calibrator=None, families="log", intervals=quick)
+    report = evaluate(eleven, y, **fast)
     assert "and 1 more predictor: do not use 1" in " ".join(str(report).split())
 
 
@@ -384,16 +368,42 @@ def test_the_worst_runs_are_listed_worst_first(quick):
     np.testing.assert_allclose(found, np.sort(loss[seen])[::-1], rtol=1e-3, atol=1e-4)
 
 
-def test_the_step_to_look_at_is_where_the_run_was_most_wrong(quick):
+def test_the_step_to_look_at_is_where_the_run_was_most_wrong(fast):
     cells = np.full((40, 4), 0.5) + np.linspace(-0.01, 0.01, 160).reshape(40, 4)
     y = np.arange(40) % 2
     cells[4] = 0.5, 0.6, 0.99, 0.7  # fails
-    said = answer_of(None, y, quick, TrajectoryArray.from_padded(cells))["read_first"]
+    said = answer_of(None, y, fast, TrajectoryArray.from_padded(cells))["read_first"]
     assert "4. Its average loss" in said
     assert "At step 3 the forecast was 99%; the run failed" in said
     cells[4] = 0.99, 0.98, 0.6, 0.5  # most wrong at the first, which says little: where it moved
-    said = answer_of(None, y, quick, TrajectoryArray.from_padded(cells))["read_first"]
+    said = answer_of(None, y, fast, TrajectoryArray.from_padded(cells))["read_first"]
     assert "At step 3 the forecast was 60%" in said
+
+
+@pytest.mark.parametrize("n_worst", [1, 60])
+def test_a_run_without_a_wrong_step_is_not_read_first(quick, n_worst):
+    X, y = make_trajectories(200, random_state=0, return_X_y=True)
+    is_worst = (y == 1) & (np.cumsum(y) <= n_worst)
+    X = X.with_cells(np.where(np.repeat(is_worst, X.lengths), 1e-3, X.cells.clip(0.01, 0.99)))
+    labels = np.where(y == 1, 0, 1)
+    report = evaluate(X, y, calibrator=None, intervals=quick, first_error=labels)
+    key, failed = ("forecast", "as_given"), np.flatnonzero(report.runs.y == 0)
+    worst = failed[np.argmax(losses(report, key)[failed])]
+    said = json.loads(report.to_json())["answer"]["read_first"]
+    assert said.startswith(f"Run {report.traces[key].ids[worst]}. ")
+    assert f"the largest of {len(failed)} runs that failed" in said
+    page = check(report.to_html())  # where the link leads to it
+    assert page.count('<details class="run"') == (61 if n_worst == 60 else 60)
+    unlabelled = evaluate(X, y, calibrator=None, intervals=quick, first_error=labels * 0 - 1)
+    assert "the largest of 200 runs." in json.loads(unlabelled.to_json())["answer"]["read_first"]
+
+
+def test_signals_together_are_not_called_recalibrated(quick):
+    X, y = make_trajectories(150, random_state=0, return_X_y=True)
+    two = {"a": X, "b": X.with_cells(1 - np.sqrt(1 - X.cells))}
+    for traces, label in ((two, "all together"), ({"a": X}, "with its history")):
+        page = evaluate(traces, y, together=True, intervals=quick).to_html()
+        assert all(f"{label} {word}" in page for word in ("knows", "off by"))
 
 
 # ------------------------------------------------------------------ a log beside the runs
@@ -415,18 +425,18 @@ def talk(n, n_agent, *, cost=0.5, known=1.0):
     return runs
 
 
-def page_of_log(runs, n_steps, quick):
+def page_of_log(runs, n_steps, fast):
     rng = np.random.default_rng(0)
     X = TrajectoryArray(
         rng.random(len(runs) * n_steps), [n_steps] * len(runs), ids=[run.id for run in runs]
     )
     y = io.outcomes(runs)
-    report = evaluate(X, y, calibrator=None, families="log", intervals=quick)
+    report = evaluate(X, y, **fast)
     return check(report.to_html(log=runs))
 
 
-def test_transcripts_have_the_step_and_the_forecast_beside_each_turn(quick):
-    page = page_of_log(talk(20, 3), 3, quick)
+def test_transcripts_have_the_step_and_the_forecast_beside_each_turn(fast):
+    page = page_of_log(talk(20, 3), 3, fast)
     assert page.count('<ol class="turns">') == 20
     assert "&lt;b&gt;question 0&lt;/b&gt;" in page
     assert "<b>answer</b>" in page
@@ -434,17 +444,17 @@ def test_transcripts_have_the_step_and_the_forecast_beside_each_turn(quick):
     assert page.count('<span class="at">step 1<br>') == 20
     assert page.count("Task t") == 20
     stop = data_in(page)["stop"]["forecast"]
-    assert set(stop["s"]) == {"steps", "money", "tokens"}
-    np.testing.assert_allclose(stop["s"]["money"], stop["s"]["steps"])  # of as much a step
-    both = page_of_log(talk(20, 3), 6, quick)  # steps are turns of user and agent
+    assert set(stop["saved"]) == {"steps", "money", "tokens"}
+    np.testing.assert_allclose(stop["saved"]["money"], stop["saved"]["steps"])  # of as much a step
+    both = page_of_log(talk(20, 3), 6, fast)  # steps are turns of user and agent
     assert both.count('<span class="at">step 6<br>') == 20
     assert "“" in page  # what was said at the step to look at
 
 
-def test_long_logs_are_cut(quick):
+def test_long_logs_are_cut(fast):
     steps = [io.Step("agent", "Hi", tool_calls=[io.ToolCall("search", '{"q": 1}')])] * 90
     runs = [io.Run(f"r{k}", steps, outcome=k % 2) for k in range(20)]
-    page = page_of_log(runs, 90, quick)
+    page = page_of_log(runs, 90, fast)
     assert "10 more turns" in page or "10 turns more" in page
     assert page.count('<span class="at">step 80<br>') == 20
     assert "search({&#34;q&#34;: 1})" in page

@@ -40,9 +40,9 @@ def test_columns_are_the_metrics_of_their_names(chess, report):
 
 
 @pytest.mark.parametrize("phi", ["last", "min"])
-def test_one_number_a_run_is_collapsed_as_asked(short_wins, quick, phi):
+def test_one_number_a_run_is_collapsed_as_asked(short_wins, fast, phi):
     X, y = short_wins
-    report = evaluate(X, y, phi=phi, calibrator=None, families="log", intervals=quick)
+    report = evaluate(X, y, phi=phi, **fast)
     row, number = report.table.loc[("forecast", "as_given")], collapsed(X, phi)
     assert row["AUROC"] == pytest.approx(roc_auc_score(y, number))
     assert row["T-Brier"] == pytest.approx(np.mean((number - y) ** 2))
@@ -109,20 +109,17 @@ def test_one_number_a_run_has_the_rate_over_runs(short_wins, counted):
         assert row[f"ECUAS_{n}"] == pytest.approx(cost)
 
 
-def test_steps_beyond_the_horizon_are_not_scored(short_wins, quick):
+def test_steps_beyond_the_horizon_are_not_scored(short_wins, fast):
     X, y = short_wins
-    options = {"weights": "uniform", "horizon": 5, "calibrator": None}
-    options |= {"families": "log", "intervals": quick}
+    options = {"weights": "uniform", "horizon": 5, **fast}
     report = evaluate(X, y, **options)
     n = int(np.maximum(X.lengths - 5, 0).sum())
     assert report.facts.n_unscored == n
     assert f"{n:,} not scored" in report.disclosures["steps beyond the horizon"]
     cut = evaluate(X.prefix(5), y, **options)
     assert cut.facts.n_unscored == 0
-    names = report.options.score_names
-    np.testing.assert_allclose(
-        report.table[names].loc["forecast"], cut.table[names].loc["forecast"]
-    )
+    ours, theirs = (one.table[report.options.score_names].loc["forecast"] for one in (report, cut))
+    np.testing.assert_allclose(ours, theirs)
 
 
 def test_margins_and_gains_are_differences_of_rows(report):
@@ -131,9 +128,7 @@ def test_margins_and_gains_are_differences_of_rows(report):
         np.testing.assert_allclose(table[f"{name} margin"], table[name] - base[name], atol=1e-12)
     for name in report.predictors:
         for metric in report.options.metrics:
-            given, mapped = (
-                table.loc[(name, form), metric] for form in ("as_given", "recalibrated")
-            )
+            given, mapped = table.loc[name][metric][["as_given", "recalibrated"]]
             row = report.calibration_gain.loc[(name, metric)]
             sign = -1 if metric in report.options.lower_is_better else 1
             assert row[["as_given", "recalibrated"]].tolist() == pytest.approx([given, mapped])
@@ -147,12 +142,12 @@ def test_margins_and_gains_are_differences_of_rows(report):
 
 
 @pytest.mark.parametrize("is_grouped", [False, True])
-def test_the_alive_rates_are_made_out_of_fold(short_wins, counted, quick, is_grouped):
+def test_the_alive_rates_are_made_out_of_fold(short_wins, counted, fast, is_grouped):
     X, y = short_wins
     groups = np.arange(len(y)) // 3 if is_grouped else None
     report = counted
     if is_grouped:
-        report = evaluate(X, y, groups=groups, calibrator=None, families="log", intervals=quick)
+        report = evaluate(X, y, groups=groups, **fast)
     order = np.argsort(X.ids)
     X, y = X[order].with_ended(), y[order]
     groups = None if groups is None else groups[order]
@@ -212,36 +207,30 @@ def test_what_knows_only_the_step_is_not_better_than_counting(quick):
 
 
 @pytest.mark.parametrize("short", [0, 1], ids=["short runs fail", "short runs succeed"])
-def test_counting_ranks_in_the_direction_that_it_learnt(quick, short):
+def test_counting_ranks_in_the_direction_that_it_learnt(fast, short):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 300)
     lengths = np.where(y == short, rng.integers(1, 5, 300), rng.integers(3, 9, 300))
     X = TrajectoryArray(rng.random(lengths.sum()), lengths)
-    table = evaluate(X, y, calibrator=None, families="log", intervals=quick).table
+    table = evaluate(X, y, **fast).table
     assert table.loc[(ALIVE, "as_given"), "AUROC"] > 0.8
     assert table.loc[("forecast", "as_given"), "AUROC over_alive_high"] < 0
 
 
-def test_counting_that_ranks_worse_than_chance_ranks_as_chance(rng, quick):
+def test_counting_that_ranks_worse_than_chance_ranks_as_chance(rng, fast):
     X = TrajectoryArray(rng.random(900), rng.permutation(np.repeat([5, 10], 60)))
     y = np.arange(120) % 2  # of which lengths tell nothing
-    table = evaluate(X, y, calibrator=None, families="log", intervals=quick).table
+    table = evaluate(X, y, **fast).table
     assert table["AUROC"][[(ALIVE, "as_given"), (ALIVE_END, "as_given")]].min() >= 0.5
 
 
-def test_a_run_that_counts_by_q_z_has_not_come_to_its_end(quick):
+def test_a_run_that_counts_by_q_z_has_not_come_to_its_end(fast):
     rng = np.random.default_rng(0)
     lengths = np.minimum(rng.geometric(0.25, 800), 6)
     y = (rng.random(800) < np.where(lengths < 6, 0.8, 0.1)).astype(int)
     X = TrajectoryArray(np.full(lengths.sum(), 0.5), lengths)
     cut = np.where(lengths == 6, -1, y)
-    options = {
-        "censored": np.full(800, 0.1),
-        "calibrator": None,
-        "families": "log",
-        "intervals": quick,
-    }
-    report = evaluate(X, cut, **options)
+    report = evaluate(X, cut, censored=np.full(800, 0.1), **fast)
     found = report.traces[ALIVE_END, "as_given"]
     codes = report.runs.y
     last = found.cells[found.offsets[1:] - 1]
@@ -250,11 +239,10 @@ def test_a_run_that_counts_by_q_z_has_not_come_to_its_end(quick):
     assert abs(last - before)[codes == -1].max() < 0.2  # it goes on, for all that is known
 
 
-def test_the_end_does_not_tell_which_outcomes_are_missing(quick):
+def test_the_end_does_not_tell_which_outcomes_are_missing(fast):
     X, y = make_trajectories(1000, random_state=0, return_X_y=True)
     y = np.where(np.random.default_rng(0).random(1000) < 0.5, -1, y)
-    options = {"calibrator": None, "families": "log", "intervals": quick}
-    report, said = (evaluate(X.with_ended(ended), y, **options) for ended in (False, True))
+    report, said = (evaluate(X.with_ended(ended), y, **fast) for ended in (False, True))
     assert report.table.loc[(ALIVE_END, "as_given"), "AUROC"] < 0.56
     np.testing.assert_array_equal(
         report.traces[ALIVE_END, "as_given"].cells, said.traces[ALIVE_END, "as_given"].cells
@@ -274,7 +262,7 @@ def test_noise_stays_noise(rng, quick):
     assert (rows["TPS log margin_low"] < 0).all()
 
 
-def test_signals_are_ranked_as_given_and_scored_recalibrated(quick):
+def test_signals_are_ranked_as_given_and_scored_recalibrated():
     X, y = make_trajectories(80, random_state=0, return_X_y=True)
     signal = X.with_cells(10 * X.cells - 3)
     report = evaluate({"p": X, "odds": signal}, y, families="log", intervals=drawn(20))
@@ -295,9 +283,8 @@ def test_minus_a_risk_that_is_zero_but_for_rounding_is_no_probability():
 
 def test_what_cannot_be_recalibrated_is_noted(quick):
     X, y = make_trajectories(80, random_state=0, return_X_y=True)
-    notes = evaluate(
-        {"turned": X.with_cells(1 - X.cells)}, y, families="log", intervals=quick
-    ).notes
+    turned = {"turned": X.with_cells(1 - X.cells)}
+    notes = evaluate(turned, y, families="log", intervals=quick).notes
     assert any(note.startswith("turned") and "do not go with" in note for note in notes)
     few = evaluate([[0.5], [0.6]], [1, 0], intervals=drawn(10))
     assert any("not recalibrated" in note for note in few.notes)
@@ -338,7 +325,7 @@ def area_by_pairs(values, y, lengths):
 
 
 @pytest.mark.parametrize("n_success", [10, 9])
-def test_pairs_of_equally_long_runs_by_hand(rng, quick, n_success):
+def test_pairs_of_equally_long_runs_by_hand(rng, fast, n_success):
     lengths = np.repeat([1, 2, 3], [12, 12, 6])
     y = np.append(np.arange(24) % 2, np.ones(6, dtype=int))  # long ones have no partner
     y[np.flatnonzero(y[:24])[n_success:]] = 0
@@ -347,8 +334,7 @@ def test_pairs_of_equally_long_runs_by_hand(rng, quick, n_success):
     X = TrajectoryArray(cells, lengths)
     widths = []
     for groups in (None, np.arange(30) // 2):
-        options = {"calibrator": None, "phi": "last", "groups": groups, "families": "log"}
-        found = evaluate(X, y, intervals=quick, **options).equal_length.iloc[0]
+        found = evaluate(X, y, phi="last", groups=groups, **fast).equal_length.iloc[0]
         assert found["n_runs"] == 24
         if n_success == 9:
             assert found.drop("n_runs").isna().all()
@@ -362,17 +348,17 @@ def test_pairs_of_equally_long_runs_by_hand(rng, quick, n_success):
 
 
 @pytest.mark.parametrize("longer_is", [-1, 1])
-def test_what_is_left_of_length_in_a_bin_is_taken_off(rng, quick, longer_is):
+def test_what_is_left_of_length_in_a_bin_is_taken_off(rng, fast, longer_is):
     lengths = rng.integers(30, 60, 1000)
     y = (rng.random(1000) < 0.5 + longer_is * (lengths - 45) / 32).astype(int)
     X = TrajectoryArray(np.repeat(longer_is * lengths, lengths) * 1.0, lengths)
-    report = evaluate({"steps": X}, y, calibrator=None, families="log", intervals=quick)
+    report = evaluate({"steps": X}, y, **fast)
     row = report.equal_length.loc[("steps", "as_given")]
     assert row["AUROC"] > 0.53
     assert row[["over_length", "over_length_low", "over_length_high"]].tolist() == [0, 0, 0]
 
 
-def test_a_learned_length_is_compared_within_folds(rng, quick):
+def test_a_learned_length_is_compared_within_folds(rng, fast):
     # at one step a length, learned, differs between folds alone
     fold = np.arange(300) % 5
     X = TrajectoryArray(np.ones(900), [3] * 300)
@@ -380,7 +366,7 @@ def test_a_learned_length_is_compared_within_folds(rng, quick):
     learned = PrefixForecaster(features="last", last=1)
     traces = cross_fit_traces(learned, X, y, cv=PredefinedSplit(fold))
     assert roc_auc_score(y, traces.steps(3)[:, 2]) < 0.4
-    report = evaluate({"given": traces}, y, calibrator=None, families="log", intervals=quick)
+    report = evaluate({"given": traces}, y, **fast)
     assert set(report.by_step["AUROC"]) == {0.5}
     assert set(report.equal_length["AUROC"]) == {0.5}
 
@@ -392,11 +378,10 @@ def test_the_order_of_rows_and_threads_do_not_matter(short_wins, quick):
     X, y = short_wins
     order = np.random.default_rng(0).permutation(len(y))
     groups, by = np.arange(300) // 3, np.arange(300) % 2
-    one = evaluate(X, y, groups=groups, by=by, families="log", intervals=quick)
-    other = evaluate(
-        X[order], y[order], groups=groups[order], by=by[order], families="log", intervals=quick,
-        n_jobs=2,
-    )  # fmt: skip
+    options = {"families": "log", "intervals": quick}
+    one = evaluate(X, y, groups=groups, by=by, **options)
+    options |= {"groups": groups[order], "by": by[order], "n_jobs": 2}
+    other = evaluate(X[order], y[order], **options)
     for name in ("table", "intervals", "cards", "by_step", "equal_length", "by"):
         pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name))
 
@@ -405,29 +390,27 @@ def test_a_random_state_is_drawn_from_once(rng):
     y = (rng.random(200) < 0.08).astype(int)  # so few that some cards need the bootstrap
     X = TrajectoryArray(rng.beta(1, 12, 200), np.ones(200, dtype=int))
     two = {"a": X, "b": X.with_cells(X.cells**2)}
+    options = {"families": "log", "calibrator": None}
     one, other = (
-        evaluate(
-            {name: two[name] for name in names}, y, families="log", calibrator=None,
-            random_state=np.random.RandomState(3),
-        ).cards
+        evaluate({k: two[k] for k in names}, y, random_state=np.random.RandomState(3), **options)
         for names in ("ab", "ba")
-    )  # fmt: skip
+    )
+    one, other = one.cards, other.cards
     pd.testing.assert_frame_equal(one, other.loc[one.index], rtol=0, atol=0)
 
 
-def test_inputs_in_other_forms(short_wins, quick):
+def test_inputs_in_other_forms(short_wins, fast):
     X, y = short_wins
-    options = {"calibrator": None, "families": "log", "intervals": quick}
-    expected = evaluate(X, y, **options)
+    expected = evaluate(X, y, **fast)
     frame = pd.DataFrame(X.padded(), index=X.ids)
     for given in (frame, {"forecast": X}):
-        pd.testing.assert_frame_equal(evaluate(given, y, **options).table, expected.table)
+        pd.testing.assert_frame_equal(evaluate(given, y, **fast).table, expected.table)
     order = np.argsort(X.ids)
     np.testing.assert_array_equal(expected.traces["forecast", "as_given"].ids, X.ids[order])
     np.testing.assert_array_equal(expected.runs.y, y[order])
 
 
-def test_progress_wraps_what_takes_long(short_wins, quick):
+def test_progress_wraps_what_takes_long(short_wins, fast):
     X, y = short_wins
     seen = []
 
@@ -436,7 +419,7 @@ def test_progress_wraps_what_takes_long(short_wins, quick):
         return jobs
 
     X = {"a": X, "b": X.with_cells(X.cells**2)}
-    report = evaluate(X, y, calibrator=None, families="log", intervals=quick, progress=progress)
+    report = evaluate(X, y, **fast, progress=progress)
     assert set(seen) == {2}  # predictors
     seen.clear()
     assert report.to_html(progress=progress)

@@ -6,13 +6,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from trajscore.evaluation.recommendation import (
-    Action,
-    Interval,
-    OtherChoice,
-    Recommendation,
-    Shown,
-)
+from trajscore.evaluation.recommendation import Action, Interval, OtherChoice, Recommendation, Shown
 from trajscore.evaluation.reliability import Stated
 from trajscore.report import wording
 
@@ -60,7 +54,7 @@ def evaluation(*best, stays=True, n_hidden=0, command="", stops=None):
         intervals=pd.DataFrame(index=pd.MultiIndex.from_tuples([], names=["a", "b", "c"])),
         score_name="TPS log",
         digits=3,
-        by=None,
+        groups=[],
         forms_of=lambda name: [] if best[0] is UNSCORED else ["as_given"],
     )
 
@@ -147,8 +141,7 @@ def test_several_predictors_of_no_use_are_named_together():
 
 
 @pytest.mark.parametrize(
-    ("stays", "then"),
-    [(True, "both answers stay."), (False, "the answer is: use none of these.")],
+    ("stays", "then"), [(True, "both answers stay."), (False, "the answer is: use none of these.")]
 )
 def test_a_budget_is_a_fact(stays, then):
     data = evaluation(SHOWN, stays=stays, n_hidden=12, command="trajscore report x", stops="known")

@@ -200,7 +200,6 @@ def group_labels(by: Any, X: TrajectoryArray) -> dict[str, AnyArray]:
         by = {"group": by}
     labels_by_kind = {}
     for name, source in (by or {}).items():
-        check_index(source, X.ids, "by")
         labels = source
         if isinstance(source, str):
             if source not in X.meta:
@@ -218,6 +217,7 @@ def group_labels(by: Any, X: TrajectoryArray) -> dict[str, AnyArray]:
         labels_by_kind[str(name)] = check_labels(
             texts.reshape(array.shape), len(X), f"by: {name!r}"
         )
+        check_index(source, X.ids, "by")
     return labels_by_kind
 
 

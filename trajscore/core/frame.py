@@ -207,13 +207,10 @@ def parts_of_frame(
     ids = _as_run_ids(uniques, column_of_ids)
     runs = _Runs(ids, np.bincount(codes))
     has_step = np.ones(len(frame), dtype=bool)
-    if step is None:
-        order = np.argsort(codes, kind="stable")
-    else:
-        if frame[step].hasnans:
-            alone = runs.lengths[codes] == 1
-            has_step = ~(alone & frame[[step, *values]].isna().all(axis=1).to_numpy())
-        order = _order(frame[step], has_step, first_step, codes, runs)
+    if step is not None and frame[step].hasnans:
+        alone = runs.lengths[codes] == 1
+        has_step = ~(alone & frame[[step, *values]].isna().all(axis=1).to_numpy())
+    order = _order(frame.get(step), has_step, first_step, codes, runs)
     has_step = has_step[order]
     frame = frame[list(dict.fromkeys([*values, *per_run, *of_stops]))].iloc[order]
     columns = [_values(frame[name], runs, first_step)[has_step] for name in values]
@@ -305,9 +302,11 @@ def joined_ids(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
 
 
 def _order(
-    column: pd.Series, has_step: BoolArray, first_step: int, codes: IntArray, runs: _Runs
+    column: pd.Series | None, has_step: BoolArray, first_step: int, codes: IntArray, runs: _Runs
 ) -> IntArray:
     """Return the rows in the order of runs and steps, of which none is repeated or missing."""
+    if column is None:
+        return np.argsort(codes, kind="stable")
     places = np.full(len(codes), first_step)  # also of the single row of a run without a step
     places[has_step], are_times = step_places(column[has_step])
     number = places - first_step

@@ -132,6 +132,8 @@ class Stops(NamedTuple):
     mechanism: AnyArray  # of each run; of an observed one "complete", unless it was lost
     unknown: AnyArray  # whether an outcome counts although its stop reason is not known
     stop_counts: Counter[tuple[str, str]]  # runs by what a reason made of them, and the reason
+    reasons: AnyArray  # as they were recorded
+    is_stated: BoolArray  # whether a run has one
 
 
 def settle_stops(
@@ -174,7 +176,13 @@ def settle_stops(
     stop_counts = Counter(
         (str(kind), str(word)) for kind, rows in changed.items() for word in words[rows]
     )
-    return Stops(outcomes, mechanism, unknown, stop_counts)
+    return Stops(outcomes, mechanism, unknown, stop_counts, words, names != "")
+
+
+def read_stops(y: AnyArray, meta: pd.DataFrame, stop_reason: ArrayLike | None) -> Stops | None:
+    """Settle the stops that runs were recorded with; None where no run has a reason."""
+    reasons, kinds = recorded_stops(meta, stop_reason)
+    return None if reasons is None else settle_stops(y, reasons, kinds=kinds)
 
 
 def note_on_lost(reasons: Counter[str], n_runs: int) -> str:

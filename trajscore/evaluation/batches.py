@@ -22,11 +22,11 @@ from trajscore.calibration.calibrators import CALIBRATORS, calibrator_maker
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import Sample, check_values
 from trajscore.core.errors import RowError
-from trajscore.core.stops import UNKNOWN, recorded_stops
+from trajscore.core.stops import UNKNOWN, read_stops
 from trajscore.core.type_aliases import AnyArray, FloatArray
 from trajscore.core.values import one_per_run, outside_unit, run_label, unknown_name
 from trajscore.evaluation.doubts import stop_notes
-from trajscore.evaluation.evaluation import Counts, Evaluation
+from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import (
     AS_GIVEN,
     BASE_RATE,
@@ -41,7 +41,13 @@ from trajscore.evaluation.options import (
     Options,
     RowKey,
 )
-from trajscore.evaluation.runs import EvaluatedRuns, Exclusion, leave_out_incomplete, select_runs
+from trajscore.evaluation.runs import (
+    Counts,
+    EvaluatedRuns,
+    Exclusion,
+    leave_out_incomplete,
+    select_runs,
+)
 from trajscore.metrics.run_metrics import CostMetric
 from trajscore.streaming import CalibrationAccumulator, RankingAccumulator, TPSAccumulator
 from trajscore.streaming.accumulator import LabelledRuns
@@ -62,23 +68,16 @@ class BatchSelection:
 
     def apply(self, y: AnyArray, X: TrajectoryArray) -> EvaluatedRuns:
         """Select the runs that count."""
-        q_z = _column(X, self.q_z)
-        if q_z is not None:
-            q_z = one_per_run(q_z, "q_z", len(X))
+        q_z = None
+        if self.q_z is not None:
+            q_z = one_per_run(X.meta[self.q_z], "q_z", len(X))
         traces = {name: X[name] for name in X.channels or ()}
         sample = Sample(traces, y, np.ones(len(X)), q_z=q_z)
         try:
-            stops = recorded_stops(X.meta, _column(X, self.stop_reason))
+            stops = read_stops(y, X.meta, X.meta.get(self.stop_reason))
             return select_runs(sample, stops, self.censored)
         except RowError as error:  # rows of a batch are not rows of the source
             raise ValueError(f"run {run_label(X.ids[error.row])}: {error.text}") from error
-
-
-def _column(X: TrajectoryArray, name: str | None) -> AnyArray | None:
-    """Return a column of `meta`; None without a name."""
-    if name is None:
-        return None
-    return np.asarray(X.meta[name])
 
 
 def batch_selection(
@@ -112,15 +111,25 @@ def batch_selection(
     return BatchSelection(censored, q_z, stop_reason)
 
 
+@dataclass
 class RowSums:
     """Metrics of one row of the report, added up."""
 
-    def __init__(self, options: Options) -> None:
-        self.options = options
-        self.scores = TPSAccumulator(options.scores, options.weights)
-        self.steps = CalibrationAccumulator(options.weights)
-        self.runs = RankingAccumulator(options.settings.phi, options.weights)
-        self.costs: Any = 0.0
+    options: Options
+    scores: TPSAccumulator
+    steps: CalibrationAccumulator
+    runs: RankingAccumulator
+    costs: Any = 0.0
+
+    @classmethod
+    def of_none(cls, options: Options) -> Self:
+        """Return the sums of no runs."""
+        return cls(
+            options,
+            TPSAccumulator(options.scores, options.weights),
+            CalibrationAccumulator(options.weights),
+            RankingAccumulator(options.settings.phi, options.weights),
+        )
 
     def add(self, runs: LabelledRuns, X: TrajectoryArray) -> None:
         """Add trusted runs with forecasts."""
@@ -146,13 +155,14 @@ class RowSums:
         of_steps = self.scores.success_rate
         if self.options.weights.is_own:
             of_steps = rate
-        base = RowSums(self.options)
-        base.scores = self.scores.constant(of_steps)
-        base.steps = self.steps.constant(of_steps)
-        base.runs = self.runs.constant(rate)
         success, failure = (_costs(np.array([label]), np.array([rate])) for label in (1, 0))
-        base.costs = n_runs[0] * success + n_runs[1] * failure
-        return base
+        return RowSums(
+            self.options,
+            self.scores.constant(of_steps),
+            self.steps.constant(of_steps),
+            self.runs.constant(rate),
+            n_runs[0] * success + n_runs[1] * failure,
+        )
 
     def merge(self, other: Self) -> None:
         """Add another's sums."""
@@ -216,7 +226,7 @@ class Pass:
         self.options = options
         self.selection = selection
         self.maps = maps
-        self.rows = {(name, half): RowSums(options) for name in names for half in (0, 1)}
+        self.rows = {(name, half): RowSums.of_none(options) for name in names for half in (0, 1)}
         self.parts: list[Batch] = []  # of which the sample is drawn
         self.exclusions: Counter[Exclusion] = Counter()
         self.stops: Counter[tuple[str, str]] = Counter()  # by what a stop made of them
@@ -233,15 +243,14 @@ class Pass:
             self.filled.update(dict(zip(X.channels or (), n_filled.tolist(), strict=True)))
             self.n_cells += len(X.cells)
         counted = self.selection.apply(y, X)
-        scored = leave_out_incomplete(counted, counted.complete())
+        scored = leave_out_incomplete(counted)
         self.exclusions.update(scored.exclusions)
         if counted.stops is not None:
             self.stops.update(counted.stops.stop_counts)
-        batch = Batch(y, X, groups).take(scored.source_rows)._replace(y=scored.y)
-        self.counts += Counts.of_outcomes(counted.y, counted.labels)
-        self.counts += Counts.of_scored(batch.y, batch.X, self.options.weights)
-        if not len(batch.y):
+        self.counts += Counts.of(counted, scored, self.options.weights)
+        if not len(scored):
             return
+        batch = Batch(y, X, groups).take(scored.source_rows)._replace(y=scored.y)
         if self.maps is None:
             self._keep([batch])
         half = batch.hashes() & 1  # another bit than the sample's
@@ -286,12 +295,12 @@ class Pass:
 
     def notes(self, n_drawn: int) -> list[Note]:
         """Return what a reader should know of the runs."""
-        facts = {"n": n_drawn, "n_runs": self.counts.n_runs}
-        filled = {name: n / self.n_cells for name, n in self.filled.items() if n}
         notes = stop_notes(self.stops)
-        if facts["n"] < facts["n_runs"]:
-            notes.insert(0, Note("all", "sampled", facts))
-        return notes + [Note(name, "filled", {"share": share}) for name, share in filled.items()]
+        n_runs = self.counts.n_runs
+        if n_drawn < n_runs:
+            notes.insert(0, Note("all", "sampled", {"n": n_drawn, "n_runs": n_runs}))
+        filled = {name: {"share": n / self.n_cells} for name, n in self.filled.items() if n}
+        return notes + [Note(name, "filled", facts) for name, facts in filled.items()]
 
 
 def evaluate_batches(
@@ -308,10 +317,8 @@ def evaluate_batches(
     if not first.counts.n_runs:
         raise ValueError("no run counts; give runs with a value of every predictor")
     y, X, groups = first.sample()
-    censored: Any = selection.censored
-    if selection.q_z is not None:
-        censored = _column(X, selection.q_z)
-    reasons = _column(X, selection.stop_reason)
+    censored = X.meta.get(selection.q_z, selection.censored)
+    reasons = X.meta.get(selection.stop_reason)
     report = evaluate(X, y, groups=groups, censored=censored, stop_reason=reasons)
     passes = {AS_GIVEN: first}
     if maker is not None:
@@ -337,14 +344,14 @@ def evaluate_batches(
     methods.loc[scores.index, [VALUE[0], MARGIN[0]]] = INFLUENCE
     n_unknown = sum(n for (kind, _), n in first.stops.items() if kind == UNKNOWN)
     n_of = {"observed": first.counts.n_censored, "unknown": n_unknown}
-    others = report.other_choices.items()
+    others = report.otherwise.items()
     return replace(
         report,
         intervals=intervals,
         interval_methods=methods,
         exclusions=first.exclusions,
         # of stop reasons that a log noted as unknown, at least those of the sample
-        other_choices={choice: (max(n, n_of[choice]), cards) for choice, (n, cards) in others},
+        otherwise={choice: (max(n, n_of[choice]), best) for choice, (n, best) in others},
         facts=replace(report.facts, rate=rate, **asdict(first.counts)),
         remarks=[
             *first.notes(len(y)),

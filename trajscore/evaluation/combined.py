@@ -52,12 +52,12 @@ class Combined(NamedTuple):
 
 def combine(
     rows: Rows, options: Options, notes: list[Note], *, compares: bool = True
-) -> Combined | None:
-    """Return the row of all signals that vary; None where there are none, or too few runs."""
+) -> tuple[Rows, Combined | None]:
+    """Add the row of all signals that vary; None where there are none, or too few runs."""
     given = [row for row in rows.predictors if row.form == AS_GIVEN and np.isnan(row.only_value)]
     names = [row.predictor for row in given if row.predictor in rows.recalibrated]
     if not names or not options.settings.together:
-        return None
+        return rows, None
     runs = rows.runs
     is_compared = compares and len(names) > 1 and len(runs) <= _MOST_RUNS
     called = TOGETHER if len(names) > 1 else f"{names[0]} {WITH_HISTORY}"
@@ -72,10 +72,10 @@ def combine(
             held = forecaster.held_out(X, runs.labels, groups=runs.groups, apart=is_compared)
     except ValueError as error:
         notes.append(Note(called, "text", {"text": f"not made; {error}"}))
-        return None
+        return rows, None
     traces = held.traces(held.choose(range(len(names))))
     row = Row(called, RECALIBRATED, traces, runs, True, forecaster, tuple(names))
-    return Combined(row, held, is_compared)
+    return replace(rows, predictors=[*rows.predictors, row]), Combined(row, held, is_compared)
 
 
 class Purchase(NamedTuple):

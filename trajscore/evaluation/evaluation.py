@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from operator import add
-from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
 from trajscore.calibration.fixed_step import auroc_interval
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.outcomes import CENSORED
 from trajscore.core.score_families import digits_of
-from trajscore.core.type_aliases import AnyArray, FloatArray
-from trajscore.core.weights import StepWeights
 from trajscore.evaluation.combined import Purchase
 from trajscore.evaluation.first_errors import FirstErrors
+from trajscore.evaluation.groups import InGroup
 from trajscore.evaluation.options import (
     AS_GIVEN,
     GAIN,
@@ -39,70 +35,11 @@ from trajscore.evaluation.recommendation import (
     other_choice,
     ranked,
 )
-from trajscore.evaluation.rows import Row, Rows, by_step_table, equal_length_table
-from trajscore.evaluation.runs import EvaluatedRuns, Exclusion
+from trajscore.evaluation.rows import Row, Rows, by_step_table, equal_length_table, row_index
+from trajscore.evaluation.runs import Counts, EvaluatedRuns, Exclusion
 
 CLIPS = {"clip_1e-6": 1e-6, "clip_1e-2": 1e-2}
 """Columns of the margins of log scores with another clip; a sure forecast costs 13.8 or 4.6."""
-
-
-@dataclass(frozen=True)
-class Counts:
-    """How many runs count and are scored, and how long they are."""
-
-    n_runs: int = 0  # that are scored
-    n_observed: int = 0  # of these, with an observed outcome
-    n_steps: int = 0
-    n_unscored: int = 0  # steps beyond the horizon
-    n_beyond: int = 0  # runs with an observed outcome whose own horizon is longer than they are
-    n_counted: int = 0  # that count, those without a step or with missing values among them
-    n_known: int = 0  # of these, with an observed outcome
-    success: float = 0.0  # sum of these outcomes
-    label: float = 0.0  # sum over all that count, unobserved ones by what they stand for
-
-    @classmethod
-    def of_scored(cls, y: AnyArray, X: TrajectoryArray, weights: StepWeights) -> Self:
-        """Count the runs whose forecasts are scored."""
-        observed = y != CENSORED
-        n_beyond = 0
-        if X.horizon is not None:
-            n_beyond = int((observed & (X.horizon > X.lengths)).sum())
-        return cls(
-            n_runs=len(y),
-            n_observed=int(observed.sum()),
-            n_steps=int(X.lengths.sum()),
-            n_unscored=weights.of(X).n_unscored,
-            n_beyond=n_beyond,
-        )
-
-    @classmethod
-    def of_outcomes(cls, y: AnyArray, label: FloatArray) -> Self:
-        """Count the runs that count, whether they are scored or not."""
-        observed = y != CENSORED
-        return cls(
-            n_counted=len(y),
-            n_known=int(observed.sum()),
-            success=float(y[observed].sum()),
-            label=float(label.sum()),
-        )
-
-    def __add__(self, other: Counts) -> Self:
-        return type(self)(*map(add, astuple(self), astuple(other)))
-
-    @property
-    def n_censored(self) -> int:
-        """Runs that are scored without an observed outcome."""
-        return self.n_runs - self.n_observed
-
-    @property
-    def success_rate(self) -> float:
-        """Share of successes among the runs that count and have an observed outcome."""
-        return self.success / self.n_known
-
-    @property
-    def rate_of_runs(self) -> float:
-        """Share of successes among all runs that count, as they are counted."""
-        return self.label / self.n_counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,13 +75,13 @@ class Evaluation:
     interval_methods: pd.DataFrame
     exclusions: Mapping[Exclusion, int]  # number of runs that are left out
     monitoring: pd.DataFrame | None
-    cards: pd.DataFrame
+    recommended: list[Recommendation]  # in the order of the rows
     pairs: pd.DataFrame | None
     signals: pd.DataFrame | None
     purchase: Purchase | None
     first_errors: FirstErrors | None
-    by: pd.DataFrame | None
-    other_choices: dict[str, tuple[int, pd.DataFrame | None]]
+    groups: list[InGroup]
+    otherwise: dict[str, tuple[int, list[Recommendation] | None]]  # under other choices of runs
     options: Options
     facts: Facts
     ends: pd.DataFrame  # outcome and stop reason of each run that counts
@@ -201,21 +138,20 @@ class Evaluation:
         return digits_of(self.score_name)
 
     @property
-    def observed_cards(self) -> pd.DataFrame | None:
-        """Cards of the runs with an observed outcome alone; None where all are."""
-        return self.other_choices.get("observed", (0, None))[1]
+    def observed(self) -> list[Recommendation] | None:
+        """What to do by the runs with an observed outcome alone; None where all are."""
+        return self.otherwise.get("observed", (0, None))[1]
 
     @property
-    def cards_by_kind(self) -> dict[str, pd.DataFrame]:
-        """The cards within groups of runs, by the kind of the groups, if there are any."""
-        if self.by is None:
-            return {}
-        return {kind: self.by.loc[kind] for kind in self.by.index.unique("by")}
+    def groups_by_kind(self) -> dict[str, list[InGroup]]:
+        """The groups of runs, by their kind, if there are any."""
+        kinds = dict.fromkeys(each.by for each in self.groups)
+        return {kind: [each for each in self.groups if each.by == kind] for kind in kinds}
 
     @cached_property
     def recommendations(self) -> dict[str, Recommendation]:
         """What to do with each predictor, the best first."""
-        return ranked(self.cards)
+        return {each.predictor: each for each in ranked(self.recommended)}
 
     @property
     def best(self) -> Recommendation:
@@ -233,22 +169,15 @@ class Evaluation:
         return [each for each in self.recommendations.values() if not each.best_alone]
 
     def other_choice(self, choice: str) -> OtherChoice:
-        """Return what would be recommended under another choice of runs, of `other_choices`."""
-        return self._choices[choice]
-
-    @cached_property
-    def _choices(self) -> dict[str, OtherChoice]:
-        choices = {"observed": (self.facts.n_censored, self.cards), **self.other_choices}
-        return {
-            choice: other_choice(n_runs, cards, self.recommendations, self.pairs)
-            for choice, (n_runs, cards) in choices.items()
-        }
+        """Return what would be recommended under another choice of runs; of none, as today."""
+        n_runs, others = self.otherwise.get(choice, (self.facts.n_censored, self.recommended))
+        return other_choice(n_runs, others, self.recommendations, self.pairs)
 
     @cached_property
     def length_ranking(self) -> Interval:
         """AUROC of short runs before long ones, of the runs that have an outcome."""
         observed = self.runs.take(np.flatnonzero(self.runs.observed))
-        lengths = next(iter(observed.traces.values())).lengths.astype(float)
+        lengths = observed.X.lengths.astype(float)
         stratum = np.zeros(len(lengths), dtype=np.int64)
         level = self.options.settings.confidence_level
         return Interval(*auroc_interval(-lengths, observed.labels, stratum, observed.groups, level))
@@ -256,10 +185,38 @@ class Evaluation:
     # -------------------------------------------------------------------- tables, once asked for
 
     @cached_property
+    def cards(self) -> pd.DataFrame:
+        """What to do with each predictor, and the numbers that decided it."""
+        return _cards(self.recommended)
+
+    @property
+    def observed_cards(self) -> pd.DataFrame | None:
+        """The same of the runs with an observed outcome alone; None where all are."""
+        return None if self.observed is None else _cards(self.observed)
+
+    @property
+    def other_choices(self) -> dict[str, tuple[int, pd.DataFrame | None]]:
+        """How many runs could be counted otherwise, and the cards then."""
+        return {
+            choice: (n, None if others is None else _cards(others))
+            for choice, (n, others) in self.otherwise.items()
+        }
+
+    @cached_property
+    def by(self) -> pd.DataFrame | None:
+        """The cards within groups of runs, and whether groups differ; None without groups."""
+        keys = [(each.by, each.group, each.best.predictor) for each in self.groups]
+        cards = [
+            each.best.card() | {"own": each.own, "p_value": each.p_value} for each in self.groups
+        ]
+        index = pd.MultiIndex.from_tuples(keys, names=["by", "group", "predictor"])
+        return pd.DataFrame(cards, index).drop(columns="tied") if keys else None
+
+    @cached_property
     def table(self) -> pd.DataFrame:
         """Counts, all metrics, and what scores and AUROC are above the references."""
         intervals, options, facts = self.intervals, self.options, self.facts
-        counts = pd.DataFrame(index=_index(self.rows))
+        counts = pd.DataFrame(index=row_index(self.rows))
         counts[["n_runs", "n_censored"]] = facts.n_runs, facts.n_censored
         for row in self.rows.counting:  # of batches, these are of the sample
             counts.loc[row.key] = len(row.runs), int((~row.runs.observed).sum())
@@ -299,30 +256,27 @@ class Evaluation:
         """The margin of each probability, of the observed runs alone, and with other clips."""
         options = self.options
         judged = [row for row in self.rows.predictors if row.is_probability]
-        table = pd.DataFrame({"margin": _margins(judged, self.cards)}, index=_index(judged))
-        if self.observed_cards is not None:
-            table["observed_only"] = _margins(judged, self.observed_cards)
+        table = pd.DataFrame({"margin": _margins(judged, self.recommended)}, row_index(judged))
+        if self.observed is not None:
+            table["observed_only"] = _margins(judged, self.observed)
         clips = [family.clip for family in options.scores if family.clip is not None]
         if clips:
             cells = (row.traces.cells for row in judged)
             table["clipped"] = [((p < clips[0]) | (p > 1 - clips[0])).mean() for p in cells]
         leading = options.scores[0]
         for name, clip in CLIPS.items() if leading.clip is not None else ():
-            score = replace(leading, clip=clip)  # type: ignore[call-arg]
-            is_leading = clip == leading.clip
-            table[name] = table["margin"] if is_leading else self._margins_by(score, judged)
+            other = replace(leading, clip=clip), options.weights  # type: ignore[call-arg]
+            constant = self.rows.base.score(*other)
+            margins = [row.score(*other) - constant for row in judged]
+            table[name] = [float(margin(np.ones(len(self.runs)))) for margin in margins]
         return table
 
-    def _margins_by(self, score: Any, judged: list[Row]) -> list[float]:
-        """Return margins over the base rate by another score."""
-        constant = self.rows.base.score(score, self.options.weights)
-        differences = [row.score(score, self.options.weights) - constant for row in judged]
-        return [float(difference(np.ones(len(self.runs)))) for difference in differences]
+
+def _cards(recommended: list[Recommendation]) -> pd.DataFrame:
+    table = pd.DataFrame([each.card() for each in recommended])
+    return table.set_index(pd.Index([each.predictor for each in recommended], name="predictor"))
 
 
-def _margins(rows: list[Row], cards: pd.DataFrame) -> list[float]:
-    return [float(cards.loc[row.predictor, row.form]) for row in rows]
-
-
-def _index(rows: Iterable[Row]) -> pd.MultiIndex:
-    return pd.MultiIndex.from_tuples([row.key for row in rows], names=["predictor", "form"])
+def _margins(rows: list[Row], recommended: list[Recommendation]) -> list[float]:
+    best = {each.predictor: each for each in recommended}
+    return [best[row.predictor].interval(row.form).estimate for row in rows]

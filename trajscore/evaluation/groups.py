@@ -4,8 +4,10 @@ One test comes first. Where it sees no difference, each group gets the card of a
 does, cards are decided by estimates that are shrunken towards what the groups have in common.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,14 +18,14 @@ from trajscore.core.policy import GROUP_ERROR_RATE, MIN_UNITS_PER_GROUP
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.type_aliases import AnyArray, ByName, FloatArray, FloatPair, IntArray
 from trajscore.core.weights import run_sums
-from trajscore.evaluation.options import Options, columns_of
+from trajscore.evaluation.options import Options
 from trajscore.evaluation.recommendation import (
     ESTIMATES,
     Action,
+    Interval,
     Recommendation,
-    card_table,
     decide,
-    have_too_few_runs,
+    recommend_each,
 )
 from trajscore.evaluation.rows import Row, Rows
 
@@ -36,47 +38,73 @@ _MOST_SHOWN = 40  # groups
 _MOST_FEW = 5  # groups that have too few runs for a conclusion
 
 
-def group_table(
-    rows: Rows,
-    by: Mapping[str, AnyArray],
-    best: Mapping[str, Recommendation],
-    options: Options,
-) -> pd.DataFrame:
-    """Return the cards of all predictors in all groups, and whether groups differ.
+class InGroup(NamedTuple):
+    """What to do with a predictor in a group of runs."""
 
-    `best` is what to do with each predictor in all runs. Labels are those of all runs given,
-    whether they count or not.
+    by: str  # the kind of the group
+    group: str
+    best: Recommendation
+    own: float  # margin of the group as it is, in the form that is spoken of in all runs
+    p_value: float  # of groups of this kind being alike
+
+    @property
+    def differs(self) -> bool:
+        """Whether groups of this kind are shown to differ for the predictor."""
+        return self.p_value < GROUP_ERROR_RATE
+
+
+def recommend_in_groups(
+    rows: Rows, by: Mapping[str, AnyArray], whole: Iterable[Recommendation], options: Options
+) -> list[InGroup]:
+    """Return what to do with each predictor in each group, and whether groups differ.
+
+    `whole` is what to do with them in all runs. Labels are those of all runs given, whether they
+    count or not.
     """
     by = {kind: labels[rows.runs.source_rows] for kind, labels in by.items()}
-    chosen = [row for row in rows.predictors if row.form == best[row.predictor].form]
+    of_all = {each.predictor: each for each in whole}
+    chosen = [row for row in rows.predictors if row.form == of_all[row.predictor].form]
     p_values = {kind: group_p_values(chosen, labels, options) for kind, labels in by.items()}
     parts = [(kind, group) for kind, labels in by.items() for group in sorted(set(labels))]
-    tables = {}
+    quantiles: dict[str, list[list[float]]] = {kind: [] for kind in by}
+    alone: dict[str, list[list[Recommendation]]] = {kind: [] for kind in by}
     for kind, group in options.work.track(parts):
-        inside = rows.within(np.flatnonzero(by[kind] == group), options.weights)
-        of_group = card_table(inside, options.quiet, n_tables=len(parts))
-        quantiles = map(inside.runs.units.t_quantile, of_group["confidence_level"])
-        tables[kind, group] = of_group.assign(t=list(quantiles))
-    table = pd.concat(tables, names=["by", "group", "predictor"])
-    decided = []
+        inside = rows.within(np.flatnonzero(by[kind] == group))
+        cards = recommend_each(inside, options.quiet, n_tables=len(parts))
+        levels = (each.confidence_level for each in cards)
+        quantiles[kind].append([*map(inside.runs.units.t_quantile, levels)])
+        alone[kind].append(cards)
+    found: list[InGroup] = []
     for kind in by:
-        of_kind = table.loc[[kind]]
-        for row, p in zip(chosen, np.minimum(1, len(by) * p_values[kind]), strict=True):
-            groups = of_kind[of_kind.index.get_level_values("predictor") == row.predictor]
-            p_value = p if best[row.predictor].varies else 1.0  # a constant is one in every group
-            settle = _shrunken if p_value < GROUP_ERROR_RATE else _as_all
-            settled = settle(groups, best[row.predictor].card())
-            decided.append(settled.assign(own=groups[row.form], p_value=p_value))
-    return pd.concat(decided).drop(columns="t").loc[table.index]
+        groups = [group for of, group in parts if of == kind]
+        by_predictor = []
+        alike = zip(*alone[kind], strict=True), zip(*quantiles[kind], strict=True)
+        for row, p, own, t in zip(chosen, p_values[kind], *alike, strict=True):
+            best = of_all[row.predictor]
+            p_value = min(1.0, len(by) * p) if best.varies else 1.0  # a constant is one everywhere
+            if p_value >= GROUP_ERROR_RATE:
+                decided = [_as_all(each, best) for each in own]
+            else:
+                decided = _shrunken(own, np.array(t))
+            margins = [each.interval(row.form).estimate for each in own]
+            of_groups = zip(groups, decided, margins, strict=True)
+            by_predictor.append([InGroup(kind, *each, p_value) for each in of_groups])
+        found += chain.from_iterable(zip(*by_predictor, strict=True))
+    return found
 
 
-def shown_groups(of_kind: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Return the cards of the largest groups, few of those too small, and how many are left out."""
-    by_group = of_kind.assign(few=have_too_few_runs(of_kind)).groupby(level="group")
-    groups = by_group.agg({"n_runs": "max", "few": "all"}).sort_values("n_runs")[::-1]
-    shown = groups.index[~groups["few"] | (groups["few"].sum() <= _MOST_FEW)][:_MOST_SHOWN]
-    rows = [of_kind.xs(group, level="group", drop_level=False) for group in shown]
-    return pd.concat([of_kind[:0], *rows]), len(groups) - len(shown)
+def shown_groups(of_kind: Iterable[InGroup]) -> tuple[list[InGroup], int]:
+    """Return the largest groups, few of those too small, and how many are left out."""
+    by_group: dict[str, list[InGroup]] = {}
+    for each in of_kind:
+        by_group.setdefault(each.group, []).append(each)
+    largest = sorted(by_group.values(), key=lambda group: group[0].best.n_runs)[::-1]
+    has_few = [group[0].best.has_too_few_runs for group in largest]
+    shown = largest
+    if sum(has_few) > _MOST_FEW:
+        shown = [group for group, few in zip(largest, has_few, strict=True) if not few]
+    shown = shown[:_MOST_SHOWN]
+    return [each for group in shown for each in group], len(largest) - len(shown)
 
 
 # -------------------------------------------------------------------- do groups differ?
@@ -187,43 +215,52 @@ def _share_saved(totals: FloatArray, of_all: FloatArray, options: Options) -> Fl
 # -------------------------------------------------------------------- cards of groups
 
 
-def _as_all(groups: pd.DataFrame, card: ByName) -> pd.DataFrame:
-    """Give groups the card of all runs, with its numbers as shares of their base rates' losses."""
-    out = groups.copy()
-    is_decided = ~have_too_few_runs(groups)
-    columns = [*(column for name in ESTIMATES for column in columns_of(name)), "signal_high"]
-    scale = groups["matters"] / (card["matters"] or 1.0)
-    for column in columns:
-        out.loc[is_decided, column] = card[column] * scale
-    for column in ("card", "n_needed", "confidence_level"):
-        out.loc[is_decided, column] = card[column]
-    return out
+def _as_all(group: Recommendation, whole: Recommendation) -> Recommendation:
+    """Do as in all runs; their numbers are shares of the base rate's loss, here that of a group."""
+    if group.has_too_few_runs:
+        return group
+    scale = group.matters / (whole.matters or 1.0)
+    ends: ByName = {
+        name: Interval(*(scale * end for end in whole.interval(name))) for name in ESTIMATES
+    }
+    return replace(
+        group,
+        action=whole.action,
+        n_needed=whole.n_needed,
+        confidence_level=whole.confidence_level,
+        signal_high=scale * whole.signal_high,
+        **ends,
+    )
 
 
-def _shrunken(groups: pd.DataFrame, card: ByName) -> pd.DataFrame:
-    """Decide the cards of groups by shrunken shares of their base rates' losses."""
-    out = groups.copy()
-    is_decided = ~have_too_few_runs(groups)
+def _shrunken(groups: Sequence[Recommendation], t: FloatArray) -> list[Recommendation]:
+    """Decide about groups by shrunken shares of their base rates' losses."""
+    out = list(groups)
+    matters = np.array([each.matters for each in groups])
+    is_decided = np.array([not each.has_too_few_runs for each in groups])
     for name in ESTIMATES:
-        columns = columns_of(name)
-        value, low, high = (groups[column] / groups["matters"] for column in columns)
-        used = is_decided & np.isfinite(high - low)
-        if used.sum() < 2:
+        with np.errstate(divide="ignore", invalid="ignore"):  # of a group with one outcome
+            value, low, high = np.transpose([each.interval(name) for each in groups]) / matters
+        used = np.flatnonzero(is_decided & np.isfinite(high - low))
+        if len(used) < 2:
             continue
-        half = (high - low)[used] / 2 / groups["t"][used]
-        centre, widened = shrink(value[used].to_numpy(), half.to_numpy() ** 2)
-        matters = groups["matters"][used]
+        half = (high - low)[used] / 2 / t[used]
+        centre, widened = shrink(value[used], half**2)
         below = (value - low)[used] * widened
         above = (high - value)[used] * widened
-        for column, end in zip(columns, (centre, centre - below, centre + above), strict=True):
-            out.loc[used, column] = end * matters
-    for key in out.index[is_decided]:
-        row = out.loc[key]
-        decided = decide(Recommendation.of_card(key[-1], row))
-        out.loc[key, "card"] = str(decided)
-        if decided == Action.TOO_FEW:
-            out.loc[key, "n_needed"] = row["n_needed"] or row["n_runs"]
-    return out
+        ends = np.stack([centre, centre - below, centre + above]) * matters[used]
+        for place, three in zip(used, ends.T.tolist(), strict=True):
+            shrunken: ByName = {name: Interval(*three)}
+            out[place] = replace(out[place], **shrunken)
+    return [_decided_anew(each) if not each.has_too_few_runs else each for each in out]
+
+
+def _decided_anew(group: Recommendation) -> Recommendation:
+    action = decide(group)
+    n_needed = group.n_needed
+    if action == Action.TOO_FEW:
+        n_needed = n_needed or group.n_runs
+    return replace(group, action=action, n_needed=n_needed)
 
 
 def shrink(value: FloatArray, variance: FloatArray) -> FloatPair:

@@ -12,7 +12,7 @@ import pandas as pd
 from trajscore.core.policy import MIN_RUNS_FOR_DIFFERENCE
 from trajscore.core.statistics import CalibrationError, MeanOfRuns, all_at_once
 from trajscore.core.ties import ROUNDING
-from trajscore.core.type_aliases import AnyArray, FloatArray
+from trajscore.core.type_aliases import AnyArray, ByName, FloatArray
 from trajscore.core.weights import MANY
 from trajscore.evaluation.options import (
     ALIVE,
@@ -25,6 +25,8 @@ from trajscore.evaluation.options import (
     INFLUENCE,
     LEVELS,
     MARGIN,
+    OVER_ALIVE,
+    OVER_ALIVE_END,
     RANK_METRICS,
     RECALIBRATED,
     REFERENCES,
@@ -56,29 +58,26 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
     every = list(rows)
     n_runs = len(rows.runs)
     cells = _Cells(every, options)
-    names = options.metrics
     estimates: dict[int, _Estimates] = {}  # by row, as long as needed
     metrics: dict[int, Metrics] = {}
 
-    def judge(places: list[int], reference_names: Sequence[str] = ()) -> None:
+    def judge(places: list[int]) -> None:
         """Fill in the rows of a predictor; keep what is drawn, and what others are held against."""
         for place in places:
             metrics[place] = row_metrics(every[place], options)
-            estimates[place] = _estimates_of(metrics[place], n_runs, names)
+            estimates[place] = _estimates_of(metrics[place], n_runs)
             cells.fill(place, estimates)
+        if every[places[0]].predictor in REFERENCES:
+            return
         marked = cells.marked(places)
         for place in places:
             del estimates[place]
-            if reference_names:
-                shared = _select(metrics[place], reference_names)
-                estimates[place] = _estimates_of(shared, n_runs, names)
-            metrics[place] = _select(metrics[place], {*marked, *reference_names})
+            metrics[place] = _select(metrics[place], marked)
 
     by_predictor = groupby(range(len(every)), key=lambda place: every[place].predictor)
     jobs = {predictor: list(places) for predictor, places in by_predictor}
-    judge(jobs.pop(BASE_RATE), names)
-    for name in (ALIVE, ALIVE_END):
-        judge(jobs.pop(name), [*options.score_names, "AUROC"])
+    for name in REFERENCES:
+        judge(jobs.pop(name))
     # memory would not hold the metrics of two predictors with very many steps
     is_large = max(len(row.traces.cells) for row in every) > MANY
     work = options.work
@@ -95,7 +94,7 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
         involved = sorted(
             {at for place in slow for at in (place, *cells.references[place].values())}
         )
-        statistic = _of_rows([_select(metrics[at], marked) for at in involved], names)
+        statistic = _of_rows([_select(metrics[at], marked) for at in involved], cells.names)
         replicates = bootstrap_units(
             lambda counts: statistic(cells.units.to_runs(counts)),
             cells.units,
@@ -165,18 +164,24 @@ def _of_rows(rows: Sequence[Metrics], names: list[str]) -> Callable[[FloatArray]
 class _Estimates:
     """Values and influences of the metrics of a row, or of its differences from another one."""
 
-    values: FloatArray
+    values: ByName
     influence: dict[str, FloatArray]
     change: dict[str, FloatArray]
     errors: dict[str, CalibrationError]  # which have parts instead
 
-    def __sub__(self, other: _Estimates) -> _Estimates:
-        """Return the estimates of the differences."""
-        influence, change = (
-            {name: row[name] - reference[name] for name in row if name in reference}
-            for row, reference in ((self.influence, other.influence), (self.change, other.change))
+    def minus(self, other: _Estimates, names: Collection[str]) -> _Estimates:
+        """Return the estimates of the differences of metrics with these names."""
+
+        def differences(row: ByName, reference: ByName) -> ByName:
+            shared = [name for name in row if name in reference and name in names]
+            return {name: row[name] - reference[name] for name in shared}
+
+        return _Estimates(
+            differences(self.values, other.values),
+            differences(self.influence, other.influence),
+            differences(self.change, other.change),
+            {},
         )
-        return _Estimates(self.values - other.values, influence, change, {})
 
     def parts(self, name: str) -> BinMeans:
         """Return the gaps of a calibration error, and the influences on them, which is as much."""
@@ -184,7 +189,7 @@ class _Estimates:
         return BinMeans(*error.parts(np.ones(len(error.weight))))
 
 
-def _estimates_of(metrics: Metrics, n_runs: int, names: list[str]) -> _Estimates:
+def _estimates_of(metrics: Metrics, n_runs: int) -> _Estimates:
     alike = np.ones(n_runs)
     influence: dict[str, FloatArray] = {}
     change: dict[str, FloatArray] = {}
@@ -196,7 +201,7 @@ def _estimates_of(metrics: Metrics, n_runs: int, names: list[str]) -> _Estimates
         influence[name] = np.nan_to_num(statistic.influence(alike), copy=False)
         if isinstance(statistic, MeanOfRuns):
             change[name] = statistic.change(alike)
-    values = _of_rows([metrics], names)(alike)[0]
+    values = dict(zip(metrics, all_at_once(metrics)(alike), strict=True))
     return _Estimates(values, influence, change, errors)
 
 
@@ -213,11 +218,11 @@ class _Cells:
         self.is_rare = is_rare(labels)
         n_rarer = n_of_rarer_outcome(labels.sum(), len(labels))
         self.has_differences = n_rarer >= MIN_RUNS_FOR_DIFFERENCE
-        self.shape = len(LEVELS), len(rows), len(self.names)
-        self.estimate, self.low, self.high, self.skewness = np.full((4, *self.shape), np.nan)
-        self.method: AnyArray = np.full(self.shape, "", dtype=object)
+        shape = len(LEVELS), len(rows), len(self.names)
+        self.estimate, self.low, self.high, self.skewness = np.full((4, *shape), np.nan)
+        self.method: AnyArray = np.full(shape, "", dtype=object)
         # how far below and above an estimate the truth may lie by what has not happened yet
-        self.unseen = np.full((2, *self.shape), -np.inf)
+        self.unseen = np.full((2, *shape), -np.inf)
         # by level, the row that each row is held against
         places = {row.key: place for place, row in enumerate(rows)}
         self.references: list[dict[int, int]] = []
@@ -234,29 +239,29 @@ class _Cells:
         """Fill in the intervals of a row that need no replicates, and mark the others."""
         self._fill_means(0, place, estimates[place])
         for level, at in self.references[place].items():
-            self._fill_means(level, place, estimates[place] - estimates[at])
+            names = self.names
+            if LEVELS[level] in (OVER_ALIVE, OVER_ALIVE_END):
+                names = [*self.options.score_names, "AUROC"]
+            self._fill_means(level, place, estimates[place].minus(estimates[at], names))
         self._fill_errors(place, estimates)
-        if self.settings.intervals == "auto" and self.is_rare:
-            of_row = self.method[:, place]
-            of_row[of_row == INFLUENCE] = BOOTSTRAP
 
     def _fill_means(self, level: int, place: int, numbers: _Estimates) -> None:
         """Fill in the intervals of what a row is, or is above a reference, by influences."""
         at = level, place
         units = self.units
         settings = self.settings
-        self.estimate[at] = numbers.values
-        column_of = {name: self.names.index(name) for name in numbers.influence}
-        names = [name for name, k in column_of.items() if not np.isnan(numbers.values[k])]
-        columns = np.array([column_of[name] for name in names])
+        for name, value in numbers.values.items():
+            self.estimate[at][self.names.index(name)] = value
+        names = [name for name in numbers.influence if not np.isnan(numbers.values[name])]
+        columns = [self.names.index(name) for name in names]
         intervals = by_influence(
-            numbers.values[columns],
+            self.estimate[at][columns],
             np.stack([numbers.influence[name] for name in names]).T,
             units,
             settings.confidence_level,
             on_logit=[level == 0 and name in RANK_METRICS for name in names],
         )
-        holds = intervals.holds
+        holds = intervals.holds & (not self.is_rare)
         if settings.intervals != "auto":
             holds = np.array(settings.intervals == INFLUENCE)
         self.low[at][columns] = intervals.low
@@ -264,10 +269,11 @@ class _Cells:
         self.skewness[at][columns] = intervals.skewness
         self.method[at][columns] = np.where(holds, INFLUENCE, BOOTSTRAP)
         alpha = 1 - settings.confidence_level
-        for name, width in zip(names, (intervals.high - intervals.low) / 2, strict=True):
+        widths = (intervals.high - intervals.low) / 2
+        for name, column, width in zip(names, columns, widths, strict=True):
             if name in numbers.change:
                 reach = unseen_reach(numbers.change[name], units, alpha, width)
-                self.unseen[:, level, place, column_of[name]] = reach
+                self.unseen[:, level, place, column] = reach
         column = self.names.index(self.options.miscalibration)
         # the interval starts at zero: in sample it is too large, by how much is not known
         if LEVELS[level] in (VALUE, MARGIN) and not np.isnan(self.estimate[at][column]):
@@ -287,9 +293,9 @@ class _Cells:
                 if np.isnan(self.estimate[cell]):
                     continue
                 ends = (0.0, 0.0)
-                if row.values[column] > ROUNDING:  # not calibrated by construction
+                if row.values[name] > ROUNDING:  # not calibrated by construction
                     reference_parts = None
-                    if reference is not None and reference.values[column] > ROUNDING:
+                    if reference is not None and reference.values[name] > ROUNDING:
                         reference_parts = reference.parts(name)
                     ends = absolute_interval(
                         parts, reference_parts, self.units, self.settings.confidence_level
@@ -321,8 +327,6 @@ class _Cells:
             [(*row.key, name) for row in self.rows for name in self.names],
             names=["predictor", "form", "metric"],
         )
-        table = pd.DataFrame(index=index)
-        methods = pd.DataFrame(index=index)
         low = np.fmin(self.low, self.estimate - self.unseen[0])
         high = np.fmax(self.high, self.estimate + self.unseen[1])
         # they would hold too seldom: of differences of very few runs of an outcome, and of
@@ -332,9 +336,13 @@ class _Cells:
         if self.has_differences:
             withheld[1:] &= np.array(self.names) == "ECUAS_128"
         low[withheld] = high[withheld] = np.nan
-        for level, columns in enumerate(LEVELS):
-            for column, numbers in zip(columns, (self.estimate, low, high), strict=True):
-                table[column] = numbers[level].ravel()
-            methods[columns[0]] = self.method[level].ravel()
+        columns: ByName = {}
+        methods_of: ByName = {}
+        for level, names in enumerate(LEVELS):
+            ends = (self.estimate[level], low[level], high[level])
+            columns |= zip(names, (numbers.ravel() for numbers in ends), strict=True)
+            methods_of[names[0]] = self.method[level].ravel()
+        table = pd.DataFrame(columns, index)
+        methods = pd.DataFrame(methods_of, index)
         exists = table["value"].notna()
         return table[exists], methods[exists]

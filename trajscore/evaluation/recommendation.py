@@ -7,9 +7,9 @@ that at most 5% of all evaluations hold a wrong one: benchmarks/cards.py counts.
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,7 @@ from trajscore.evaluation.options import (
     RECALIBRATED,
     EvaluationOptions,
     Options,
+    RowKey,
     columns_of,
 )
 from trajscore.evaluation.rows import Row, Rows
@@ -39,8 +40,6 @@ GAINED = "gain"
 OVERCONFIDENT = "overconfidence"
 ESTIMATES = (*FORMS, GAINED, OVERCONFIDENT)
 """What recommendations are decided by: columns of the cards, with an interval each."""
-_FACTS = ("n_runs", "success_rate", "n_needed", "only_value", "signal_high")
-_LIMITS = ("matters", "confidence_level", "best_alone")
 
 
 class Action(StrEnum):
@@ -82,7 +81,7 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What to do with a predictor, and the numbers that decided it: a row of the cards.
+    """What to do with a predictor, and the numbers that decided it.
 
     Attributes
     ----------
@@ -134,26 +133,16 @@ class Recommendation:
     best_alone: str = ""
     tied: bool = False
 
-    @classmethod
-    def of_card(cls, name: str, card: pd.Series) -> Self:
-        """Read a row of the cards."""
-        values: ByName = {column: card[column] for column in (*_FACTS, *_LIMITS)}
-        values |= {each: Interval(*(card[k] for k in columns_of(each))) for each in ESTIMATES}
-        return cls(
-            predictor=name,
-            action=Action(card["card"]),
-            at_its_word=Shown(card["at_its_word"]),
-            tied=bool(card.get("tied", False)),
-            **values,
-        )
-
     def card(self) -> ByName:
-        """Return a row of the cards."""
-        card: ByName = {"card": str(self.action), "at_its_word": str(self.at_its_word)}
-        card |= {name: getattr(self, name) for name in _FACTS}
-        for name in ESTIMATES:
-            card |= zip(columns_of(name), self.interval(name), strict=True)
-        return card | {name: getattr(self, name) for name in _LIMITS}
+        """Return it as a row of a table, in which an interval is three columns."""
+        card: ByName = {"card": str(self.action)}
+        for name in (field.name for field in fields(self)[2:]):
+            value = getattr(self, name)
+            if isinstance(value, Interval):
+                card |= zip(columns_of(name), value, strict=True)
+            else:
+                card[name] = str(value) if isinstance(value, Shown) else value
+        return card
 
     def interval(self, estimate: str) -> Interval:
         """Return one of the estimates that decided it, with its interval."""
@@ -213,6 +202,11 @@ class Recommendation:
         if self.action == Action.USE or not self.recalibrated.is_known:
             return AS_GIVEN
         return RECALIBRATED
+
+    @property
+    def key(self) -> RowKey:
+        """The row that is spoken of."""
+        return self.predictor, self.form
 
     @property
     def margin(self) -> Interval:
@@ -278,30 +272,28 @@ def at_its_word(numbers: Recommendation, noise: float) -> Shown:
 # -------------------------------------------------------------------- from rows to cards
 
 
-def card_table(rows: Rows, options: Options, n_tables: int = 1) -> pd.DataFrame:
-    """Return the cards, at a level shared out over all predictors and over as many tables."""
-    forms: dict[str, dict[str, Row]] = {}
+def recommend_each(rows: Rows, options: Options, n_tables: int = 1) -> list[Recommendation]:
+    """Decide about each predictor, at a level shared out over all and over as many tables."""
+    singles: dict[str, dict[str, Row]] = {}
+    combined: dict[str, dict[str, Row]] = {}
     for row in rows.predictors:
-        forms.setdefault(row.predictor, {})[row.form] = row
-    combined = [name for name, of in forms.items() if next(iter(of.values())).signals]
-    singles = [of for name, of in forms.items() if name not in combined]
+        (combined if row.signals else singles).setdefault(row.predictor, {})[row.form] = row
     n = len(singles) * n_tables
     level = _shared_level(rows, options, n)
     # of the word of a combination nobody asks: a second way to be wrong has half the error rate
     of_word = 1 - (1 - options.settings.confidence_level) / (2 * max(n, 1))
-    recommended = options.work.share(
-        lambda of: recommend(of, rows.base, options, level, of_word), singles
+    shared = options.work.share(
+        lambda of: recommend(of, rows.base, options, level, of_word), list(singles.values())
     )
-    cards = list(recommended)
-    for name in combined:  # against the best single one, by these cards, if it is of use
-        best = _in_order(cards)[0]
-        rival = forms[best.predictor][best.form] if best.is_useful else rows.base
+    recommended = list(shared)
+    for forms in combined.values():  # against the best single one, if it is of use
+        best = ranked(recommended)[0]
+        rival = singles[best.predictor][best.form] if best.is_useful else rows.base
         level = _shared_level(rows, options, n_tables, of_combined=True)
-        most = max(each.most for each in cards)  # with many runs it gains at least that
-        decided = recommend(forms[name], rows.base, options, level, of_word, rival, most)
-        cards.append(replace(decided, best_alone=best.predictor))
-    table = pd.DataFrame([each.card() for each in cards], index=[each.predictor for each in cards])
-    return table.rename_axis("predictor")
+        most = max(each.most for each in recommended)  # with many runs it gains at least that
+        decided = recommend(forms, rows.base, options, level, of_word, rival, most)
+        recommended.append(replace(decided, best_alone=best.predictor))
+    return recommended
 
 
 def _shared_level(rows: Rows, options: Options, n: int, *, of_combined: bool = False) -> float:
@@ -315,11 +307,12 @@ def _shared_level(rows: Rows, options: Options, n: int, *, of_combined: bool = F
     return 1 - error_rate / max(n, 1)
 
 
-def cards_and_pairs(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """Return the cards, which predictors are tied with the best, and all pairs of them."""
-    cards = card_table(rows, options)
-    pairs = pair_table(rows, cards, options)
-    return cards.assign(tied=tied_with_best(cards, pairs)), pairs
+def recommend_all(rows: Rows, options: Options) -> tuple[list[Recommendation], pd.DataFrame | None]:
+    """Decide about each predictor and which are tied with the best; return all pairs, too."""
+    recommended = recommend_each(rows, options)
+    pairs = pair_table(rows, recommended, options)
+    tied = tied_with_best(recommended, pairs)
+    return [replace(each, tied=each.predictor in tied) for each in recommended], pairs
 
 
 def recommend(
@@ -435,38 +428,31 @@ def intervals_of(
 # -------------------------------------------------------------------- pairs and ranks
 
 
-def pair_table(rows: Rows, cards: pd.DataFrame, options: Options) -> pd.DataFrame | None:
+def pair_table(
+    rows: Rows, recommended: list[Recommendation], options: Options
+) -> pd.DataFrame | None:
     """Return all pairs of predictors, in their best forms; None where none is a probability."""
     by_key = {row.key: row for row in rows.predictors}
-    chosen = [by_key[name, best.form] for name, best in ranked(cards).items()]
+    chosen = [by_key[each.key] for each in ranked(recommended)]
     chosen = [row for row in chosen if row.is_probability]
     if not chosen:
         return None
     chosen.sort(key=lambda row: not row.signals)
-    names = [row.predictor for row in chosen]
     n_singles = sum(not row.signals for row in chosen)
-    scores = [row.score(options.scores[0], options.weights) for row in chosen]
+    scores = {row.predictor: row.score(options.scores[0], options.weights) for row in chosen}
     table = []
-    for place, name in enumerate(names):
-        after = zip(names[place + 1 :], scores[place + 1 :], strict=True)
-        differences = {other: scores[place] - score for other, score in after}
-        n_pairs = n_singles * (n_singles - 1) // 2
-        if is_combined := bool(chosen[place].signals):
-            n_pairs = n_singles
-        level = _shared_level(rows, options, n_pairs, of_combined=is_combined)
+    for row in chosen:
+        score = scores.pop(row.predictor)
+        differences = {other: score - behind for other, behind in scores.items()}
+        n_pairs = n_singles if row.signals else n_singles * (n_singles - 1) // 2
+        level = _shared_level(rows, options, n_pairs, of_combined=bool(row.signals))
         ends = intervals_of(differences, rows.runs.units, options.settings, level)
-        table += [(name, other, *three) for other, three in ends.items()]
+        table += [(row.predictor, other, *three) for other, three in ends.items()]
     return pd.DataFrame(table, columns=["predictor", "reference", "difference", "low", "high"])
 
 
-def ranked(cards: pd.DataFrame) -> dict[str, Recommendation]:
-    """Return what to do with each predictor, the best first: by action, then by margin."""
-    every = _in_order(Recommendation.of_card(str(name), card) for name, card in cards.iterrows())
-    return {each.predictor: each for each in every}
-
-
-def _in_order(recommendations: Iterable[Recommendation]) -> list[Recommendation]:
-    """Put the best first, and those that do not vary last.
+def ranked(recommended: Iterable[Recommendation]) -> list[Recommendation]:
+    """Put the best first, by action, then by margin, and those that do not vary last.
 
     Signals together come first where they are to be combined, else after all single ones. Of ties
     those usable as they are come first, of open ones those that are shown to be wrong as stated.
@@ -480,38 +466,21 @@ def _in_order(recommendations: Iterable[Recommendation]) -> list[Recommendation]
         order = _ORDER.get(each.action, 0)
         return follows, order, not each.varies, not each.tied, needs_map, says_nothing, behind
 
-    return sorted(recommendations, key=place)
+    return sorted(recommended, key=place)
 
 
-def tied_with_best(cards: pd.DataFrame, pairs: pd.DataFrame | None) -> pd.Series:
-    """Whether each predictor is not distinguished from the best, or behind by less than matters."""
-    tied = pd.Series(False, index=cards.index)
-    useful = [name for name, each in ranked(cards).items() if each.is_useful]
+def tied_with_best(recommended: list[Recommendation], pairs: pd.DataFrame | None) -> set[str]:
+    """Return the predictors not distinguished from the best, or behind by less than matters."""
+    useful = [each for each in ranked(recommended) if each.is_useful]
     if pairs is None or not useful:
-        return tied
+        return set()
     best = useful[0]
-    if cards.loc[best, "best_alone"]:  # which is behind, and so are all
-        tied[best] = True
-        return tied
-    behind = pairs[(pairs["predictor"] == best) & pairs["reference"].isin(useful)]
-    close = ~(behind["low"] > 0) | (behind["difference"] < cards.loc[best, "matters"])
-    tied[[best, *behind["reference"][close]]] = True
-    return tied
-
-
-def have_too_few_runs(cards: pd.DataFrame) -> pd.Series:
-    """Tell cards of so few runs of an outcome that no interval is believed."""
-    n_runs = cards["n_runs"]
-    return n_of_rarer_outcome(cards["success_rate"] * n_runs, n_runs) < MIN_RUNS_PER_OUTCOME
-
-
-def difference(pairs: pd.DataFrame, name: str, other: str) -> Interval:
-    """Return what a predictor is above another one."""
-    table = pairs.set_index(["predictor", "reference"])[["difference", "low", "high"]]
-    if (name, other) in table.index:
-        return Interval(*table.loc[name, other])
-    value, low, high = -table.reindex([(other, name)]).to_numpy()[0]
-    return Interval(value, high, low)
+    if best.best_alone:  # which is behind, and so are all
+        return {best.predictor}
+    names = [each.predictor for each in useful]
+    behind = pairs[(pairs["predictor"] == best.predictor) & pairs["reference"].isin(names)]
+    close = ~(behind["low"] > 0) | (behind["difference"] < best.matters)
+    return {best.predictor, *behind["reference"][close]}
 
 
 # -------------------------------------------------------------------- other choices of runs
@@ -528,23 +497,25 @@ class OtherChoice:
 
 def other_choice(
     n_runs: int,
-    cards: pd.DataFrame | None,
+    otherwise: list[Recommendation] | None,
     today: dict[str, Recommendation],
     pairs: pd.DataFrame | None,
 ) -> OtherChoice:
-    """Hold the cards under another choice of runs against the recommendations of today."""
-    if cards is None:
+    """Hold what is recommended under another choice of runs against today's recommendations."""
+    if otherwise is None:
         return OtherChoice(n_runs, None, stays=False)
-    here, there = next(iter(today.values())), ranked(cards)
-    best = next(iter(there.values()))
-    words = {each[here.predictor].at_its_word for each in (today, there) if here.predictor in each}
-    is_contrary = words == {Shown.YES, Shown.NO}
+    here = next(iter(today.values()))
+    best = ranked(otherwise)[0]
+    there = next((each for each in otherwise if each.predictor == here.predictor), best)
+    words = {here.at_its_word, there.at_its_word}
+    is_contrary = there.predictor == here.predictor and words == {Shown.YES, Shown.NO}
     stays = here.action == best.action and not is_contrary
-    if not (here.is_useful and best.is_useful):
+    is_change = here.is_useful and best.is_useful and here.predictor != best.predictor
+    if pairs is None or not is_change:
         return OtherChoice(n_runs, best, stays)
-    stays &= here.predictor == best.predictor
-    if pairs is not None and here.predictor != best.predictor:  # the same if they are tied
-        _, low, high = difference(pairs, here.predictor, best.predictor)
-        is_same = here.predictor in there and there[here.predictor].action == here.action
-        stays = bool(low <= 0 <= high) and is_same and not is_contrary
-    return OtherChoice(n_runs, best, stays)
+    # the same if today's runs do not tell the two apart, and the other may be used alike
+    is_pair = pairs[["predictor", "reference"]].isin([here.predictor, best.predictor])
+    of_pair = pairs[is_pair.all(axis=1)]
+    is_tied = bool(((of_pair["low"] <= 0) & (of_pair["high"] >= 0)).any())
+    is_same = there.predictor == here.predictor and there.action == here.action
+    return OtherChoice(n_runs, best, is_tied and is_same and not is_contrary)

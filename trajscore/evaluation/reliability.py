@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trajscore.core.outcomes import CENSORED
+from trajscore.core.outcomes import CENSORED, FAILURE
 from trajscore.core.policy import MIN_RUNS_PER_BIN
 from trajscore.core.ties import bins_of
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.weights import PART_STARTS, run_sums, step_parts
 from trajscore.core.within_runs import run_numbers
 from trajscore.evaluation.evaluation import Evaluation
@@ -88,7 +88,10 @@ def reliability(data: Evaluation, key: RowKey, part: str | None = None) -> Bins:
         return Bins(*np.empty((5, 0)))
     label = data.runs.labels[run]
     unit = unit[run]
-    n_runs = _effective_runs(w * (label - np.average(label, weights=w)), run, unit)
+    gap = w * (label - np.average(label, weights=w))
+    by_run, by_unit = ((np.bincount(of, gap) ** 2).sum() for of in (run, unit))
+    # of as many runs that vary as much as these do, of which those of a unit may be alike
+    n_runs = len(np.unique(run)) * min(1.0, by_run / by_unit if by_unit else 1.0)
     n_bins = int(np.clip(n_runs // (2 * MIN_RUNS_PER_BIN), 1, _MOST_BINS))
     bins = bins_of(cells, w, n_bins, "quantile")
     total = np.bincount(bins, w, n_bins)
@@ -107,14 +110,7 @@ def reliability(data: Evaluation, key: RowKey, part: str | None = None) -> Bins:
     return Bins(*(np.asarray(column, dtype=float)[enough] for column in columns))
 
 
-def _effective_runs(residual: FloatArray, run: IntArray, unit: IntArray) -> float:
-    """Return how many runs vary as much as these do, of which those of a unit may be alike."""
-    by_run = float((np.bincount(run, residual) ** 2).sum())
-    by_unit = float((np.bincount(unit, residual) ** 2).sum())
-    return len(np.unique(run)) * min(1.0, by_run / by_unit if by_unit else 1.0)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WrongRun:
     """A run with what its forecasts lost, and the step to look at first."""
 
@@ -123,17 +119,16 @@ class WrongRun:
     y: float  # -1 where not observed
     label: float
     loss: float
-    steps: int
-    first: float  # forecasts of the first and the last step
-    last: float
-    flag: int  # number of the step to look at, and its forecast
-    value: float
+    cells: FloatArray  # its forecasts
+    flag: int  # number of the step to look at
     reason: str  # why the run ended; "" where that is not known
     task: str
 
 
-def worst_runs(data: Evaluation, key: RowKey, most: int) -> list[WrongRun]:
-    """Return the runs with the largest loss; those without an outcome come last."""
+def worst_runs(
+    data: Evaluation, key: RowKey, most: int, among: BoolArray | None = None
+) -> list[WrongRun]:
+    """Return the runs with the largest loss, of some or all; those without an outcome come last."""
     trace = data.traces[key]
     labels = data.runs.labels
     y = data.runs.y
@@ -143,11 +138,13 @@ def worst_runs(data: Evaluation, key: RowKey, most: int) -> list[WrongRun]:
     of_runs = sums.total / np.where(sums.divisor > 0, sums.divisor, 1.0)
     best = labels * score.success(np.ones(1)) + (1 - labels) * score.failure(np.zeros(1))
     loss = best - of_runs
-    rows = np.lexsort((-np.round(loss, 9), y == CENSORED))[:most]  # ties but for rounding
+    rows = np.lexsort((-np.round(loss, 9), y == CENSORED))  # ties but for rounding
+    if among is not None:
+        rows = rows[among[rows]]
     meta = trace.meta.reindex(columns=["stop_reason", "task"]).astype(object)
     meta = meta.where(meta.notna(), "").astype(str)
     worst = []
-    for row in rows.tolist():
+    for row in rows[:most].tolist():
         cells = trace[row]
         flag = int(np.argmax(np.abs(labels[row] - cells)))
         if flag == 0 and np.ptp(cells) > 0:  # the first says little: flag where it moved most
@@ -160,13 +157,23 @@ def worst_runs(data: Evaluation, key: RowKey, most: int) -> list[WrongRun]:
                 y=float(y[row]),
                 label=float(labels[row]),
                 loss=float(loss[row]),
-                steps=len(cells),
-                first=float(cells[0]),
-                last=float(cells[-1]),
+                cells=cells.ravel(),
                 flag=flag + 1,
-                value=float(cells[flag]),
                 reason=reason,
                 task=task,
             )
         )
     return worst
+
+
+def run_to_read(data: Evaluation, key: RowKey) -> tuple[WrongRun, bool]:
+    """Return the run with the largest loss, and whether only failed runs were asked for.
+
+    They are where labels of steps show no wrong step in the run that lost most of all.
+    """
+    (worst,) = worst_runs(data, key, 1)
+    found = data.first_errors
+    has_failed = data.runs.y == FAILURE
+    if found is None or found.labels[worst.row] != 0 or not has_failed.any():
+        return worst, False
+    return worst_runs(data, key, 1, has_failed)[0], True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -103,7 +103,16 @@ class Rows:
     """All rows of a report, of the same runs: predictors in each form, and the references."""
 
     predictors: list[Row]
-    base: Row
+    runs: EvaluatedRuns
+    weights: StepWeights
+
+    @cached_property
+    def base(self) -> Row:
+        """The best constant, the success rate over forecasts."""
+        trace = self.runs.X
+        rate = self.weights.of(trace).rate(self.runs.labels)
+        constant = trace.with_cells(np.full(len(trace.cells), rate))
+        return Row(BASE_RATE, CONSTANT, constant, self.runs, is_probability=True)
 
     @cached_property
     def n_alive_folds(self) -> int:
@@ -137,11 +146,11 @@ class Rows:
             rows.append(Row(name, AS_GIVEN, traces, runs, is_probability=True))
         return rows
 
-    def within(self, places: IntArray, weights: StepWeights) -> Rows:
+    def within(self, places: IntArray) -> Rows:
         """Keep the runs of one group, with their own base rate."""
         runs = self.runs.take(places)
         inside = [replace(row, traces=row.traces[places], runs=runs) for row in self.predictors]
-        return Rows(inside, base_rate(inside[0].traces, runs, weights))
+        return Rows(inside, runs, self.weights)
 
     def __iter__(self) -> Iterator[Row]:
         return iter((*self.predictors, self.base, *self.counting))
@@ -151,42 +160,34 @@ class Rows:
         """The recalibrated row of each predictor that has one."""
         return {row.predictor: row for row in self.predictors if row.form == RECALIBRATED}
 
-    @property
-    def runs(self) -> EvaluatedRuns:
-        """The runs that all rows are of."""
-        return self.base.runs
+
+def row_index(rows: Iterable[Row]) -> pd.MultiIndex:
+    """Return the index of a table of rows."""
+    return pd.MultiIndex.from_tuples([row.key for row in rows], names=["predictor", "form"])
 
 
 def make_rows(
     runs: EvaluatedRuns, maker: CalibratorMaker | None, options: Options, notes: list[Note]
 ) -> Rows:
     """Return the rows of all predictors, whose runs have no missing value, and of references."""
-    base = base_rate(next(iter(runs.traces.values())), runs, options.weights)
     as_given: list[Row] = []
-    for name, trace in runs.traces.items():
-        X = check_values(trace, probabilities=None)
+    for name, X in runs.traces.items():
         as_given.append(Row(name, AS_GIVEN, X, runs, is_probability=X.is_within_unit()))
     if maker is None:
-        return Rows(as_given, base)
+        return Rows(as_given, runs, options.weights)
     rows: list[Row] = []
     jobs = options.work.share(lambda row: recalibrated(row, maker(row.is_probability)), as_given)
-    for row, (others, row_notes) in zip(as_given, jobs, strict=True):
-        rows += [row, *others]
+    for of_row, row_notes in jobs:
+        rows += of_row
         notes += row_notes
-    return Rows(rows, base)
-
-
-def base_rate(trace: TrajectoryArray, runs: EvaluatedRuns, weights: StepWeights) -> Row:
-    """Return the best constant, the success rate over forecasts."""
-    constant = trace.with_cells(np.full(len(trace.cells), weights.of(trace).rate(runs.labels)))
-    return Row(BASE_RATE, CONSTANT, constant, runs, is_probability=True)
+    return Rows(rows, runs, options.weights)
 
 
 # -------------------------------------------------------------------- calibration
 
 
 def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
-    """Return the row of out-of-fold traces; where there can be none, a note says why."""
+    """Add the row of out-of-fold traces to one; where there can be none, a note says why."""
     runs = raw.runs
     try:
         # by the labels that everything is scored with, whatever a calibrator makes of -1
@@ -195,13 +196,13 @@ def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
     except ValueError as error:
         if isinstance(error, TypeError):  # scikit-learn's error of a wrong parameter is both
             raise
-        return [], [Note(raw.predictor, "text", {"text": f"not recalibrated; {error}"})]
+        return [raw], [Note(raw.predictor, "text", {"text": f"not recalibrated; {error}"})]
     notes = []
     maps = getattr(calibrator, "maps_", {})
     constant = [name for name, map_ in maps.items() if getattr(map_, "fallback", False)]
     if constant and np.isnan(raw.only_value):
         notes.append(Note(raw.predictor, "constant maps", {"maps": constant}))
-    return [Row(raw.predictor, RECALIBRATED, traces, runs, True, calibrator)], notes
+    return [raw, Row(raw.predictor, RECALIBRATED, traces, runs, True, calibrator)], notes
 
 
 # -------------------------------------------------------------------- metrics
@@ -267,17 +268,14 @@ def by_step_table(rows: list[Row], options: Options) -> pd.DataFrame:
             confidence_level=options.settings.confidence_level,
         )
 
-    tables = options.work.share(table, rows)
-    keys = [row.key for row in rows]
-    return pd.concat(list(tables), keys=keys, names=["predictor", "form"])
+    return pd.concat(list(options.work.share(table, rows)), keys=row_index(rows))
 
 
 def equal_length_table(rows: list[Row], options: Options) -> pd.DataFrame:
     """Return AUROC over pairs of equally long runs, and what it is above that of length there."""
-    index = pd.MultiIndex.from_tuples([row.key for row in rows], names=["predictor", "form"])
     numbers = options.work.share(lambda row: _of_equals(row, options), rows)
     columns = ["n_runs", *AUROC, *OVER_LENGTH]
-    table = pd.DataFrame(list(numbers), index, columns, dtype=float)
+    table = pd.DataFrame(list(numbers), row_index(rows), columns, dtype=float)
     return table.astype({"n_runs": np.int64})
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import compress
-from typing import Any
+from operator import add
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -30,17 +30,14 @@ from trajscore.core.stops import (
     EXCLUDED,
     Stops,
     is_scored,
-    normalize_reasons,
-    settle_stops,
 )
 from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
 from trajscore.core.values import check_choice, number_of
+from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import run_numbers, whole_runs
 from trajscore.evaluation.options import Note
 from trajscore.inference.intervals import Units, any_units
 
-RecordedStops = tuple[AnyArray | None, AnyArray | None]
-"""Stop reasons of runs and what they were taken to mean, as `recorded_stops` returns them."""
 MISSING = ("same_runs", "ffill")
 """What to do with runs that have missing values."""
 
@@ -108,9 +105,14 @@ class EvaluatedRuns:
         return opposite(self.labels)
 
     @property
+    def X(self) -> TrajectoryArray:  # noqa: N802 - as everywhere
+        """The first of the traces, which are equally long."""
+        return next(iter(self.traces.values()))
+
+    @property
     def ends(self) -> pd.DataFrame:
         """The outcome of each run and, where it is known, its stop reason."""
-        meta = next(iter(self.traces.values())).meta
+        meta = self.X.meta
         return meta.reindex(columns=meta.columns.intersection(["stop_reason"])).assign(y=self.y)
 
     def complete(self) -> dict[str, BoolArray]:
@@ -135,6 +137,58 @@ class EvaluatedRuns:
         )
 
 
+@dataclass(frozen=True)
+class Counts:
+    """How many runs count and are scored, and how long they are."""
+
+    n_runs: int = 0  # that are scored
+    n_observed: int = 0  # of these, with an observed outcome
+    n_steps: int = 0
+    n_unscored: int = 0  # steps beyond the horizon
+    n_beyond: int = 0  # runs with an observed outcome whose own horizon is longer than they are
+    n_counted: int = 0  # that count, those without a step or with missing values among them
+    n_known: int = 0  # of these, with an observed outcome
+    success: float = 0.0  # sum of these outcomes
+    label: float = 0.0  # sum over all that count, unobserved ones by what they stand for
+
+    @classmethod
+    def of(cls, counted: EvaluatedRuns, scored: EvaluatedRuns, weights: StepWeights) -> Self:
+        """Count the runs that count, and those of them that are scored."""
+        X = scored.X
+        n_beyond = 0
+        if X.horizon is not None:
+            n_beyond = int((scored.observed & (X.horizon > X.lengths)).sum())
+        return cls(
+            n_runs=len(scored),
+            n_observed=int(scored.observed.sum()),
+            n_steps=int(X.lengths.sum()),
+            n_unscored=weights.of(X).n_unscored,
+            n_beyond=n_beyond,
+            n_counted=len(counted),
+            n_known=int(counted.observed.sum()),
+            success=float(counted.y[counted.observed].sum()),
+            label=float(counted.labels.sum()),
+        )
+
+    def __add__(self, other: Counts) -> Self:
+        return type(self)(*map(add, astuple(self), astuple(other)))
+
+    @property
+    def n_censored(self) -> int:
+        """Runs that are scored without an observed outcome."""
+        return self.n_runs - self.n_observed
+
+    @property
+    def success_rate(self) -> float:
+        """Share of successes among the runs that count and have an observed outcome."""
+        return self.success / self.n_known
+
+    @property
+    def rate_of_runs(self) -> float:
+        """Share of successes among all runs that count, as they are counted."""
+        return self.label / self.n_counted
+
+
 def censored_as(censored: Any) -> tuple[str, Any]:
     """Return what unobserved runs stand for, and the q_z where these are given."""
     if censored is None or isinstance(censored, (str, bool)):
@@ -144,7 +198,7 @@ def censored_as(censored: Any) -> tuple[str, Any]:
 
 
 def select_runs(
-    sample: Sample, stops: RecordedStops, censored: str, *, keep_crashed: bool = False
+    sample: Sample, stops: Stops | None, censored: str, *, keep_crashed: bool = False
 ) -> EvaluatedRuns:
     """Select the runs that count, in the order of their ids.
 
@@ -152,40 +206,35 @@ def select_runs(
     or, with ``censored="drop"``, that have no outcome. With `keep_crashed`, runs without an outcome
     count alike whatever stopped them.
     """
-    # before rows are put in another order, so that a message names the row that was given
-    reasons, kinds = stops
     y = sample.y
     counts = np.ones(len(sample), dtype=bool)
-    settled = None
     exclusions: Counter[Exclusion] = Counter()
-    if reasons is not None:
-        settled = settle_stops(y, reasons, kinds=kinds)
-        y = settled.y
-        is_lost = settled.mechanism == EXCLUDED
+    if stops is not None:
+        y = stops.y
+        is_lost = stops.mechanism == EXCLUDED
         counts = ~is_lost
         if not keep_crashed:
-            counts = is_scored(settled.mechanism)
+            counts = is_scored(stops.mechanism)
         is_unobserved = ~counts & ~is_lost
-        is_stated = normalize_reasons(reasons) != ""
         for kind, rows in (
             (ExclusionKind.LOST, is_lost),
-            (ExclusionKind.STOPPED, is_unobserved & is_stated),
+            (ExclusionKind.STOPPED, is_unobserved & stops.is_stated),
         ):
-            for reason, n in sorted(Counter(map(str, reasons[rows])).items()):
+            for reason, n in sorted(Counter(map(str, stops.reasons[rows])).items()):
                 exclusions[Exclusion(kind, reason)] = n
-        n_unstated = int((is_unobserved & ~is_stated).sum())
+        n_unstated = int((is_unobserved & ~stops.is_stated).sum())
         exclusions[Exclusion(ExclusionKind.NO_STOP_REASON)] = n_unstated
     labels = as_labels(np.where(counts, y, FAILURE), censored=censored, q_z=sample.q_z)
     exclusions[Exclusion(ExclusionKind.UNOBSERVED)] = int((~labels.is_counted).sum())
     every = EvaluatedRuns(
-        sample.traces, y, labels.value, sample.groups, np.arange(len(y)), +exclusions, settled
+        sample.traces, y, labels.value, sample.groups, np.arange(len(y)), +exclusions, stops
     )
     rows = sample.id_order()
     return every.take(rows[(counts & labels.is_counted)[rows]])
 
 
 def under_other_choices(
-    sample: Sample, reasons: AnyArray | None, censored: str, judged: EvaluatedRuns
+    sample: Sample, censored: str, judged: EvaluatedRuns
 ) -> dict[str, tuple[int, EvaluatedRuns | None]]:
     """Return how many runs could be counted otherwise, and the runs that would be judged then.
 
@@ -202,7 +251,7 @@ def under_other_choices(
     lost = (stops.mechanism == EXCLUDED) & (stops.y != CENSORED)
     for name, rows, kind in (("lost", lost, COMPLETE), ("unknown", stops.unknown, EXCLUDED)):
         if n := int(rows.sum()):
-            otherwise = reasons, np.where(rows, kind, stops.mechanism)
+            otherwise = stops._replace(mechanism=np.where(rows, kind, stops.mechanism))
             try:
                 other = leave_out_missing(select_runs(sample, otherwise, censored), [])
             except CannotMeasureError:  # there are too few complete runs then
@@ -216,8 +265,7 @@ def number_of_runs(n: int) -> str:
     return number_of(n, "run")
 
 
-def outcome_problem(y: AnyArray, needs_both: bool = True) -> str:
-    """Say why these outcomes cannot be evaluated; empty if they can."""
+def _outcome_problem(y: AnyArray, needs_both: bool) -> str:
     observed = y[y != CENSORED]
     if len(y) < 2:
         return f"evaluation needs at least 2 runs, got {len(y)}"
@@ -238,7 +286,7 @@ def refuse_without_outcomes(
     runs: EvaluatedRuns, *, needs_both: bool = True, remedy: str = ""
 ) -> None:
     """Refuse runs whose outcomes cannot be evaluated, and say which runs were left out."""
-    if problem := outcome_problem(runs.y, needs_both):
+    if problem := _outcome_problem(runs.y, needs_both):
         lost = (f"; left out: {number_of_runs(n)} ({why})" for why, n in runs.exclusions.items())
         raise CannotMeasureError(problem + remedy + "".join(lost))
 
@@ -264,10 +312,10 @@ def leave_out_missing(
     complete = runs.complete()
     traces = {name: X for name, X in runs.traces.items() if outcomes_vary(runs.y[complete[name]])}
     text = "left out; it has too few complete runs of both outcomes"
-    notes += (Note(name, "text", {"text": text}) for name in complete if name not in traces)
-    in_common = np.logical_and.reduce([complete[name] for name in traces or complete])
+    notes += (Note(name, "text", {"text": text}) for name in runs.traces if name not in traces)
+    in_common = np.logical_and.reduce([complete[name] for name in traces])
     if traces and outcomes_vary(runs.y[in_common]):
-        return leave_out_incomplete(replace(runs, traces=traces), complete)
+        return leave_out_incomplete(replace(runs, traces=traces))
     helps = may_fill
     if may_fill:
         filled = {name: X.ffill() for name, X in runs.traces.items()}
@@ -295,10 +343,10 @@ def leave_out_missing(
     raise CannotMeasureError(problem, "EvaluationOptions.missing", "ffill")
 
 
-def leave_out_incomplete(runs: EvaluatedRuns, complete: Mapping[str, BoolArray]) -> EvaluatedRuns:
+def leave_out_incomplete(runs: EvaluatedRuns) -> EvaluatedRuns:
     """Leave out the runs without a step, and those that some predictor has no complete trace of."""
-    is_missing = np.stack([~complete[name] for name in runs.traces], axis=1)
-    has_step = next(iter(runs.traces.values())).lengths > 0
+    is_missing = np.stack([~whole for whole in runs.complete().values()], axis=1)
+    has_step = runs.X.lengths > 0
     is_incomplete = is_missing.any(axis=1)
     exclusions = Counter({Exclusion(ExclusionKind.NO_STEP): int((~has_step).sum())})
     patterns, counts = np.unique(is_missing[is_incomplete & has_step], axis=0, return_counts=True)

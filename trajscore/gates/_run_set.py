@@ -21,7 +21,7 @@ from trajscore.core.ids import are_default_ids, check_index
 from trajscore.core.outcomes import CENSORED, outcomes_vary
 from trajscore.core.score_families import USUAL_SCORES, get_family
 from trajscore.core.statistics import MeanOfRuns, Statistic
-from trajscore.core.stops import recorded_stops
+from trajscore.core.stops import read_stops
 from trajscore.core.ties import only_value
 from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, IntArray
 from trajscore.core.values import (
@@ -124,7 +124,7 @@ class RunSet:
         named = {str(name): values for name, values in (spent or {}).items()}
         for name, values in {"tasks": tasks, "stop_reason": stop_reason, **named}.items():
             check_index(values, sample.X.ids, name)
-        stops = recorded_stops(sample.X.meta, stop_reason)
+        stops = read_stops(sample.y, sample.X.meta, stop_reason)
         counted = select_runs(sample, stops, censored, keep_crashed=True)
         refuse_without_outcomes(counted, needs_both=False)
         # the runs on which forecasts are judged

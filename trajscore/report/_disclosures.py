@@ -31,11 +31,8 @@ def exclusion_texts(data: Evaluation, of_scores: bool) -> dict[str, int]:
 
 def excluded_table(data: Evaluation) -> pd.DataFrame:
     """Return how many runs do not count, or in success rates alone, by reason."""
-    rows = [
-        ("all", reason, n)
-        for of_scores in (False, True)
-        for reason, n in exclusion_texts(data, of_scores).items()
-    ]
+    exclusions = sorted(data.exclusions.items(), key=lambda item: item[0].is_of_scores)
+    rows = [("all", str(exclusion), n) for exclusion, n in exclusions]
     return pd.DataFrame(rows, columns=["predictor", "reason", "n_runs"])
 
 

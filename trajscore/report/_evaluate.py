@@ -20,21 +20,16 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.ids import check_index
 from trajscore.core.parallel import Work
 from trajscore.core.score_families import get_family, several_families
-from trajscore.core.stops import recorded_stops, refuse_own_stops
+from trajscore.core.stops import read_stops, refuse_own_stops
 from trajscore.core.values import as_fraction, check_choice
 from trajscore.core.weights import AGGREGATORS, Weights, as_step_weights
 from trajscore.evaluation.acting import monitoring_options, monitoring_table
 from trajscore.evaluation.batches import batch_selection, evaluate_batches
-from trajscore.evaluation.combined import (
-    Combined,
-    combine,
-    purchase,
-    signal_table,
-)
+from trajscore.evaluation.combined import combine, purchase, signal_table
 from trajscore.evaluation.doubts import doubts
-from trajscore.evaluation.evaluation import Counts, Facts, Source
+from trajscore.evaluation.evaluation import Facts, Source
 from trajscore.evaluation.first_errors import find_first_errors
-from trajscore.evaluation.groups import group_table
+from trajscore.evaluation.groups import recommend_in_groups
 from trajscore.evaluation.intervals import interval_table
 from trajscore.evaluation.options import (
     REFERENCES,
@@ -44,10 +39,11 @@ from trajscore.evaluation.options import (
     Note,
     Options,
 )
-from trajscore.evaluation.recommendation import cards_and_pairs, ranked
-from trajscore.evaluation.rows import Rows, make_rows
+from trajscore.evaluation.recommendation import Recommendation, recommend_all
+from trajscore.evaluation.rows import make_rows
 from trajscore.evaluation.runs import (
     MISSING,
+    Counts,
     EvaluatedRuns,
     censored_as,
     fill_forward,
@@ -206,8 +202,8 @@ def evaluate(
     sample = check_predictors(X, y, groups=groups, q_z=q_z, reserved=(*REFERENCES, TOGETHER))
     check_index(stop_reason, sample.X.ids, "stop_reason")
     groupings = group_labels(by, sample.X)
-    stops = recorded_stops(sample.X.meta, stop_reason)
     refuse_own_stops(sample.traces, stop_reason)
+    stops = read_stops(sample.y, sample.X.meta, stop_reason)
     sample = fill_forward(sample, options.missing, notes)
     counted = select_runs(sample, stops, kind)
     locate = "; trajscore locate says which step failed without outcomes"
@@ -215,22 +211,21 @@ def evaluate(
     scored = leave_out_missing(counted, notes)
     if scored.units.n_units < 2:
         raise ValueError(ONE_CLUSTER)
-    others = under_other_choices(sample, stops[0], kind, scored)
-    rows, combined = _all_rows(scored, maker, computed, notes)
-    cards, pairs = cards_and_pairs(rows, computed)
+    counts = Counts.of(counted, scored, computed.weights)
+    others = under_other_choices(sample, kind, scored)
+    rows = make_rows(scored, maker, computed, notes)
+    rows, combined = combine(rows, computed, notes)
+    recommended, pairs = recommend_all(rows, computed)
     signals = None
     bought = None
     if combined is not None and combined.is_compared:
         if options.prices:
             bought = purchase(combined, options.prices)
-        signals = signal_table(combined, rows, cards["matters"].iloc[0], computed)
+        signals = signal_table(combined, rows, recommended[0].matters, computed)
     first_errors = find_first_errors(sample.X, scored, computed.settings, notes)
-    by_group = group_table(rows, groupings, ranked(cards), computed) if groupings else None
-    other_choices = {
-        choice: (
-            n,
-            other and cards_and_pairs(_all_rows(other, maker, computed)[0], computed)[0],
-        )
+    in_groups = recommend_in_groups(rows, groupings, recommended, computed)
+    otherwise = {
+        choice: (n, None if other is None else _recommended(other, maker, computed))
         for choice, (n, other) in others.items()
     }
     monitored = stopping and monitoring_table(rows, stopping, computed.work, notes)
@@ -243,19 +238,16 @@ def evaluate(
         interval_methods=methods,
         exclusions=scored.exclusions,
         monitoring=monitored,
-        cards=cards,
+        recommended=recommended,
         pairs=pairs,
         signals=signals,
         purchase=bought,
         first_errors=first_errors,
-        by=by_group,
-        other_choices=other_choices,
+        groups=in_groups,
+        otherwise=otherwise,
         options=computed,
         facts=Facts(
-            **asdict(
-                Counts.of_outcomes(counted.y, counted.labels)
-                + Counts.of_scored(rows.runs.y, rows.base.traces, computed.weights)
-            ),
+            **asdict(counts),
             censored=kind,
             rate=float(rows.base.traces.cells[0]),
             knows_end=is_end_known,
@@ -270,19 +262,12 @@ def evaluate(
     )
 
 
-def _all_rows(
-    runs: EvaluatedRuns,
-    maker: CalibratorMaker | None,
-    options: Options,
-    notes: list[Note] | None = None,
-) -> tuple[Rows, Combined | None]:
-    """Return rows of predictors, references and all signals together; without notes, of one use."""
-    noted = [] if notes is None else notes
-    rows = make_rows(runs, maker, options, noted)
-    combined = combine(rows, options, noted, compares=notes is not None)
-    if combined is None:
-        return rows, None
-    return replace(rows, predictors=[*rows.predictors, combined.row]), combined
+def _recommended(
+    runs: EvaluatedRuns, maker: CalibratorMaker | None, options: Options
+) -> list[Recommendation]:
+    """Return what is recommended under another choice of runs."""
+    rows, _ = combine(make_rows(runs, maker, options, []), options, [], compares=False)
+    return recommend_all(rows, options)[0]
 
 
 def _with_one_seed(options: EvaluationOptions) -> EvaluationOptions:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from trajscore.core.errors import visible
+from trajscore.core.outcomes import FAILURE
 from trajscore.core.policy import MATERIAL_SAVING
 from trajscore.core.type_aliases import FloatArray
 from trajscore.core.weights import collapse
@@ -23,13 +24,13 @@ from trajscore.evaluation.acting import (
 )
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import FORMS, RECALIBRATED
-from trajscore.evaluation.reliability import WrongRun, worst_runs
+from trajscore.evaluation.reliability import WrongRun, run_to_read
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import runs_that_count
 from trajscore.report.glossary import COUNTED_AS, RUN_SCORE, TEMPLATES, of_hundred
 from trajscore.report.recipe import recipes
 from trajscore.report.verdicts import of_first_errors, of_stopping, of_window
-from trajscore.report.wording import Answer, answer, outcome_of, succeeded
+from trajscore.report.wording import Answer, answer, outcome_of, succeeded, without_marks
 
 MOST_DRAWN = 12
 """Predictors beyond this number are in tables, not in pictures."""
@@ -64,13 +65,14 @@ def first_screen(
     drawn = [name for name in varying if data.forms_of(name)][:MOST_DRAWN]
     if not drawn or data.best.has_too_few_runs:
         return FirstScreen(about, decided, drawn)
+    traces = data.traces
     curves = {}
     for name in drawn:
-        key = acted_on(data, name)
         costs_of_steps = (costs or {}).get(name, {})
-        curves[name] = stopping(data.traces[key], data.runs.labels, costs_of_steps)
-    key = acted_on(data, drawn[0])
-    worst = worst_runs(data, key, 1)[0]
+        trace = traces[data.recommendations[name].key]
+        curves[name] = stopping(trace, data.runs.labels, costs_of_steps)
+    key = data.recommendations[drawn[0]].key
+    worst, has_failed = run_to_read(data, key)
     number_of_run = RUN_SCORE[data.options.settings.phi]
     how = ""
     if not data.recommendations[drawn[0]].best_alone:
@@ -78,7 +80,7 @@ def first_screen(
         how = "recalibrated " * (key[1] == RECALIBRATED)
     form = f"{how}forecast"
     score = f"{how}score"
-    number = collapse(data.traces[key], data.options.settings.phi, data.options.weights)
+    number = collapse(traces[key], data.options.settings.phi, data.options.weights)
     accept = accepting(number, data.runs.labels)
     before = decided.before
     rules = {
@@ -95,15 +97,10 @@ def first_screen(
                       f"runs: expect somewhat less of new ones. A run's score: {number_of_run}. "
                       f"A failure let through counts as {PRICE:g} reviews, and at most {LOST:g} "
                       f"of 100 good runs may be stopped.",
-        "worst": _say_worst(data, worst, form),
+        "worst": _say_worst(data, worst, form, has_failed),
         "step": (text := of_first_errors(data)) and f"**Which step failed?** {text}",
     }  # fmt: skip
     return FirstScreen(about, decided, drawn, drawn[0], form, score, accept, curves, worst, texts)
-
-
-def acted_on(data: Evaluation, name: str) -> tuple[str, str]:
-    """Return the key of the row that a card speaks for, of a predictor with a probability."""
-    return name, data.recommendations[name].form
 
 
 # -------------------------------------------------------------------- sentences
@@ -166,26 +163,25 @@ def _say_solved(data: Evaluation, key: tuple[str, str], form: str) -> str:
     )
 
 
-def without_marks(text: str) -> str:
-    """Take the marks of bold words off a sentence."""
-    return text.replace("**", "")
-
-
 def _threshold(curve: Accepting | Stopping, k: int) -> str:
     return f"{curve.threshold[k]:.{curve.digits}f}"
 
 
-def _say_worst(data: Evaluation, worst: WrongRun, form: str) -> str:
+def _say_worst(data: Evaluation, worst: WrongRun, form: str, has_failed: bool) -> str:
     """Say which run to read first, and at which step."""
     digits = max(2, -int(np.floor(np.log10(max(worst.loss, 1e-4)))))
     task = f", task {worst.task}" if worst.task else ""
-    seen = " with an outcome" if data.facts.n_censored else ""
-    n = number_of_runs(int(data.runs.observed.sum()))
+    those = number_of_runs(int(data.runs.observed.sum()))
+    if has_failed:
+        those = f"{number_of_runs(int((data.runs.y == FAILURE).sum()))} that failed"
+    elif data.facts.n_censored:
+        those += " with an outcome"
     outcome = outcome_of(data, worst.y)
     was = "" if outcome in _VERBS else "was "
+    value = worst.cells[worst.flag - 1]
     return visible(
         f"Run **{worst.id}**{task}. Its average loss is {worst.loss:.{digits}f}, the largest of "
-        f"{n}{seen}. At step {worst.flag} the {form} was {worst.value:.0%}; the run {was}{outcome}."
+        f"{those}. At step {worst.flag} the {form} was {value:.0%}; the run {was}{outcome}."
         f" {of_window(data, worst.row)}".rstrip()
     )
 

@@ -124,7 +124,7 @@ class Report(Evaluation):
         Outcome ``y`` and, where it is known, ``stop_reason`` of each run that counts.
     left_out, unscored : dict of str to int
         How many runs do not count, or in success rates alone, by reason.
-    rows, exclusions, options, facts, remarks, source
+    rows, recommended, groups, otherwise, exclusions, options, facts, remarks, source
         What tables are made from, which runs were left out, what was computed, and the notes,
         before they are put into words; what was judged, when, and by which command.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from functools import partial
@@ -11,7 +12,6 @@ import numpy as np
 
 from trajscore.core.errors import visible
 from trajscore.core.policy import (
-    GROUP_ERROR_RATE,
     MIN_EFFECTIVE_CLUSTERS,
     MIN_LABELLED_ERRORS,
     MIN_RUNS_PER_OUTCOME,
@@ -51,7 +51,7 @@ def verdicts(data: Evaluation) -> list[str]:
             reason = f"it {reason}"
         word = f"at its word: {best.at_its_word}" * bool(best.at_its_word)
         parts = [f"{name}: {best.action}", word, reason, *against_counting(data, name)]
-        groups = [f" By {kind}, {of_groups(data, kind, name)}" for kind in data.cards_by_kind]
+        groups = [f" By {kind}, {of_groups(data, kind, name)}" for kind in data.groups_by_kind]
         sentences.append("; ".join(filter(None, parts)) + "." + "".join(groups))
     return sentences
 
@@ -165,8 +165,9 @@ def against_counting(data: Evaluation, name: str) -> list[str]:
 
 def not_above_counting(data: Evaluation, name: str) -> str:
     """Say that a useful predictor is not shown to be better than counting steps; "" if it is."""
-    if data.recommendations[name].is_useful:
-        for way, over in _over_counting(data, _acted_on(data, name)).items():
+    best = data.recommendations[name]
+    if best.is_useful:
+        for way, over in _over_counting(data, (*best.key, data.score_name)).items():
             if not over.low > 0:
                 return _counting(data, data.score_name, "it", way, over)
     return ""
@@ -174,12 +175,8 @@ def not_above_counting(data: Evaluation, name: str) -> str:
 
 def is_above_live_counting(data: Evaluation, name: str) -> bool:
     """Whether it is shown to be better than counting steps whose last one nobody knows yet."""
-    return bool(data.intervals.loc[_acted_on(data, name), OVER_ALIVE[1]] > 0)
-
-
-def _acted_on(data: Evaluation, name: str) -> tuple[str, str, str]:
-    """Place in the intervals of the leading score, in the form that a card speaks for."""
-    return name, data.recommendations[name].form, data.score_name
+    place = *data.recommendations[name].key, data.score_name
+    return bool(data.intervals.loc[place, OVER_ALIVE[1]] > 0)
 
 
 def _over_counting(data: Evaluation, place: tuple[str, str, str]) -> dict[str, Interval]:
@@ -219,18 +216,16 @@ def _side(over: Interval) -> Side:
 def of_groups(data: Evaluation, kind: str, name: str = "") -> str:
     """Say whether groups differ for a predictor, or the best, and how many have which card."""
     name = name or data.best.predictor
-    cards = data.cards_by_kind[kind].xs(name, level="predictor")
-    p = float(cards["p_value"].iloc[0])
-    n_by_card = cards["card"].value_counts()
+    groups = [each for each in data.groups_by_kind[kind] if each.best.predictor == name]
     differs = "is not shown to differ"
     advice = "go by all runs"
-    if p < GROUP_ERROR_RATE:
-        actions = [f"{card} in {n_by_card[card]}" for card in Action if card in n_by_card]
+    if groups[0].differs:
+        n_by_action = Counter(each.best.action for each in groups)
         differs = "differs"
-        advice = ", ".join(actions)
+        advice = ", ".join(f"{each} in {n_by_action[each]}" for each in Action if n_by_action[each])
     return (
-        f"how well {visible(name)} works {differs} between the {len(cards)} groups (p = {p:.2g}): "
-        f"{advice}."
+        f"how well {visible(name)} works {differs} between the {len(groups)} groups "
+        f"(p = {groups[0].p_value:.2g}): {advice}."
     )
 
 

@@ -13,7 +13,6 @@ from typing import NamedTuple
 from trajscore.core.errors import visible
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.policy import (
-    GROUP_ERROR_RATE,
     MATERIAL_SHARE,
     MAX_SHARE_UNCLEAR,
     MIN_EFFECTIVE_TASKS,
@@ -24,12 +23,7 @@ from trajscore.evaluation.acting import LOST
 from trajscore.evaluation.combined import LOSS
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import ALIVE, AS_GIVEN, MARGIN, Note, columns_of
-from trajscore.evaluation.recommendation import (
-    Action,
-    Recommendation,
-    Shown,
-    have_too_few_runs,
-)
+from trajscore.evaluation.recommendation import Action, Recommendation, Shown
 from trajscore.evaluation.reliability import typical
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import (
@@ -77,6 +71,11 @@ class Reason(NamedTuple):
     question: str
     text: str
 
+    @property
+    def line(self) -> str:
+        """Both, without marks of bold words."""
+        return without_marks(f"{self.question}: {self.text}")
+
 
 class Statement(NamedTuple):
     """What these runs show of a question: "Can judge be taken at its word? No: ..."."""
@@ -116,8 +115,8 @@ class Answer(NamedTuple):
     def lines(self) -> list[str]:
         """The answer, the next step and what may change it, without marks of bold words."""
         said = [f"{each.question} {each.reply}" for each in self.statements]
-        why = [": ".join(self.reason).replace("**", "")] if self.reason else []
-        return [*said, f"Next: {self.advice}", *why, *filter(None, [self.budget])]
+        why = self.reason and self.reason.line
+        return [*said, f"Next: {self.advice}", *filter(None, [why, self.budget])]
 
 
 def answer(data: Evaluation) -> Answer:
@@ -254,16 +253,15 @@ def of_their_worth(data: Evaluation) -> Statement:
 def _of_clock(data: Evaluation, best: Recommendation) -> str:
     """Say how much of it is counting steps, where stopped runs count as failures, and without."""
     counted = float(data.intervals.loc[(ALIVE, AS_GIVEN, data.score_name), MARGIN[0]])
-    cards = data.observed_cards
-    if cards is None or data.facts.censored != "failure" or counted < best.matters:
+    if data.observed is None or data.facts.censored != "failure" or counted < best.matters:
         return ""
     text = (
         f"Counting steps alone goes {100 * best.share(counted):.0f}%, as runs without an outcome "
         f"count as failures."
     )
-    if best.predictor in cards.index:
-        other = Recommendation.of_card(best.predictor, cards.loc[best.predictor])
-        text += f" Without these runs, {quoted(best.predictor)} goes {way_gone(other)}."
+    for other in data.observed:
+        if other.predictor == best.predictor:
+            text += f" Without these runs, {quoted(best.predictor)} goes {way_gone(other)}."
     return text
 
 
@@ -279,13 +277,13 @@ def _worth_nothing(data: Evaluation) -> str:
 
 def _not_in(data: Evaluation, name: str) -> str:
     """Say in which groups a predictor is not to be used, or not by the map of all runs."""
-    if data.by is None:
-        return ""
-    cards = data.by.xs(name, level="predictor")
-    is_bad = (cards["card"] == Action.AVOID) | (cards["recalibrated_high"] < 0)
-    is_shown = ~have_too_few_runs(cards) & (cards["p_value"] < GROUP_ERROR_RATE)
-    groups = cards.index[is_bad & is_shown]
-    return f", but do not use it in {listed(map(' '.join, groups))}" if len(groups) else ""
+    groups = [
+        f"{each.by} {each.group}"
+        for each in data.groups
+        if each.best.predictor == name and each.differs and not each.best.has_too_few_runs
+        if each.best.action == Action.AVOID or each.best.recalibrated.high < 0
+    ]
+    return f", but do not use it in {listed(groups)}" if groups else ""
 
 
 # -------------------------------------------------------------------- the others, and what next
@@ -513,6 +511,11 @@ def _is_length_related(data: Evaluation) -> bool:
 # -------------------------------------------------------------------- parts of sentences
 
 
+def without_marks(text: str) -> str:
+    """Take the marks of bold words off a sentence."""
+    return text.replace("**", "")
+
+
 def succeeded(data: Evaluation) -> str:
     """Say what a successful run did: "won", as its column is named, or "succeeded"."""
     name = data.source.outcome.lower()
@@ -536,4 +539,4 @@ def _tied(data: Evaluation) -> list[str]:
 
 
 def _by_stops(data: Evaluation) -> list[str]:
-    return [choice for choice in data.other_choices if choice != "observed"]
+    return [choice for choice in data.otherwise if choice != "observed"]

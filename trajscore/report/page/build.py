@@ -3,7 +3,6 @@
 import base64
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -13,28 +12,36 @@ from scipy.stats import t as student
 
 from trajscore.core.errors import optional, show_controls, visible
 from trajscore.core.parallel import Progress, Work
-from trajscore.core.policy import MIN_RUNS_PER_STEP
-from trajscore.core.score_families import get_family
+from trajscore.core.policy import MIN_RUNS_PER_OUTCOME, MIN_RUNS_PER_STEP
 from trajscore.core.type_aliases import ByName, FloatArray
 from trajscore.core.weights import PART_STARTS, score_cells
 from trajscore.core.within_runs import step_numbers
+from trajscore.evaluation.acting import LOST, PRICE
 from trajscore.evaluation.evaluation import Evaluation
-from trajscore.evaluation.options import FORMS, RowKey
+from trajscore.evaluation.options import RowKey
+from trajscore.evaluation.recommendation import Action
 from trajscore.evaluation.reliability import worst_runs
 from trajscore.io import Run
 from trajscore.io.files import to_csv
 from trajscore.metrics.steps import mean_by_step
 from trajscore.report._disclosures import disclosures
-from trajscore.report._first_screen import acted_on
-from trajscore.report.glossary import GLOSSARY, LITERATURE, explain, fixed
+from trajscore.report.glossary import COUNTED_AS, GLOSSARY, LITERATURE, explain, fixed
 from trajscore.report.page.charts import Axis, Plot, axis_of
-from trajscore.report.page.screen import STYLES, run_line, said_against_happened, screen
-from trajscore.report.page.view import Drawer, View, transcripts
+from trajscore.report.page.screen import run_line, said_against_happened, screen
+from trajscore.report.page.view import Drawer, View, calls_of, cut, said_in, transcripts
 from trajscore.report.render.as_json import to_json
 from trajscore.report.render.tables import STEPS, of_locators, tables_of
 from trajscore.report.verdicts import against_counting, card_reason, of_window, opening, verdicts
-from trajscore.report.wording import outcome_of
 
+STYLES = {
+    Action.USE: "use",
+    Action.RECALIBRATE: "recalibrate",
+    Action.COMBINE: "recalibrate",
+    Action.NO_GAIN: "few",
+    Action.TOO_FEW: "few",
+    Action.UNSCORED: "few",
+    Action.AVOID: "avoid",
+}
 _MOST_RUNS = 60
 _FIRST_RUNS = 20  # that are shown before one asks for more
 
@@ -81,24 +88,34 @@ def _environment(jinja: Any, markup: Any) -> Any:
             markup.Markup("<b>%s</b>") % part if k % 2 else part for k, part in enumerate(parts)
         )
 
+    def rounded(array: FloatArray) -> list[float]:
+        return [float(f"{value:.15g}") for value in array]
+
     def as_script(value: Any) -> Any:
-        """Write JSON that no text in it can end."""
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        """Write JSON that no text in it can end, and arrays without what is rounding."""
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=rounded)
         return markup.Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))
 
     environment.filters |= {
         "bold": bold,
         "json": as_script,
         "place": lambda value: f"{float(value):.2f}%",
+        "fixed": fixed,
+        "said": said_in,
+        "calls": calls_of,
+        "cut": cut,
         # a name may break after an underscore
         "breaks": lambda name: markup.Markup("_<wbr>").join(
             map(markup.escape, visible(name).split("_"))
         ),
         "whole": lambda text: markup.escape(show_controls(text)),  # long words too
     }
-    environment.globals["explain"] = explain
-    environment.globals["style"] = _file("page.css")
-    environment.globals["script"] = _file("page.js")
+    environment.tests["finite"] = np.isfinite
+    environment.globals |= {
+        "explain": explain, "card_reason": card_reason, "styles": STYLES,
+        "counted_as": COUNTED_AS, "price": f"{PRICE:g}", "lost": f"{LOST:g}",
+        "enough": MIN_RUNS_PER_OUTCOME, "style": _file("page.css"), "script": _file("page.js"),
+    }  # fmt: skip
     return environment
 
 
@@ -120,24 +137,23 @@ def runs(view: View) -> Drawer:
     if not view.data.forms_of(key[0]):
         return Drawer("runs", "Runs", "no predictor is a probability, so no run has a loss")
     worst = worst_runs(view.data, key, _MOST_RUNS)
-    texts = transcripts(view, key, worst) if view.log else {}
+    if (first := view.screen.worst) is not None and first.row not in [run.row for run in worst]:
+        worst.append(first)
+    texts = transcripts(view, worst)
     digits = 2 if max(run.loss for run in worst) >= 0.1 else 4
     rows = [
-        asdict(run) | {
-            "plot": run_line(view, key, run.row, run.flag), "place": place,
-            "outcome": outcome_of(view.data, run.y), "read": of_window(view.data, run.row),
-            "transcript": texts.get(run.id), "text": f"{run.loss:.{digits}f}",
-            "ends": [f"{np.clip(end, 0, 1):.0%}" for end in (run.first, run.last)],
-            "change": abs(run.last - run.first),
+        {
+            "run": run, "plot": run_line(view, run),
+            "read": of_window(view.data, run.row), "transcript": texts.get(run.id),
+            "loss": f"{run.loss:.{digits}f}",
         }
-        for place, run in enumerate(worst)
+        for run in worst
     ]  # fmt: skip
     which = f"{len(rows)} of {len(view.data.runs):,}, those that {view.called(key[0])} got most"
     about = f"{which} wrong first; a row opens in place"
     parts: ByName = {
         "rows": rows, "first": _FIRST_RUNS, "has_log": bool(texts),
-        "outcomes": list(dict.fromkeys(row["outcome"] for row in rows)),
-        "unit": view.data.options.unit,
+        "outcomes": list(dict.fromkeys(view.outcome(run) for run in worst)),
     }  # fmt: skip
     return Drawer("runs", "Runs", about, parts)
 
@@ -154,15 +170,10 @@ def numbers(view: View) -> Drawer:
             "report.json": _link(to_json(data), "application/json"),
             "report.csv": _link(to_csv(data.intervals.reset_index().round(6)), "text/csv"),
         },
-        "reasons": view.screen.answer.doubts,
         "verdicts": verdicts(data),
-        "notes": view.screen.answer.notes,
         "disclosures": disclosures(data),
         "glossary": {name: text for name, text in GLOSSARY.items() if name not in titles},
         "references": LITERATURE,
-        "command": data.source.command,
-        "guesses": data.source.guesses.splitlines(),
-        "code": view.screen.texts.get("code"),
     }
     about = "every number, the data, how it was made, what the words mean"
     return Drawer("numbers", "Numbers and method", about, parts)
@@ -197,35 +208,24 @@ def why(view: View) -> Drawer | None:
         return None
     parts = [_predictor(view, name) for name in view.screen.drawn]
     about = "what a predictor knows and loses, its margin by step, its gaps by part of the run"
-    return Drawer("why", "Why", about, {"predictors": parts, "unit": view.data.options.unit})
+    return Drawer("why", "Why", about, {"predictors": parts})
 
 
 def _predictor(view: View, name: str) -> ByName:
     data = view.data
     best = data.recommendations[name]
     panels = [
-        {"title": _title(part), "plot": plot, "errors": _errors(view, name, part)}
+        {"title": _title(part), "plot": plot, "errors": data.table[f"S-ECE {part}"][name]}
         for part in PART_STARTS
         if (plot := said_against_happened(view, name, part, height=170)) is not None
     ]
-    profile = _profile(view, acted_on(data, name))
+    profile = _profile(view, best.key)
     reasons = [card_reason(best, data), *against_counting(data, name)]
     return {
-        "name": name, "style": STYLES[best.action], "card": str(best.action),
-        "reason": f"{opening('; '.join(reasons))}.",
+        "name": name, "reason": f"{opening('; '.join(reasons))}.",
         "bars": _bars(view, name), "timing": _timing(view, profile),
         "profile": _margin_by_step(view, name, profile), "panels": panels,
     }  # fmt: skip
-
-
-def _errors(view: View, name: str, part: str) -> list[tuple[str, str]]:
-    """Return how far each form is off in a part of the runs, in points."""
-    table = view.data.table[f"S-ECE {part}"]
-    return [
-        (form, f"{FORMS[form]} off by {100 * table[name, form]:.0f} points")
-        for form in view.data.forms_of(name)
-        if np.isfinite(table[name, form])
-    ]
 
 
 def _title(part: str) -> str:
@@ -245,18 +245,12 @@ def _bars(view: View, name: str) -> ByName:
     for form in data.forms_of(name):
         lost = float(data.table.loc[(name, form), data.options.miscalibration])
         margin = float(data.table.loc[(name, form), f"{data.score_name} margin"])
-        rows.append({"form": form, "called": FORMS[form], "knows": margin + lost, "margin": margin})
+        called = view.label(name, form)
+        rows.append({"form": form, "called": called, "knows": margin + lost, "margin": margin})
     most = max((row["knows"] for row in rows), default=0.0) or 1.0
     low = max(min(row["margin"] for row in rows), -_LONGEST_LOSS * most)
     axis = axis_of([low, most])
-    for row in rows:
-        row |= {
-            "to": float(axis(row["knows"])), "end": float(axis(row["margin"])),
-            "is_cut": row["margin"] < axis.low,
-            "knows_text": f"knows {fixed(row['knows'], data.digits)}",
-            "margin_text": fixed(row["margin"], data.digits, "+"),
-        }  # fmt: skip
-    return {"rows": rows, "zero": float(axis(0.0))}
+    return {"rows": rows, "axis": axis}
 
 
 # -------------------------------------------------------------------- when in the run
@@ -266,7 +260,7 @@ def _profile(view: View, key: RowKey) -> Profile:
     """Return the mean margin of the leading score at each step, over the runs that reach it."""
     trace = view.data.traces[key]
     labels = view.data.runs.labels
-    family = get_family(view.data.options.scores[0])
+    family = view.data.options.scores[0]
     constant = np.full(len(trace.cells), view.data.facts.rate)
     score = score_cells(family, trace.cells, labels, trace.lengths)
     score -= score_cells(family, constant, labels, trace.lengths)
@@ -305,7 +299,7 @@ def _margin_by_step(view: View, name: str, profile: Profile) -> Plot | None:
     room = 2 * np.ptp(np.append(margin, 0.0))
     low = np.maximum(margin - half, margin.min() - room)
     high = np.minimum(margin + half, margin.max() + room)
-    form = acted_on(view.data, name)[1]
+    form = view.data.recommendations[name].form
     x = Axis(float(step[0]), float(step[-1]), 4, ".0f")
     plot = Plot(x, axis_of([low, high]), f"{view.called(name)}: margin over the base rate by step")
     plot.line([step[0], step[-1]], [0, 0], "zero")

@@ -72,21 +72,16 @@ class Label(NamedTuple):
     dy: float
     text: str
     style: str
-
-    @property
-    def leader(self) -> tuple[float, float] | None:
-        """Angle and length of a line from the point to a text that lies apart from it."""
-        wide, high = half_size(self.text)
-        inside = min(wide / max(abs(self.dx), 1e-9), high / max(abs(self.dy), 1e-9))
-        length = math.hypot(self.dx, self.dy) * (1 - min(inside, 1.0)) - _DOT
-        if length < _DOT:
-            return None
-        return math.degrees(math.atan2(self.dy, self.dx)), length
+    leader: tuple[float, float] | None  # angle and length of a line to a text that lies apart
 
 
-def half_size(text: str) -> tuple[float, float]:
-    """Return half the width and half the height of a text, in pixels, with some room."""
-    return _CHARACTER * len(text) / 2 + 3, _ROW / 2 + 1
+def _leader(dx: float, dy: float, wide: float, high: float) -> tuple[float, float] | None:
+    """Return the angle and length of a line from a point to a text of this half size, if any."""
+    inside = min(wide / max(abs(dx), 1e-9), high / max(abs(dy), 1e-9))
+    length = math.hypot(dx, dy) * (1 - min(inside, 1.0)) - _DOT
+    if length < _DOT:
+        return None
+    return math.degrees(math.atan2(dy, dx)), length
 
 
 @dataclass
@@ -134,7 +129,8 @@ class Plot:
 
     def note(self, x: ArrayLike, y: ArrayLike, text: str, style: str) -> None:
         """Put a text near one of some points, where it hides nothing; else where it hides least."""
-        wide, high = half_size(text)
+        wide = _CHARACTER * len(text) / 2 + 3
+        high = _ROW / 2 + 1
         across = np.atleast_1d(self.x(x))
         down = 100 - np.atleast_1d(self.y(y))
         angle = 2 * np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
@@ -156,7 +152,8 @@ class Plot:
         hides = (a < left + wide) & (c > left - wide) & (b < top + high) & (d > top - high)
         k = int(np.argmin(hides.sum(axis=0) + 1000 * out))
         place = float(across[point[k]]), float(down[point[k]])
-        self.labels.append(Label(*place, float(dx[k]), float(dy[k]), text, style))
+        way = float(dx[k]), float(dy[k])
+        self.labels.append(Label(*place, *way, text, style, _leader(*way, wide, high)))
         self._taken.append((left[k] - wide, top[k] - high, left[k] + wide, top[k] + high))
 
     def _take(self, across: float, down: float, wide: float, high: float) -> None:

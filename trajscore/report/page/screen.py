@@ -2,85 +2,45 @@
 
 from dataclasses import asdict
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from trajscore.core.errors import visible
-from trajscore.core.policy import GROUP_ERROR_RATE, MATERIAL_SAVING, MIN_RUNS_PER_OUTCOME
+from trajscore.core.policy import MATERIAL_SAVING
 from trajscore.core.type_aliases import ByName
 from trajscore.core.values import number_of
 from trajscore.evaluation.acting import LOST, PRICE, price_text
 from trajscore.evaluation.groups import shown_groups
-from trajscore.evaluation.options import AS_GIVEN, FORMS, RowKey, columns_of
-from trajscore.evaluation.recommendation import Action, Interval, Recommendation
-from trajscore.evaluation.reliability import Bins, reliability, typical
-from trajscore.evaluation.runs import number_of_runs
-from trajscore.report.glossary import COUNTED_AS, TEMPLATES, fixed, of_hundred, with_interval
+from trajscore.evaluation.options import AS_GIVEN
+from trajscore.evaluation.recommendation import Action, Interval
+from trajscore.evaluation.reliability import Bins, WrongRun, reliability, typical
+from trajscore.report.glossary import TEMPLATES, of_hundred
 from trajscore.report.page.charts import Axis, Plot, axis_of, path
 from trajscore.report.page.view import View, quote
-from trajscore.report.verdicts import card_reason, of_groups, opening
-from trajscore.report.wording import outcome_of
+from trajscore.report.verdicts import of_groups, opening
 
-STYLES = {
-    Action.USE: "use",
-    Action.RECALIBRATE: "recalibrate",
-    Action.COMBINE: "recalibrate",
-    Action.NO_GAIN: "few",
-    Action.TOO_FEW: "few",
-    Action.UNSCORED: "few",
-    Action.AVOID: "avoid",
-}
 _MOST_ROWS = 9
-_FEW_NAMED = 5
 # Where forecasts lie closer together, a line between them would stand upright.
 _CLOSE = 0.035
 
 
 def screen(view: View) -> ByName:
-    """Return what the first screen shows."""
+    """Return what the first screen draws."""
+    if view.data.is_small:
+        return {}
     of = view.screen
-    data = view.data
-    parts: ByName = {
-        "light": of.answer.light.name.lower(),
-        "unknown": f", unknown outcomes {COUNTED_AS[data.facts.censored]}"
-                   * bool(data.facts.n_censored),
-        "price": f"{PRICE:g}", "lost": f"{LOST:g}",
-    }  # fmt: skip
-    if data.is_small:
-        best = data.best
-        return parts | {
-            "share": 100 * best.n_runs / (best.n_runs + best.n_needed),
-            "n": number_of_runs(best.n_runs),
-            "enough": MIN_RUNS_PER_OUTCOME,
-        }
-    parts |= _strips(view) | {"groups": _groups(view)}
-    if of.shown:
+    parts = _strips(view) | {"groups": _groups(view)}
+    if of.worst is not None:
         parts |= {
             "curve": said_against_happened(view, of.shown, notes=True),
-            "curve_title": _title(view),
-            "bins": _bins(view),
-            "worst": _worst(view),
+            "n_bins": len(reliability(view.data, view.shown).rate),
+            "worst": run_line(view, of.worst),
+            "quote": quote(view, of.worst),
             "costs": _costs(view),
             "saves": _saves(view),
             "script": _script(view),
         }
     return parts
-
-
-def _bins(view: View) -> str:
-    """Say how many bins the curve has, and why where they are few."""
-    n = len(reliability(view.data, view.shown).rate)
-    few = " (more need more runs)" * (n <= 2)
-    return f"{number_of(n, 'bin')} of equal weight{few}"
-
-
-def _title(view: View) -> str:
-    name = view.screen.shown
-    decided = view.screen.answer
-    ahead = ", ahead so far" * (decided.action == Action.TOO_FEW)
-    were = "were " * (view.won == "solved")
-    return f"{name}{ahead}: what it said, and how many {were}{view.won}"
 
 
 # -------------------------------------------------------------------- said against happened
@@ -108,10 +68,13 @@ def said_against_happened(
         for form, of_form in bins.items():
             inner = of_form.forecast.argsort()[len(of_form.rate) // 2]
             order = np.argsort(np.abs(of_form.forecast - of_form.forecast[inner]))
-            plot.note(of_form.forecast[order], of_form.rate[order], FORMS[form], form)
+            plot.note(of_form.forecast[order], of_form.rate[order], view.label(name, form), form)
         share = np.linspace(0.1, 0.9, 9)
         plot.note(share, share, "said = happened", "muted")
-    ends = [f"{FORMS[form]} off by {each.error:.0%} on average" for form, each in bins.items()]
+    ends = [
+        f"{view.label(name, form)} off by {each.error:.0%} on average"
+        for form, each in bins.items()
+    ]
     plot.about = f"{name}, share of runs that {view.won} by forecast: {', '.join(ends)}"
     return plot if bins else None
 
@@ -127,108 +90,45 @@ def _stretches(bins: Bins) -> list[tuple[int, int]]:
 
 
 def _strips(view: View) -> ByName:
-    """Return a row for each predictor, the tied ones first, and those that are folded."""
+    """Return the margin of each predictor, the tied ones first, and those that are folded."""
     best = view.data.recommendations
-    useful = [name for name in view.names if best[name].action != Action.AVOID]
-    shown = (useful or view.names)[:_MOST_ROWS]
-    folded = [name for name in view.names if name not in shown]
+    useful = [name for name, each in best.items() if each.action != Action.AVOID]
+    shown = (useful or list(best))[:_MOST_ROWS]
     matters = view.data.best.matters
     axis = axis_of([*(best[name].margin for name in shown), [-matters, 0, matters]], 3)
     n_tied = sum(each.tied for each in best.values())
     tied = [name for name in shown if best[name].tied] if n_tied > 1 else []
-    others = f" and {len(folded) - _FEW_NAMED} more" * (len(folded) > _FEW_NAMED)
     return {
-        "rows": {name: _row(view, name, axis) for name in view.names},
-        "zero": float(axis(0.0)), "ticks": axis.ticks, "band": _band(axis, matters),
+        "axis": axis, "matters": matters,
         "tied": tied, "n_tied": n_tied, "single": [name for name in shown if name not in tied],
-        "folded": folded, "folded_names": ", ".join(folded[:_FEW_NAMED]) + others,
+        "folded": [name for name in best if name not in shown],
         "has_worse": bool(axis.low < -3 * matters),
     }  # fmt: skip
 
 
-def _row(view: View, name: str, axis: Axis) -> ByName:
-    """Return the margin of a predictor in the form to use, and what to do with it."""
-    best = view.data.recommendations[name]
-    drawn = view.screen.drawn
-    why = card_reason(best, view.data)
-    as_given = why
-    if best.best_alone:
-        as_given = f"{fixed(best.gain.estimate, view.data.digits, '+')} over {best.best_alone}"
-    elif best.varies:
-        form = best.form != AS_GIVEN and best.as_given.is_known
-        margin = fixed(best.as_given.estimate, view.data.digits, "+")
-        parts = [f"as given {margin}"] * form
-        as_given = " · ".join([*parts, f"at its word: {best.at_its_word}"])
-    return _interval(view, best.action, best.margin, axis) | {
-        "name": name, "as_given": as_given, "card": str(best.action),
-        "why": f"{why}.", "place": drawn.index(name) if name in drawn else -1,
-    }  # fmt: skip
-
-
-def _band(axis: Axis, matters: float) -> list[float]:
-    """Return where what does not matter begins, and how wide it is."""
-    low, high = axis([-matters, matters])
-    return [float(low), float(high - low)]
-
-
-def _interval(view: View, action: Action, margin: Interval, axis: Axis) -> ByName:
-    """Return a margin with its interval on an axis, and in words."""
-    return {
-        "places": axis(margin).tolist(), "known": np.isfinite(margin).tolist(),
-        "margin": with_interval(margin, view.data.digits, "+") if margin.is_known else "",
-        "style": STYLES[action],
-    }  # fmt: skip
-
-
 def _groups(view: View) -> list[ByName]:
-    """Return the cards of the first predictor within each kind of groups."""
+    """Return the margins of the first predictor within each kind of groups."""
     kinds: list[ByName] = []
     best = view.data.best
-    name = best.predictor
-    form = best.form
-    whole = best.margin.estimate
-    for kind, of_kind in view.data.cards_by_kind.items():
-        shown, more = shown_groups(of_kind)
-        cards = shown.xs(name, level="predictor") if len(shown) else shown
-        cards = cards.sort_values(form, ascending=False)
-        ends = cards[columns_of(form)].to_numpy(dtype=float)
-        sure = np.isfinite(ends).all(axis=1)  # a group without an interval would stretch the axis
-        axis = axis_of(np.append(ends[sure], whole), 3)
-        differ = bool((of_kind.xs(name, level="predictor")["p_value"] < GROUP_ERROR_RATE).any())
-        rows = []
-        for group, card in cards.iterrows():
-            group_best = Recommendation.of_card(name, card)
-            action = str(group_best.action)
-            if group_best.action == Action.TOO_FEW:
-                action = f"about {group_best.n_needed:,} more runs"
-            row = _interval(view, group_best.action, group_best.interval(form), axis)
-            rows.append(row | {
-                "name": str(group), "band": _band(axis, group_best.matters),
-                "known": [all(row["known"])] * 3,
-                "about": f"{group_best.n_runs:,} runs, {group_best.success_rate:.0%} {view.won}",
-                "card": action,
-            })  # fmt: skip
-        title = f"Groups by {kind} differ"
+    for kind, of_kind in view.data.groups_by_kind.items():
+        of_best = [each for each in of_kind if each.best.predictor == best.predictor]
+        shown, more = shown_groups(of_best)
+        margins = {each.group: each.best.interval(best.form) for each in shown}
+        # a group without an interval comes last, and would stretch the axis
+        shown.sort(key=lambda each: np.nan_to_num(-margins[each.group].estimate, nan=np.inf))
+        sure = {group: ends for group, ends in margins.items() if np.isfinite(ends).all()}
+        axis = axis_of([best.margin.estimate, *np.ravel(list(sure.values()))], 3)
         kinds.append({
-            "rows": rows, "zero": float(axis(0.0)), "ticks": axis.ticks,
-            "whole": float(axis(whole)), "name": name,
+            "kind": kind, "groups": shown, "margins": margins, "axis": axis,
+            "drawn": {group: sure.get(group, Interval()) for group in margins},
+            "whole": float(axis(best.margin.estimate)), "differs": of_best[0].differs,
             "sentence": opening(of_groups(view.data, kind)),
             "more": number_of(more, "smaller group") if more else "",
-            "title": title if differ else f"No sign of a difference between groups by {kind}",
         })  # fmt: skip
     return kinds
 
 
 # -------------------------------------------------------------------- tiles
-
-
-def _worst(view: View) -> ByName:
-    """Return the line of the run to read first, with its flag and its outcome."""
-    worst = view.screen.worst
-    key = view.shown
-    assert worst is not None
-    shown = {"outcome": outcome_of(view.data, worst.y), "quote": quote(view, worst)}
-    return asdict(worst) | shown | {"plot": run_line(view, key, worst.row, worst.flag)}
 
 
 def _costs(view: View) -> ByName:
@@ -265,20 +165,21 @@ def _saves(view: View) -> ByName:
     }  # fmt: skip
 
 
-def run_line(view: View, key: RowKey, row: int, flag: int) -> Plot:
+def run_line(view: View, run: WrongRun) -> Plot:
     """Draw a run's forecasts by step, and name the one where its flag stands."""
-    trace = view.data.traces[key]
-    cells = np.clip(trace[row], 0, 1)
+    cells = run.cells
+    flag = run.flag
+    form = view.shown[1]
     n = len(cells)
     forecast = f"said {cells[flag - 1]:.0%}"
     plot = Plot(Axis(1.0, max(n, 2), 1), Axis(n_ticks=1), f"Step {flag} of {n} {forecast}", 90, 170)
     found = view.data.first_errors
-    if found is not None and (window := found.window(row)) is not None:
+    if found is not None and (window := found.window(run.row)) is not None:
         likeliest, first, last = window
         plot.band([first - 0.5, last + 0.5], [0, 0], [1, 1], "window")
         plot.points([likeliest], [cells[likeliest - 1]], "likeliest")
     steps = np.arange(1, n + 1)
-    plot.line([1, 2] if n == 1 else steps, np.repeat(cells, 2) if n == 1 else cells, key[1])
+    plot.line([1, 2] if n == 1 else steps, np.repeat(cells, 2) if n == 1 else cells, form)
     plot.points([flag], [cells[flag - 1]], "flag")
     plot.note(flag, cells[flag - 1], f"step {flag}: {forecast}", "flagged")
     return plot
@@ -289,21 +190,9 @@ def _script(view: View) -> ByName:
     of = view.screen
     assert of.accept is not None
     return {
-        "accept": {"t": _short(of.accept.threshold), "a": _short(of.accept.accepted),
-                   "f": _short(of.accept.failing), "digits": of.accept.digits},
-        "stop": {
-            visible(name): {
-                "t": _short(curve.threshold), "g": _short(curve.good), "b": _short(curve.bad),
-                "s": {kind: _short(saved) for kind, saved in curve.saved.items()},
-                "digits": curve.digits,
-            }
-            for name, curve in of.stops.items()
-        },
+        "accept": asdict(of.accept),
+        "stop": {visible(name): asdict(curve) for name, curve in of.stops.items()},
         "top": _saves(view)["top"], "shown": visible(of.shown),
         "texts": TEMPLATES,
         "doubt": of.answer.before, "form": of.form, "score": of.score, "worth": MATERIAL_SAVING,
     }  # fmt: skip
-
-
-def _short(values: Any) -> list[float]:
-    return [float(f"{value:.15g}") for value in values]

@@ -1,19 +1,22 @@
 """What the parts of the page look at: the report, its first screen, and the log."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from trajscore.core.type_aliases import ByName, FloatArray
 from trajscore.core.values import is_number
 from trajscore.evaluation.evaluation import Evaluation
-from trajscore.evaluation.options import AS_GIVEN, FORMS, RowKey
+from trajscore.evaluation.options import AS_GIVEN, FORMS, TOGETHER, WITH_HISTORY, RowKey
+from trajscore.evaluation.recommendation import Interval
 from trajscore.evaluation.reliability import WrongRun
 from trajscore.io import Run, Step
-from trajscore.report._first_screen import FirstScreen, acted_on, first_screen
-from trajscore.report.wording import succeeded
+from trajscore.report._first_screen import FirstScreen, first_screen
+from trajscore.report.glossary import with_interval
+from trajscore.report.wording import outcome_of, succeeded
 
 _USAGE = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
 _MOSTLY = 0.9  # of the steps have to say what they cost
@@ -40,13 +43,14 @@ class View:
     def __init__(self, data: Evaluation, log: Iterable[Run] = ()) -> None:
         self.data = data
         self.log: Mapping[str, Run] = {str(run.id): run for run in log}
-        self.names = list(data.recommendations)
 
     @cached_property
     def screen(self) -> FirstScreen:
         """The first screen, with what steps cost where the log says it."""
-        scored = [name for name in self.names if self.data.forms_of(name)]
-        costs = {name: self.costs(acted_on(self.data, name)) for name in scored if self.log}
+        costs = {}
+        for name, best in self.data.recommendations.items():
+            if self.log and self.data.forms_of(name):
+                costs[name] = self.costs(best.key)
         return first_screen(self.data, costs)
 
     @property
@@ -54,22 +58,44 @@ class View:
         """What a successful run did."""
         return succeeded(self.data)
 
+    def outcome(self, run: WrongRun) -> str:
+        """Say how a run ended."""
+        return outcome_of(self.data, run.y)
+
+    def margin(self, three: Interval) -> str:
+        """Write a margin with its interval; "" where there is none."""
+        return with_interval(three, self.data.digits, "+") if three.is_known else ""
+
     @property
     def shown(self) -> RowKey:
         """Key of the row that pictures and runs are of; of one without a score, as given."""
         drawn = self.screen.drawn
-        return acted_on(self.data, drawn[0]) if drawn else (self.names[0], AS_GIVEN)
+        return (
+            self.data.recommendations[drawn[0]].key
+            if drawn
+            else (self.data.best.predictor, AS_GIVEN)
+        )
+
+    def label(self, name: str, form: str) -> str:
+        """Name a form of a predictor in pictures: signals together have but one."""
+        if not self.data.recommendations[name].best_alone:
+            return FORMS[form]
+        return TOGETHER if len(self.data.signals_of(name)) > 1 else WITH_HISTORY
 
     def called(self, name: str) -> str:
-        """Name a predictor with the form that is acted on."""
-        return f"{name} {FORMS[acted_on(self.data, name)[1]]}" if self.data.forms_of(name) else name
+        """Name a predictor with the form that is acted on, if it has several."""
+        best = self.data.recommendations[name]
+        if best.best_alone or not self.data.forms_of(name):
+            return name
+        return f"{name} {FORMS[best.form]}"
 
     # ---------------------------------------------------------------- turns of a log
 
-    def places(self, run: Run, n_steps: int) -> list[int]:
-        """Return which turn of a log's run each step of a trace is; none if they do not match."""
+    def turns(self, name: str, n_steps: int) -> list[int]:
+        """Return which turn of its log each step of a run is; none if there is no such log."""
+        run = self.log.get(name)
         for actors in (("agent",), ("agent", "user")):
-            turns = [k for k, step in enumerate(run.steps) if step.actor in actors]
+            turns = [k for k, step in enumerate(run.steps if run else ()) if step.actor in actors]
             if len(turns) == n_steps:
                 return turns
         return []
@@ -77,27 +103,25 @@ class View:
     def costs(self, key: RowKey) -> dict[str, FloatArray]:
         """Return what each step of a row cost, in tokens and in money, where the log says it."""
         trace = self.data.traces[key]
-        costs_by_kind = {kind: np.full(len(trace.cells), np.nan) for kind in ("tokens", "money")}
-        for row, name in enumerate(trace.ids):
-            run = self.log.get(str(name))
-            places = [] if run is None else self.places(run, int(trace.lengths[row]))
-            if run is None or not places:
-                continue
-            ends = [*places[1:], len(run.steps)]
-            for k, (start, end) in enumerate(zip(places, ends, strict=True)):
-                cell = trace.offsets[row] + k
-                turns = run.steps[start:end]  # a turn, and what others said after it
-                if any(step.actor == "agent" for step in turns):
-                    costs_by_kind["tokens"][cell] = sum(_tokens(step) for step in turns) or np.nan
-                    costs = [step.cost for step in turns if step.cost is not None]
-                    costs_by_kind["money"][cell] = sum(costs) if costs else np.nan
-                else:  # what users say costs nothing that is counted
-                    costs_by_kind["tokens"][cell] = costs_by_kind["money"][cell] = 0.0
+        spent = np.full((2, len(trace.cells)), np.nan)
+        for name, first, n_steps in zip(trace.ids, trace.offsets, trace.lengths, strict=False):
+            turns = self.turns(str(name), n_steps)
+            for cell, (start, end) in enumerate(pairwise([*turns, None]), int(first)):
+                # a turn, and what others said after it
+                spent[:, cell] = _spent(self.log[str(name)].steps[start:end])
         return {
             kind: np.nan_to_num(cost)
-            for kind, cost in costs_by_kind.items()
+            for kind, cost in zip(("tokens", "money"), spent, strict=True)
             if np.isfinite(cost).mean() >= _MOSTLY and np.nansum(cost) > 0
         }
+
+
+def _spent(turns: Sequence[Step]) -> tuple[float, float]:
+    """Return the tokens and the money that turns took; NaN where the log does not say it."""
+    if not any(step.actor == "agent" for step in turns):
+        return 0.0, 0.0  # what users say costs nothing that is counted
+    costs = [step.cost for step in turns if step.cost is not None]
+    return sum(map(_tokens, turns)) or np.nan, sum(costs) if costs else np.nan
 
 
 def _tokens(step: Step) -> float:
@@ -112,53 +136,47 @@ def _tokens(step: Step) -> float:
 # ---------------------------------------------------------------- what was said in a run
 
 
-def transcripts(view: View, key: RowKey, worst: list[WrongRun]) -> dict[str, ByName]:
+def transcripts(view: View, worst: list[WrongRun]) -> dict[str, ByName]:
     """Return the turns of runs of the log, by id, as far as there is room."""
     room = _MOST_CHARACTERS
-    trace = view.data.traces[key]
     shown: dict[str, ByName] = {}
     for wrong in worst:
         run = view.log.get(wrong.id)
         if run is None:
             continue
-        places = view.places(run, wrong.steps)
-        step_of = {place: k + 1 for k, place in enumerate(places)}
-        cells = trace[wrong.row]
-        turns: list[ByName] = []
-        for k, step in enumerate(run.steps[:_MOST_TURNS]):
-            number = step_of.get(k)
-            forecast = f"{cells[number - 1]:.0%}" if number else ""
-            turns.append(
-                {"actor": step.actor, "text": _cut(step.text.strip()), "calls": _calls(step),
-                 "result": _cut(step.observation or ""), "step": number, "said": forecast,
-                 "flag": number == wrong.flag}
-            )  # fmt: skip
-        room -= sum(len(turn["text"]) + len(turn["result"]) for turn in turns)
+        turns = run.steps[:_MOST_TURNS]
+        room -= sum(len(said_in(step)) + len(cut(step.observation or "")) for step in turns)
         if room < 0:
             break
-        task = "" if run.task is None else str(run.task)
-        shown[wrong.id] = {"turns": turns, "n_more": len(run.steps) - len(turns), "task": task}
+        step_of = {turn: k + 1 for k, turn in enumerate(view.turns(wrong.id, len(wrong.cells)))}
+        shown[wrong.id] = {"run": run, "turns": turns, "step_of": step_of}
     return shown
+
+
+def said_in(step: Step) -> str:
+    """Return what was said in a turn, cut where it is long."""
+    return cut(step.text.strip())
 
 
 def quote(view: View, worst: WrongRun) -> str:
     """Return what was said at the step to look at of a run of the log; "" without wrong."""
-    run = view.log.get(worst.id)
-    places = [] if run is None else view.places(run, worst.steps)
-    if run is None or not places:
+    turns = view.turns(worst.id, len(worst.cells))
+    if not turns:
         return ""
-    step = run.steps[places[worst.flag - 1]]
-    text = " ".join((step.text.strip() or _calls(step)).split())
+    step = view.log[worst.id].steps[turns[worst.flag - 1]]
+    text = " ".join((step.text.strip() or calls_of(step)).split())
     if len(text) > _QUOTED:
         text = f"{text[:_QUOTED].rsplit(' ', 1)[0]} ..."
     return f"Step {worst.flag}, {step.actor}: \u201c{text}\u201d" if text else ""
 
 
-def _calls(step: Step) -> str:
-    return _cut("\n".join(f"{call.name}({call.arguments})" for call in step.tool_calls))
+def calls_of(step: Step) -> str:
+    """Return the calls of a turn, cut where they are long."""
+    return cut("\n".join(f"{call.name}({call.arguments})" for call in step.tool_calls))
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
+    """Cut a long text, and say so."""
     if len(text) <= _LONGEST_TEXT:
         return text
     return f"{text[:_LONGEST_TEXT]} ... ({len(text) - _LONGEST_TEXT:,} characters more)"

@@ -10,10 +10,11 @@ import pandas as pd
 from trajscore.core.storage import plain
 from trajscore.core.type_aliases import ByName
 from trajscore.evaluation.evaluation import Evaluation
-from trajscore.evaluation.options import LEVELS, REFERENCES, VALUE, RowKey
+from trajscore.evaluation.options import LEVELS, REFERENCES, VALUE
 from trajscore.report._disclosures import disclosures, excluded_table
-from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
+from trajscore.report._first_screen import FirstScreen, first_screen
 from trajscore.report.verdicts import verdicts
+from trajscore.report.wording import without_marks
 
 FORMAT = "trajscore report"
 VERSION = 2
@@ -28,7 +29,7 @@ def document(data: Evaluation) -> ByName:
     """Return what the JSON of a report holds."""
     facts = data.facts
     options = data.options
-    metrics = _metrics(data)
+    rows = _rows(data)
     screen = first_screen(data)
     return {
         "format": FORMAT,
@@ -56,17 +57,17 @@ def document(data: Evaluation) -> ByName:
             "knows_end": dict.fromkeys(data.predictors, facts.knows_end),
             "calibrators": facts.calibrators,
         },
-        "cards": data.cards.to_dict("index"),
+        "cards": {each.predictor: each.card() for each in data.recommended},
         "observed_cards": (
-            None if data.observed_cards is None else data.observed_cards.to_dict("index")
+            data.observed and {each.predictor: each.card() for each in data.observed}
         ),
         "purchase": data.purchase and data.purchase._asdict(),
         "signals": _records(data.signals),
         "locators": _records(data.first_errors and data.first_errors.table),
         "pairs": _records(data.pairs),
         "by": _records(data.by),
-        "predictors": {name: _forms(data, metrics, name) for name in data.predictors},
-        "references": {name: _forms(data, metrics, name) for name in REFERENCES},
+        "predictors": {name: rows[name] for name in data.predictors},
+        "references": {name: rows[name] for name in REFERENCES},
         "stopping": _records(data.monitoring),
         "sensitivity": _records(data.sensitivity),
         "by_step": _records(data.by_step),
@@ -90,7 +91,7 @@ def _answer(screen: FirstScreen) -> ByName:
             for each in stated.statements
         ],
         "next": stated.advice,
-        "reason": stated.reason and ": ".join(stated.reason).replace("**", ""),
+        "reason": stated.reason and stated.reason.line,
         "budget": stated.budget or None,
         "accept": texts.get("accept"),
         "stop": texts.get("stop"),
@@ -100,20 +101,17 @@ def _answer(screen: FirstScreen) -> ByName:
     }
 
 
-def _forms(data: Evaluation, metrics: dict[RowKey, Any], name: str) -> ByName:
-    """Return counts and metrics of a predictor in each of its forms."""
-    rows = data.table[["n_runs", "n_censored"]].xs(name, level="predictor")
-    forms = {
-        form: {**counts, "metrics": metrics.get((name, form), {})}
-        for form, counts in rows.astype(int).to_dict("index").items()
-    }
-    return {"forms": forms}
+def _rows(data: Evaluation) -> dict[str, ByName]:
+    """Return counts and metrics of each predictor and reference, in each of its forms.
 
-
-def _metrics(data: Evaluation) -> dict[RowKey, ByName]:
-    """Return each row's metrics: value, differences from references, each with its interval."""
+    A metric has a value and differences from references, each with its interval.
+    """
+    rows: dict[str, ByName] = {}
+    counts = data.table[["n_runs", "n_censored"]].astype(int)
+    for (name, form), of_form in counts.to_dict("index").items():
+        forms = rows.setdefault(name, {"forms": {}})["forms"]
+        forms[form] = {**of_form, "metrics": {}}
     methods = data.interval_methods.to_dict("index")
-    metrics: dict[RowKey, ByName] = {}
     for key, row in data.intervals.to_dict("index").items():
         of_metric: ByName = {}
         for columns in LEVELS:
@@ -121,8 +119,9 @@ def _metrics(data: Evaluation) -> dict[RowKey, ByName]:
                 ends = dict(zip(VALUE, (row[name] for name in columns), strict=True))
                 ends["method"] = methods[key][columns[0]]
                 of_metric |= ends if columns == VALUE else {columns[0]: ends}
-        metrics.setdefault(key[:2], {})[key[2]] = of_metric
-    return metrics
+        name, form, metric = key
+        rows[name]["forms"][form]["metrics"][metric] = of_metric
+    return rows
 
 
 def _records(table: pd.DataFrame | None) -> list[dict[Hashable, Any]] | None:

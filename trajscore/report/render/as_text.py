@@ -3,6 +3,7 @@
 import re
 import shutil
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import pandas as pd
@@ -13,7 +14,7 @@ from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import FORMS
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import disclosures, left_out
-from trajscore.report._first_screen import FirstScreen, first_screen, without_marks
+from trajscore.report._first_screen import FirstScreen, first_screen
 from trajscore.report.glossary import fixed
 from trajscore.report.render.tables import MARGINS, Table, tables_of
 from trajscore.report.verdicts import (
@@ -23,7 +24,7 @@ from trajscore.report.verdicts import (
     of_stopping,
     verdicts,
 )
-from trajscore.report.wording import answer
+from trajscore.report.wording import answer, without_marks
 
 _MOST_ROWS = 10
 _MOST_NOTES = 2
@@ -87,25 +88,25 @@ def _actions(data: Evaluation, screen: FirstScreen) -> list[str]:
 
 def _table(data: Evaluation, names: list[str]) -> str:
     short = short_names(names)
-    digits = data.digits
-    rows = [data.recommendations[name] for name in names]
-    columns = {
-        "what to do": [str(row.action) for row in rows],
-        "at its word": [str(row.at_its_word) for row in rows],
-    }
-    for form, words in FORMS.items():
-        margins = [row.interval(form).estimate for row in rows]
-        columns[words] = ["" if pd.isna(value) else fixed(value, digits, "+") for value in margins]
-    keys = [(name, data.first_form(name)) for name in names]
-    columns["AUROC"] = [f"{area:.3f}" for area in data.table.loc[keys, "AUROC"]]
-    return in_blocks(pd.DataFrame(columns, index=[short[name] for name in names]))
+    rows = {}
+    for name in names:
+        best = data.recommendations[name]
+        rows[short[name]] = cells = {
+            "what to do": str(best.action),
+            "at its word": str(best.at_its_word),
+        }
+        for form, words in FORMS.items():
+            margin = best.interval(form)
+            cells[words] = fixed(margin.estimate, data.digits, "+") if margin.is_known else ""
+        cells["AUROC"] = f"{data.table.loc[(name, data.first_form(name)), 'AUROC']:.3f}"
+    return in_blocks(pd.DataFrame.from_dict(rows, orient="index"))
 
 
 def _about(data: Evaluation, names: list[str]) -> list[str]:
     sentences = []
     if more := names[_MOST_ROWS:]:
-        rest = data.cards.loc[more, "card"].value_counts()
-        actions = ", ".join(f"{action} {n}" for action, n in rest.items())
+        rest = Counter(data.recommendations[name].action for name in more).most_common()
+        actions = ", ".join(f"{action} {n}" for action, n in rest)
         sentences.append(f"and {number_of(len(more), 'more predictor')}: {actions}")
     unit = data.options.unit and f", in{data.options.unit}"
     sentences.append(
@@ -116,7 +117,7 @@ def _about(data: Evaluation, names: list[str]) -> list[str]:
     sentences += [f"{row.predictor} {card_reason(row, data)}." for row in rows if not row.varies]
     if data.monitoring is not None:
         sentences.append(of_stopping(data))
-    sentences += [f"By {kind}, {of_groups(data, kind)}" for kind in data.cards_by_kind]
+    sentences += [f"By {kind}, {of_groups(data, kind)}" for kind in data.groups_by_kind]
     return sentences
 
 

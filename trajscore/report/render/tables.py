@@ -30,7 +30,7 @@ from trajscore.evaluation.options import (
     RowKey,
     columns_of,
 )
-from trajscore.evaluation.recommendation import GAINED
+from trajscore.evaluation.recommendation import GAINED, Interval
 from trajscore.report._disclosures import excluded_table
 from trajscore.report.glossary import (
     GLOSSARY,
@@ -130,25 +130,23 @@ def _margins(data: Evaluation) -> Table:
     rows = {}
     for name, form in _in_order(data, data.table):
         row = data.table.loc[(name, form)]
-        if form == CONSTANT or pd.isna(row[columns[data.score_name][0]]):
+        margins = {score: Interval(*row[ends]) for score, ends in columns.items()}
+        if form == CONSTANT or not margins[data.score_name].is_known:
             continue
-        threes: dict[str, Sequence[float]] = {
-            score: tuple(row[ends]) for score, ends in columns.items()
-        }
-        threes[data.score_name] = _of_card(data, name, form, threes[data.score_name])
+        margins[data.score_name] = _of_card(data, name, form, margins[data.score_name])
         rows[name, FORMS[form]] = {
-            score: with_interval(three, digits_of(score), "+") for score, three in threes.items()
+            score: with_interval(margin, digits_of(score), "+") for score, margin in margins.items()
         }
     about = dict.fromkeys(columns, explain("margin"))
     return Table(MARGINS, _frame(rows, "predictor", "form"), about)
 
 
-def _of_card(data: Evaluation, name: str, estimate: str, alone: Sequence[float]) -> Sequence[float]:
+def _of_card(data: Evaluation, name: str, estimate: str, alone: Interval) -> Interval:
     """Return the interval of a margin that its card has, for all cards at once, if there is one."""
     if name not in data.recommendations:
         return alone
     shared = data.recommendations[name].interval(estimate)
-    is_same = math.isclose(shared.estimate, alone[0], rel_tol=1e-6, abs_tol=1e-9)
+    is_same = math.isclose(shared.estimate, alone.estimate, rel_tol=1e-6, abs_tol=1e-9)
     return shared if is_same else alone
 
 
@@ -190,7 +188,7 @@ def _gains(data: Evaluation) -> Table:
     for name, metric in (key for key in product(names, metrics) if key in table.index):
         row = table.loc[(name, metric)]
         digits = digits_of(metric)
-        gain: Sequence[float] = tuple(row[GAIN])
+        gain = Interval(*row[GAIN])
         if metric == data.score_name:
             gain = _of_card(data, name, GAINED, gain)
         rows[name, metric] = {
@@ -208,19 +206,22 @@ def _gains(data: Evaluation) -> Table:
 def _groups(data: Evaluation) -> Iterator[Table]:
     """Return the cards within each kind of groups."""
     about = dict.fromkeys(FORMS.values(), explain("margin"))
-    for kind, of_kind in data.cards_by_kind.items():
-        cards, more = shown_groups(of_kind)
-        columns = {
-            "runs": [f"{n:,}" for n in cards["n_runs"]],
-            "success": _written(cards["success_rate"], ".0%"),
-            "what to do": cards["card"],
-        }
-        for form, words in FORMS.items():
-            columns[words] = _cells(cards, columns_of(form), data.digits, "+")
+    for kind, of_kind in data.groups_by_kind.items():
+        groups, more = shown_groups(of_kind)
+        rows = {}
+        for each in groups:
+            best = each.best
+            cells = {
+                "runs": f"{best.n_runs:,}",
+                "success": f"{best.success_rate:.0%}",
+                "what to do": str(best.action),
+            }
+            for form, words in FORMS.items():
+                cells[words] = _three(best.interval(form), data.digits, "+")
+            rows[each.group, best.predictor] = cells
         rest = f" Not shown: {number_of(more, 'smaller group')}." if more else ""
         sentence = f"By {kind}, {of_groups(data, kind)} {explain('Groups of runs')}{rest}"
-        frame = pd.DataFrame(columns, index=cards.index).rename_axis([kind, "predictor"])
-        yield Table(f"By {kind}", frame, about, sentence=sentence)
+        yield Table(f"By {kind}", _frame(rows, kind, "predictor"), about, sentence=sentence)
 
 
 def _stopping(data: Evaluation) -> Table:
@@ -348,8 +349,11 @@ def _sensitivity(data: Evaluation) -> Table:
 
 def _cells(table: pd.DataFrame, names: list[str], digits: int = 3, sign: str = "") -> list[str]:
     """Write values with their intervals, of three columns; nothing where there is no value."""
-    threes = table[names].to_numpy(dtype=float)
-    return ["" if pd.isna(three[0]) else with_interval(three, digits, sign) for three in threes]
+    return [_three(three, digits, sign) for three in table[names].to_numpy(dtype=float)]
+
+
+def _three(three: Sequence[float], digits: int, sign: str) -> str:
+    return "" if math.isnan(three[0]) else with_interval(three, digits, sign)
 
 
 def _rates(table: pd.DataFrame, name: str) -> list[str]:

@@ -66,8 +66,9 @@
 
   // What a threshold costs: failures that are let through, at their price, and reviews.
   function accept(tile, write, data, price) {
-    const {t, a, f, digits} = data.accept, texts = data.texts.accept;
-    const costs = t.map((_, k) => price * f[k] + 1 - a[k]).concat(1), last = t.length;
+    const {threshold, accepted, failing, digits} = data.accept, texts = data.texts.accept;
+    const costs = threshold.map((_, k) => price * failing[k] + 1 - accepted[k]).concat(1);
+    const last = threshold.length;
     const end = costs[0] <= costs[last] + 1e-9 ? 0 : last, least = Math.min(...costs);
     const lowest = costs.findIndex((cost) => cost <= least + 1e-9);
     const best = costs[lowest] < costs[end] - data.worth - 1e-9 ? lowest : end;
@@ -76,48 +77,48 @@
       write(fill(texts.every, {do: best === 0 ? "Accept" : "Review", all: everything}));
     } else {
       write(fill(texts.some, {
-        f: data.score, t: t[best].toFixed(digits), a: ofHundred(a[best]),
-        w: ofHundred(f[best] / a[best]),
+        f: data.score, t: threshold[best].toFixed(digits), a: ofHundred(accepted[best]),
+        w: ofHundred(failing[best] / accepted[best]),
         c: ofHundredRuns(costs[best]), all: everything,
       }));
     }
-    const shares = a.concat(0);
+    const shares = accepted.concat(0);
     const height = (k) => 88 - 80 * (costs[k] - least) / (Math.max(...costs) - least || 1);
     const order = costs.map((_, k) => k).reverse();
     tile.querySelector("path.line").setAttribute("d", pathOf(order.map((k) => [100 * shares[k], height(k)])));
     mark(tile, 100 * shares[best], height(best),
-      (best > 0 && best < last ? `from ${t[best].toFixed(digits)}: ` : "")
+      (best > 0 && best < last ? `from ${threshold[best].toFixed(digits)}: ` : "")
       + ofHundredRuns(costs[best]));
   }
 
   // The highest threshold that stops no more good runs than may be lost.
   function highest(curve, lost) {
     let best = -1;
-    curve.g.forEach((share, k) => { if (share <= lost / 100 + 1e-9) best = k; });
+    curve.good.forEach((share, k) => { if (share <= lost / 100 + 1e-9) best = k; });
     return best;
   }
   function stop(tile, write, data, lost) {
     const texts = data.texts.stop, curve = data.stop[data.shown], best = highest(curve, lost);
     const at = (values, k) => ofHundred(values[k]);
-    if (best >= 0 && at(curve.s.steps, best) !== "0") {
-      const kinds = Object.keys(curve.s).filter((kind) => kind !== "steps");
+    if (best >= 0 && at(curve.saved.steps, best) !== "0") {
+      const kinds = Object.keys(curve.saved).filter((kind) => kind !== "steps");
       write(fill(texts.some, {
-        f: data.form, t: curve.t[best].toFixed(curve.digits), s: at(curve.s.steps, best), b: at(curve.b, best),
-        g: at(curve.g, best),
-        also: kinds.map((kind) => ` (${at(curve.s[kind], best)}% of the ${kind})`).join(""),
+        f: data.form, t: curve.threshold[best].toFixed(curve.digits), s: at(curve.saved.steps, best),
+        b: at(curve.bad, best), g: at(curve.good, best),
+        also: kinds.map((kind) => ` (${at(curve.saved[kind], best)}% of the ${kind})`).join(""),
       }));
     } else {
       let text = fill(texts.never, {p: data.shown});
       let most = "", saved = -1;
       for (const [name, other] of Object.entries(data.stop)) {
         const k = name === data.shown ? -1 : highest(other, lost);
-        if (k >= 0 && other.s.steps[k] > saved) [most, saved] = [name, other.s.steps[k]];
+        if (k >= 0 && other.saved.steps[k] > saved) [most, saved] = [name, other.saved.steps[k]];
       }
       if (most && ofHundred(saved) !== "0") text += fill(texts.other, {q: most, s: ofHundred(saved)});
       write(text);
     }
-    const x = best < 0 ? 0 : 100 * curve.g[best], y = best < 0 ? 0 : curve.s.steps[best];
-    mark(tile, x, 100 - 92 * y / data.top, best < 0 ? "" : `${at(curve.s.steps, best)}%`);
+    const x = best < 0 ? 0 : 100 * curve.good[best], y = best < 0 ? 0 : curve.saved.steps[best];
+    mark(tile, x, 100 - 92 * y / data.top, best < 0 ? "" : `${at(curve.saved.steps, best)}%`);
   }
 
   // ---- tables: every head of a sortable table becomes a button
