@@ -14,7 +14,7 @@ from typing import Any
 from trajscore.io import vocabulary as keys
 from trajscore.io._results import RESULTS, result_messages, said
 from trajscore.io._run import leftover
-from trajscore.io._smolagents import STEP_FIELDS, is_step, messages_of_step, with_calls
+from trajscore.io._smolagents import OF_WORDS, STEP_FIELDS, is_step, messages_of_step, with_calls
 from trajscore.io.logprobs import find_logprobs
 from trajscore.io.vocabulary import Record, as_fields, as_list, first, first_object, parsed, text_of
 
@@ -142,14 +142,18 @@ def _text_message(value: Any, role: str) -> list[Any]:
     return said(role, [value])
 
 
-def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
-    """Yield messages as chats have them, with their indices; items of one turn are joined."""
+def as_chat(messages: Iterable[Any]) -> Iterable[tuple[int, Any]]:
+    """Return messages as chats have them, with their indices; items of one turn are joined."""
+    messages = list(messages)
+    if all(map(_is_of_chat, messages)):  # as is usual
+        return enumerate(messages)
+    return _of_items(messages)
+
+
+def _of_items(messages: list[Any]) -> Iterator[tuple[int, Any]]:
     turn: Message | None = None  # made of items, which may go on
     start = 0
     for index, message in with_calls(map(_raw_item, messages)):
-        if turn is None and _is_of_chat(message):  # as most are
-            yield index, message
-            continue
         is_item = isinstance(message, dict) and _is_item(message)
         for part in chat_messages(message):
             of_item = is_item and part.get("role") == "assistant"
@@ -212,7 +216,7 @@ def _is_of_chat(message: Any) -> bool:
     if not isinstance(message, dict) or "role" not in message:
         return False
     is_text = isinstance(message.get("content"), (str, type(None)))
-    return is_text and _OF_CLIENTS.isdisjoint(message)
+    return is_text and _OF_CLIENTS.isdisjoint(message) and message["role"] not in OF_WORDS
 
 
 def _is_beside_messages(message: Record) -> bool:
@@ -268,7 +272,7 @@ def answer_within(fields: Record) -> Record:
     """Return the answer of a server's response that a field of a turn holds, if one does."""
     for owner in (fields, as_fields(fields, "extra")):
         for name in keys.HOLDERS:
-            if part := keys.answer_part(as_fields(owner, name)):
+            if name in owner and (part := keys.answer_part(as_fields(owner[name]))):
                 return part
     return {}
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from operator import is_
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ _LABELS = {*WORDS["names"]["labels"], *_BESIDE}
 _LEFT_OUT = {"isSidechain", "isMeta", "isCompactSummary", "is_copied_context", "is_demo"}
 _OF_SILENCE = {"error", "errors", "reasoning", "thinking", "thought", "thoughts"}
 _OF_CALLS = {"input", "tokens", "finish_reason"}  # in which no text is expected
+_NESTED = (dict, list, tuple)
 _FIRST_WORDS = 20  # of a text that are looked at
 
 
@@ -56,7 +58,9 @@ def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
     scores: Counter[str] = Counter()
     if "n_left_out" in run.extra:
         return unread, scores
-    held = _Texts(run)
+    held = _Held(run)
+    if held.has_all_of(raw):
+        return unread, scores
     seen: set[str] = set()
     turns: list[str] = []
     joined = ""
@@ -82,29 +86,69 @@ def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
     return unread, +scores
 
 
-class _Texts:
-    """The texts that a run holds, and the objects and lists of which it holds all texts."""
+class _Contents:
+    """All that an object or a list holds, but for objects and lists of some ids."""
+
+    def __init__(
+        self, outer: Any, ids: Collection[int] = (), *, beside_messages: bool = False
+    ) -> None:
+        self.texts = texts = set[str]()
+        self.containers = containers = [outer]  # kept, so that no id is used again
+        self.is_whole = True  # nothing is in a message, which nobody read, or written as JSON
+        names: set[Any] = set()
+        for container in containers:  # which get more
+            values = container
+            if isinstance(container, dict):
+                names.update(container)
+                if "key" in container:  # it may be an attribute of OTLP
+                    names.add(str(container["key"]))
+                values = container.values()
+            for value in values:
+                inner = value
+                if beside_messages and isinstance(value, str):
+                    inner = parsed(value)
+                    self.is_whole = self.is_whole and inner is value
+                if isinstance(inner, str):
+                    texts.add(inner)
+                elif not inner or not isinstance(inner, _NESTED) or id(inner) in ids:
+                    continue
+                elif beside_messages and is_message(inner):
+                    self.is_whole = False
+                else:
+                    containers.append(inner)
+        self.has_logprobs = any(names_logprobs(str(name)) for name in names)
+
+
+class _Held:
+    """The texts that a run holds, and the ids of objects and lists of which it holds all texts."""
 
     def __init__(self, run: Run) -> None:
-        self.texts: set[str] = set()
-        self.containers: dict[int, Any] = {}  # by identity; held, so that none is used again
         self.is_scored = any(step.logprobs is not None for step in run.steps)
-        self._names: set[Any] = set()  # of the fields in these
-        self._add_beside_messages(run.extra)
-        todo: list[Any] = [run.id, run.task, run.stop_reason, run.meta, run.scores]
+        values = [run.id, run.task, run.stop_reason, run.meta, run.scores]
         for step in run.steps:
-            self.texts.add(step.text)
-            todo += filter(None, (step.observation, *_beside_text(step), step.scores))
+            values += (step.text, step.observation, step.scores, *_beside_text(step))
             for call in step.tool_calls:
-                todo += filter(None, (call.name, call.arguments, call.result, call.extra))
-        while todo:
-            value = todo.pop()
-            if isinstance(value, str):
-                self.texts.add(value)
-            elif isinstance(value, (dict, list, tuple)):
-                todo += filter(None, self._add(value))
-        if not self.is_scored and any(names_logprobs(str(name)) for name in self._names):
-            self.containers.clear()
+                values += (call.name, call.arguments, call.result, call.extra)
+        in_steps = _Contents(values)
+        beside = _Contents((run.extra,), beside_messages=True)
+        self.texts = in_steps.texts | beside.texts
+        self._containers = in_steps.containers
+        if beside.is_whole:
+            self._containers += beside.containers
+        if not self.is_scored and (in_steps.has_logprobs or beside.has_logprobs):
+            self._containers = []
+        self._ids = {*map(id, self._containers)}
+
+    def has_all_of(self, raw: Any) -> bool:
+        """Tell that there is nothing to count, as is usual, without looking where each text is."""
+        values = [raw]
+        while values and not self.is_scored:
+            rest = _Contents(values, self._ids)
+            texts = [text for text in rest.texts - self.texts if is_prose(text)]
+            values = list(map(parsed, texts))
+            if rest.has_logprobs or any(map(is_, values, texts)):
+                return False
+        return not self.is_scored
 
     def lacking(self, path: str, container: Any) -> list[tuple[str, Any]]:
         """Return what an object or a list holds and the run may not, with its way."""
@@ -120,7 +164,7 @@ class _Texts:
             if isinstance(inner, str):
                 is_held = " " not in inner or inner in self.texts
             else:
-                is_held = not isinstance(inner, (dict, list)) or id(inner) in self.containers
+                is_held = not isinstance(inner, (dict, list)) or id(inner) in self._ids
             if self.is_scored if field.is_logprobs else is_held:
                 continue
             is_text = isinstance(inner, str) and not inner.startswith(("{", "["))
@@ -128,43 +172,16 @@ class _Texts:
                 lacking.append((field.path, inner))
         return lacking
 
-    def _add(self, container: Any) -> Iterable[Any]:
-        """Add an object or a list, and return what it holds."""
-        self.containers[id(container)] = container
-        if not isinstance(container, dict):
-            return container
-        self._names.update(container)
-        if "key" in container:  # it may be an attribute of OTLP
-            self._names.add(str(container["key"]))
-        return container.values()
 
-    def _add_beside_messages(self, container: Any) -> bool:
-        """Add what is not in messages, which nobody read; return whether that is everything."""
-        if is_message(container):
-            return False
-        is_whole = True
-        for value in self._add(container):
-            inner = value
-            if isinstance(value, str):
-                inner = parsed(value)
-                is_whole = is_whole and inner is value
-            if isinstance(inner, str):
-                self.texts.add(inner)
-            elif isinstance(inner, (dict, list)):
-                is_whole = self._add_beside_messages(inner) and is_whole
-        if not is_whole:
-            del self.containers[id(container)]
-        return is_whole
-
-
-def _beside_text(step: Step) -> Iterable[Any]:
+def _beside_text(step: Step) -> list[Any]:
     """Return the other fields of a turn; of one without words, only thoughts and errors."""
-    if not step.extra:
-        return ()
-    names = step.extra.keys() - _OF_CALLS
     if step.actor == "agent" and not step.text.strip():
-        names = {name for name in names if name == "parts" or words_of(str(name)) & _OF_SILENCE}
-    return map(step.extra.get, names)
+        return [
+            value
+            for name, value in step.extra.items()
+            if name == "parts" or words_of(str(name)) & _OF_SILENCE
+        ]
+    return [value for name, value in step.extra.items() if name not in _OF_CALLS]
 
 
 def is_prose(text: str) -> bool:
