@@ -156,14 +156,12 @@ class Conversation:
         if fields.get("function_call"):  # the older form, one call without an identifier
             calls = [*calls, fields["function_call"]]
         stated = fields.get("confidence")
-        value = scalar(stated)
-        if value is None:  # of several values, which an error shows
-            value = stated
         step = Step(
             actor=cast("Actor", kind),
             text=text_of(content),
             tool_calls=[read_call(call, index) for call in calls],
-            confidence=as_number(value, "confidence", index),
+            # of several values, an error shows all
+            confidence=as_number(scalar(stated) or stated, "confidence", index),
             cost=as_number(fields.get("cost"), "cost", index),
             index=index,
             extra=extra,
@@ -236,6 +234,9 @@ class Conversation:
 
     def _note_what_came_late(self, run: Run) -> None:
         """Say after how many turns instructions and results came, where that is not as usual."""
+        late = [(step, turn) for step, turn in self._before_results if turn is not step]
+        if not (late or any(self._before_instructions)):
+            return
         places = {id(step): place for place, step in enumerate(self.steps, start=1)}
         end = len(self.steps)  # of a turn that was taken out
         after = [
@@ -244,7 +245,7 @@ class Conversation:
         if any(after):
             run.extra["system_after"] = after
         last: dict[int, int] = {}  # of all results of a turn
-        for step, turn in self._before_results:
+        for step, turn in late:
             last[id(step)] = max(last.get(id(step), 0), places.get(id(turn), end))
         for place, step in enumerate(self.steps, start=1):
             if last.get(id(step), place) > place:

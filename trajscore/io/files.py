@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any, TextIO
@@ -91,21 +92,19 @@ class LogFile:
 
     def items(self, streamed: Collection[str] = ()) -> Iterator[Item]:
         """Yield items as `JsonScanner.items`; lines are items of a list, bad ones are `Broken`."""
-        if has_ending(self.path, LINES_ENDINGS):
-            with self._open() as file:
-                is_one = file.readline(_HEAD).strip() in ("{", "[")
-            if not is_one:
-                with self._open() as file:
-                    lines = enumerate(file, start=1)
+        first = ""
+        with self._open() as file:
+            if has_ending(self.path, LINES_ENDINGS):
+                first = file.readline()
+                if first.strip() not in ("{", "["):
+                    lines = enumerate(chain([first], file), start=1)
                     filled = ((number, line) for number, line in lines if line.strip())
                     for index, (number, line) in enumerate(filled):
                         yield None, index, _line(self.path, index, number, line)
-                return
-        with self._open() as file:  # of one text, commas separate the objects
-            are_several = bool(_BETWEEN.search(file.read(_LONG_HEAD)))
-        with self._open() as file:
-            scanner = JsonScanner(file, str(self.path))
-            if are_several:
+                    return
+            head = first + file.read(_LONG_HEAD)
+            scanner = JsonScanner(file, str(self.path), head)
+            if _BETWEEN.search(head):  # of one text, commas separate the objects
                 yield from scanner.texts()
             else:
                 yield from scanner.items(streamed)
