@@ -156,12 +156,13 @@ class Conversation:
         if fields.get("function_call"):  # the older form, one call without an identifier
             calls = [*calls, fields["function_call"]]
         stated = fields.get("confidence")
+        value = scalar(stated)
         step = Step(
             actor=cast("Actor", kind),
             text=text_of(content),
             tool_calls=[read_call(call, index) for call in calls],
             # of several values, an error shows all
-            confidence=as_number(scalar(stated) or stated, "confidence", index),
+            confidence=as_number(stated if value is None else value, "confidence", index),
             cost=as_number(fields.get("cost"), "cost", index),
             index=index,
             extra=extra,
@@ -263,9 +264,11 @@ def add_tokens(run: Run, counts: Iterable[Any]) -> None:
 
 def as_number(value: Any, name: str, index: int) -> float | None:
     """Read a number that may be missing."""
-    if value is None or isinstance(value, bool) or str(value).strip().lower() == "nan":
+    if value is None or isinstance(value, bool):
         return None
-    number = parse_number(str(value))
+    number = value if isinstance(value, float) else parse_number(str(value))
+    if str(value).strip().lower() == "nan":
+        return None
     if number is None or math.isinf(number):
         raise MalformedRunError(
             f"message {index}: its {name} is {run_label(value)}; write a number, such as 0.9"

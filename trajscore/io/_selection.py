@@ -117,8 +117,10 @@ class Selection:
 
     def _set_actor(self, step: Step, tally: Tally) -> None:
         """Set who acts by what the user says of a role, or of a name beside the role."""
-        names = [str(step.extra.get(name)) for name in ("role", "name", "source") if self.roles]
-        named = next(filter(self.roles.__contains__, names), None)
+        named = None
+        if self.roles:
+            names = (str(step.extra.get(name)) for name in ("role", "name", "source"))
+            named = next(filter(self.roles.__contains__, names), None)
         if named is not None:
             step.actor = self.roles[named]
             tally.used["roles", named] += 1
@@ -204,7 +206,7 @@ class Selection:
                 record = {"confidence": step.confidence} | record
             path = self.fields.names(record, ("confidence",)).get("confidence")
             if name is not None or path is None:
-                tally.names_of_turns.update(map(str, record))
+                tally.names_of_turns |= dict.fromkeys(map(str, record))
             stated = None
             value = None
             if path:
@@ -274,7 +276,7 @@ class Tally:
     unknown_roles: Counter[str] = field(default_factory=Counter)  # turns that are not the agent's
     wholes: Counter[int] = field(default_factory=Counter)  # hashes of conversations
     beginnings: set[int] = field(default_factory=set)  # hashes of what they begin with
-    names_of_turns: Counter[str] = field(default_factory=Counter)  # fields of the agent's turns
+    names_of_turns: dict[str, None] = field(default_factory=dict)  # fields of the agent's turns
     unstarted: dict[str, int] = field(default_factory=dict)  # places of runs without a turn, by id
     n_with_session: int = 0  # traces that name the session that they are of
 
@@ -294,8 +296,9 @@ class Tally:
 
     def _note_turns(self, run: Run) -> None:
         steps = run.steps
-        is_named = any(name_of(step) is not None for step in steps if step.actor == "agent")
-        names = [name_of(step, is_named) for step in steps if step.actor == "user"]
+        others = [step for step in steps if step.extra]
+        is_named = any(name_of(step) is not None for step in others if step.actor == "agent")
+        names = [name_of(step, is_named) for step in others if step.actor == "user"]
         users = [name for name in names if name is not None]
         if len({*users}) > 1 or any(name.lower() in _AGENTS for name in users[:1]):
             self.names_of_users.update(users)
