@@ -53,9 +53,9 @@ _CALL = frozenset(
 )
 
 
-def read_call(call: Any, index: int) -> ToolCall:
+def read_call(call: Any) -> ToolCall:
     """Read a tool call in any of the forms of chat logs."""
-    call = as_object(call, f"message {index}: a tool call is")
+    call = as_object(call, "a tool call is")
     inner = call.get("function")
     source = call
     if isinstance(inner, dict):
@@ -107,20 +107,27 @@ class Conversation:
 
     def add(self, message: Any, index: int) -> Step | None:
         """Add a message, or a completion with its choices; return the turn, if it is one."""
-        fields, scores = self._unwrap(as_object(message, f"message {index} is"), index)
+        if not isinstance(message, dict):
+            as_object(message, f"message {index} is")
+        fields, scores = self._unwrap(message, index)
         if "role" not in fields:
             raise MalformedRunError(f"message {index} has no role")
         kind = role_of(fields["role"])
-        if kind == "system":
-            text = text_of(fields.get("content"))
-            if text not in self.system[-1:]:  # some libraries repeat it with each request
-                self.system.append(text)
-                self._before_instructions.append(self.steps[-1] if self.steps else None)
-        elif kind == "tool":
-            self._add_results(fields, index)
-        else:
-            return self._add_turn(fields, scores, kind, index)
+        try:
+            if kind == "system":
+                self._add_instruction(text_of(fields.get("content")))
+            elif kind == "tool":
+                self._add_results(fields, index)
+            else:
+                return self._add_turn(fields, scores, kind, index)
+        except MalformedRunError as error:
+            raise MalformedRunError(f"message {index}: {error}") from error
         return None
+
+    def _add_instruction(self, text: str) -> None:
+        if text not in self.system[-1:]:  # some libraries repeat it with each request
+            self.system.append(text)
+            self._before_instructions.append(self.steps[-1] if self.steps else None)
 
     def _unwrap(self, message: Record, index: int) -> tuple[Record, TokenScores]:
         """Return a message with what an answer within it adds, and its log-probabilities."""
@@ -152,7 +159,7 @@ class Conversation:
             counts = token_counts(usage)
             if any(n is not None for n in counts.values()):
                 extra.setdefault("tokens", counts)
-        calls = check_list(fields.get("tool_calls") or [], f"message {index}: its tool calls are")
+        calls = check_list(fields.get("tool_calls") or [], "its tool calls are")
         if fields.get("function_call"):  # the older form, one call without an identifier
             calls = [*calls, fields["function_call"]]
         stated = fields.get("confidence")
@@ -160,10 +167,10 @@ class Conversation:
         step = Step(
             actor=cast("Actor", kind),
             text=text_of(content),
-            tool_calls=[read_call(call, index) for call in calls],
+            tool_calls=list(map(read_call, calls)),
             # of several values, an error shows all
-            confidence=as_number(stated if value is None else value, "confidence", index),
-            cost=as_number(fields.get("cost"), "cost", index),
+            confidence=as_number(stated if value is None else value, "confidence"),
+            cost=as_number(fields.get("cost"), "cost"),
             index=index,
             extra=extra,
             tokens=scores.tokens,
@@ -181,7 +188,7 @@ class Conversation:
         nested = fields.get("tool_messages")
         if isinstance(nested, list):
             for result in nested:
-                part = as_object(result, f"message {index}: a nested tool result is")
+                part = as_object(result, "a nested tool result is")
                 self._add_results(part, index)
             return
         text = text_of(fields.get("content"))
@@ -262,7 +269,7 @@ def add_tokens(run: Run, counts: Iterable[Any]) -> None:
                 run.meta[name] = run.meta.get(name, 0) + number
 
 
-def as_number(value: Any, name: str, index: int) -> float | None:
+def as_number(value: Any, name: str) -> float | None:
     """Read a number that may be missing."""
     if value is None or isinstance(value, bool):
         return None
@@ -271,6 +278,6 @@ def as_number(value: Any, name: str, index: int) -> float | None:
         return None
     if number is None or math.isinf(number):
         raise MalformedRunError(
-            f"message {index}: its {name} is {run_label(value)}; write a number, such as 0.9"
+            f"its {name} is {run_label(value)}; write a number, such as 0.9"
         )
     return number

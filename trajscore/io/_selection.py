@@ -204,6 +204,8 @@ class Selection:
             record = step.extra | step.scores
             if step.confidence is not None:
                 record = {"confidence": step.confidence} | record
+            if not record:
+                return
             path = self.fields.names(record, ("confidence",)).get("confidence")
             if name is not None or path is None:
                 tally.names_of_turns |= dict.fromkeys(map(str, record))

@@ -105,7 +105,7 @@ class _Contents:
                 values = container.values()
             for value in values:
                 inner = value
-                if beside_messages and isinstance(value, str):
+                if beside_messages and isinstance(value, str) and " " in value:
                     inner = parsed(value)
                     self.is_whole = self.is_whole and inner is value
                 if isinstance(inner, str):

@@ -117,6 +117,8 @@ def answer_part(fields: Record) -> Record:
 
 def role_of(role: Any) -> str:
     """Return agent, user, system or tool; environment for an unknown role."""
+    if isinstance(role, str) and role in ROLES:
+        return ROLES[role]
     return ROLES.get(str(getattr(role, "value", role)).strip().lower(), "environment")
 
 
