@@ -169,8 +169,8 @@ class Conversation:
             text=text_of(content),
             tool_calls=list(map(read_call, calls)),
             # of several values, an error shows all
-            confidence=as_number(stated if value is None else value, "confidence"),
-            cost=as_number(fields.get("cost"), "cost"),
+            confidence=as_number(stated if value is None else value, "its confidence"),
+            cost=as_number(fields.get("cost"), "its cost"),
             index=index,
             extra=extra,
             tokens=scores.tokens,
@@ -269,7 +269,7 @@ def add_tokens(run: Run, counts: Iterable[Any]) -> None:
                 run.meta[name] = run.meta.get(name, 0) + number
 
 
-def as_number(value: Any, name: str) -> float | None:
+def as_number(value: Any, subject: str) -> float | None:
     """Read a number that may be missing."""
     if value is None or isinstance(value, bool):
         return None
@@ -278,6 +278,6 @@ def as_number(value: Any, name: str) -> float | None:
         return None
     if number is None or math.isinf(number):
         raise MalformedRunError(
-            f"its {name} is {run_label(value)}; write a number, such as 0.9"
+            f"{subject} is {run_label(value)}; write a number, such as 0.9"
         )
     return number

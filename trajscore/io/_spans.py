@@ -240,7 +240,7 @@ def _add_answer(thread: Thread, span: Span, index: int, turns: dict[str, Step]) 
             turns[span.id] = turn
             turn.span = span.id
             if turn.cost is None:
-                turn.cost = as_number(span.cost, "cost")
+                turn.cost = as_number(span.cost, f"message {index}: its cost")
             turn.extra |= leftover(span.extra)
             if tokens := leftover(span.tokens):
                 turn.extra["tokens"] = tokens

@@ -203,15 +203,15 @@ _SEARCHED_WITHIN = ("outcome", "stop_reason", "confidence", "task")
 def _owners(record: Record, depth: int = 2) -> Iterator[tuple[str, Any]]:
     """Yield a record, and the objects within it whose fields are searched too, by their paths."""
     yield "", record
-    if not depth or record.keys().isdisjoint(_WITHIN):
-        return
-    for name in _WITHIN:
+    for name in _WITHIN if depth else ():
         if isinstance(inner := record.get(name), dict):
             yield from ((f"{name}.{path}", owner) for path, owner in _owners(inner, depth - 1))
 
 
 def _path_within(record: Record, part: str) -> str | None:
     """Return the path of a part within an object of a record, such as ``metadata.success``."""
+    if record.keys().isdisjoint(_WITHIN):
+        return None
     owners = sorted(_owners(record), key=lambda owner: owner[0].count("."))[1:]
     for path, inner in owners:
         for key in _names_by_part(tuple(inner))[part]:

@@ -58,8 +58,8 @@ class Place:
 
     def name(self, *ids: Any) -> str:
         """Set and return the run's id: the first that is not empty, else from the file's name."""
-        default = f"{stem(self.file)}-{self.index}"
-        self.run = str(next((run for run in ids if run not in (None, "")), default))
+        usable = (str(run) for run in ids if run not in (None, ""))
+        self.run = next(usable, None) or f"{stem(self.file)}-{self.index}"
         return self.run
 
     def __str__(self) -> str:
