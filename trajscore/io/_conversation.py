@@ -277,7 +277,5 @@ def as_number(value: Any, subject: str) -> float | None:
     if str(value).strip().lower() == "nan":
         return None
     if number is None or math.isinf(number):
-        raise MalformedRunError(
-            f"{subject} is {run_label(value)}; write a number, such as 0.9"
-        )
+        raise MalformedRunError(f"{subject} is {run_label(value)}; write a number, such as 0.9")
     return number

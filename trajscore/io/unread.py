@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from operator import is_
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import words_of
@@ -28,39 +28,23 @@ _NESTED = (dict, list, tuple)
 _FIRST_WORDS = 20  # of a text that are looked at
 
 
-class _Field(NamedTuple):
-    """A field of a record: where it is, and what it may hold."""
-
-    path: str
-    is_beside: bool  # said of a tool or a program, and not in a turn
-    is_label: bool  # the same, where it is a text
-    is_logprobs: bool
-
-
-@lru_cache(1024)  # objects of one log have the same names
-def _fields(outer: str, names: tuple[Any, ...]) -> list[_Field]:
-    """Return the fields of an object by its way, and theirs without the places of items."""
-    fields = []
-    for name in map(str, names):
-        parts = (*outer.split("."), *name.split("."))
-        path = ".".join(part for part in parts if part and not part.isdigit())
-        words = words_of(name)
-        is_logprobs = names_logprobs(path.rpartition(".")[2])
-        is_label = bool(words & _LABELS)
-        is_beside = bool(words & _BESIDE) or name == REPEATED
-        fields.append(_Field(path, is_beside, is_label, is_logprobs))
-    return fields
-
-
 def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
     """Count the texts that a run does not hold, and the log-probabilities of one without any."""
     unread: Counter[str] = Counter()
     scores: Counter[str] = Counter()
     if "n_left_out" in run.extra:
         return unread, scores
-    held = _Held(run)
-    if held.has_all_of(raw):
-        return unread, scores
+    steps = _Contents(_values_of(run))
+    beside = _Contents((run.extra,), beside_messages=True)
+    held = steps.texts | beside.texts
+    containers = steps.containers + beside.containers * beside.is_whole
+    is_scored = any(step.logprobs is not None for step in run.steps)
+    if not is_scored:
+        if steps.has_logprobs or beside.has_logprobs:
+            containers = []
+        if _holds_all(raw, held, {*map(id, containers)}):
+            return unread, scores
+    ids = {*map(id, containers)}
     seen: set[str] = set()
     turns: list[str] = []
     joined = ""
@@ -68,22 +52,36 @@ def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
     while todo:
         path, value = todo.pop()
         if names_logprobs(path.rpartition(".")[2]):
-            scores[path] += any(recorded_in(value))
-        elif not isinstance(value, str):
-            todo += held.lacking(path, value)
-        elif value not in held.texts and value not in seen and is_prose(value):
+            scores[path] += not is_scored and any(recorded_in(value))
+        elif isinstance(value, list) and id(value) not in ids:
+            todo += ((path, inner) for inner in value)
+        elif isinstance(value, dict) and id(value) not in ids:
+            todo += _turn_fields(path, value)
+        elif isinstance(value, str) and value not in held and value not in seen and is_prose(value):
             seen.add(value)
             inner = parsed(value)
             if inner is not value:
                 todo.append((path, inner))
                 continue
             if not joined:
-                joined = "\n".join(held.texts)
+                joined = "\n".join(held)
                 texts = [text for step in run.steps for text in (step.text, step.observation)]
                 turns = [text for text in texts if text and is_prose(text)]
             if value.strip() not in joined and not any(turn in value for turn in turns):
                 unread[path] += 1
     return unread, +scores
+
+
+def _holds_all(raw: Any, texts: set[str], ids: Collection[int]) -> bool:
+    """Tell that nothing is unread, as is usual, without looking where each text stands."""
+    values = [raw]
+    while values:
+        rest = _Contents(values, ids)
+        lacking = [text for text in rest.texts - texts if is_prose(text)]
+        values = list(map(parsed, lacking))
+        if rest.has_logprobs or any(map(is_, values, lacking)):
+            return False
+    return True
 
 
 class _Contents:
@@ -119,58 +117,14 @@ class _Contents:
         self.has_logprobs = any(names_logprobs(str(name)) for name in names)
 
 
-class _Held:
-    """The texts that a run holds, and the ids of objects and lists of which it holds all texts."""
-
-    def __init__(self, run: Run) -> None:
-        self.is_scored = any(step.logprobs is not None for step in run.steps)
-        values = [run.id, run.task, run.stop_reason, run.meta, run.scores]
-        for step in run.steps:
-            values += (step.text, step.observation, step.scores, *_beside_text(step))
-            for call in step.tool_calls:
-                values += (call.name, call.arguments, call.result, call.extra)
-        in_steps = _Contents(values)
-        beside = _Contents((run.extra,), beside_messages=True)
-        self.texts = in_steps.texts | beside.texts
-        self._containers = in_steps.containers
-        if beside.is_whole:
-            self._containers += beside.containers
-        if not self.is_scored and (in_steps.has_logprobs or beside.has_logprobs):
-            self._containers = []
-        self._ids = {*map(id, self._containers)}
-
-    def has_all_of(self, raw: Any) -> bool:
-        """Tell that there is nothing to count, as is usual, without looking where each text is."""
-        values = [raw]
-        while values and not self.is_scored:
-            rest = _Contents(values, self._ids)
-            texts = [text for text in rest.texts - self.texts if is_prose(text)]
-            values = list(map(parsed, texts))
-            if rest.has_logprobs or any(map(is_, values, texts)):
-                return False
-        return not self.is_scored
-
-    def lacking(self, path: str, container: Any) -> list[tuple[str, Any]]:
-        """Return what an object or a list holds and the run may not, with its way."""
-        lacking = []
-        values: Iterable[Any] = container
-        if isinstance(container, list):
-            names: tuple[Any, ...] = ("",) * len(container)
-        else:
-            record = _turn_fields(container)
-            names = tuple(record)
-            values = record.values()
-        for field, inner in zip(_fields(path, names), values, strict=True):
-            if isinstance(inner, str):
-                is_held = " " not in inner or inner in self.texts
-            else:
-                is_held = not isinstance(inner, (dict, list)) or id(inner) in self._ids
-            if self.is_scored if field.is_logprobs else is_held:
-                continue
-            is_text = isinstance(inner, str) and not inner.startswith(("{", "["))
-            if not (field.is_label if is_text else field.is_beside):
-                lacking.append((field.path, inner))
-        return lacking
+def _values_of(run: Run) -> list[Any]:
+    """Return what a run holds, but for what is beside its messages."""
+    values = [run.id, run.task, run.stop_reason, run.meta, run.scores]
+    for step in run.steps:
+        values += (step.text, step.observation, step.scores, *_beside_text(step))
+        for call in step.tool_calls:
+            values += (call.name, call.arguments, call.result, call.extra)
+    return values
 
 
 def _beside_text(step: Step) -> list[Any]:
@@ -195,16 +149,26 @@ def is_prose(text: str) -> bool:
     return any(have_letters) and any(have_letters)  # two of them
 
 
-def _turn_fields(record: Any) -> dict[Any, Any]:
-    """Return the fields of an object, unless it is beside the turns; an attribute is one field."""
-    if not isinstance(record, dict):
-        return {}
-    if len(record) == 2 and record.keys() == {"key", "value"}:  # of OTLP
+def _turn_fields(outer: str, record: Record) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of an object, unless they are beside the turns, each with its way."""
+    if record.keys() == {"key", "value"}:  # an attribute of OTLP is one field
         record = {str(record["key"]): record["value"]}
-    is_beside = not _LEFT_OUT.isdisjoint(record) and any(map(record.get, _LEFT_OUT))
-    if is_beside:
-        return {}
-    return record
+    if not _LEFT_OUT.isdisjoint(record) and any(map(record.get, _LEFT_OUT)):
+        return
+    for name, value in record.items():
+        path, is_label, is_beside = _field(outer, str(name))
+        is_text = isinstance(value, str) and not value.startswith(("{", "["))
+        if not (is_label if is_text else is_beside):
+            yield path, value
+
+
+@lru_cache(4096)  # objects of one log have the same names
+def _field(outer: str, name: str) -> tuple[str, bool, bool]:
+    """Return the way to a field without places of items, and whether it is no turn's, as a text."""
+    words = words_of(name)
+    parts = (*outer.split("."), *name.split("."))
+    path = ".".join(part for part in parts if part and not part.isdigit())
+    return path, bool(words & _LABELS), bool(words & _BESIDE) or name == REPEATED
 
 
 _LONGEST = 200
