@@ -8,7 +8,7 @@ of OpenTelemetry's GenAI convention, and ShareGPT's pairs.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from trajscore.io import vocabulary as keys
@@ -36,9 +36,7 @@ def is_message(value: Any) -> bool:
     if not isinstance(value, dict) or _OF_MESSAGES.isdisjoint(value):
         return False
     value = _raw_item(value)
-    if keys.answer_part(value):
-        return True
-    if "choices" in value or _is_item(value) or is_step(value):
+    if keys.answer_part(value) or "choices" in value or _is_item(value) or is_step(value):
         return True
     if _is_serialised(value):
         return _class_of(value) in keys.MESSAGE_CLASSES
@@ -147,30 +145,27 @@ def as_chat(messages: Iterable[Any]) -> Iterable[tuple[int, Any]]:
     messages = list(messages)
     if all(map(_is_of_chat, messages)):  # as is usual
         return enumerate(messages)
-    return _of_items(messages)
-
-
-def _of_items(messages: list[Any]) -> Iterator[tuple[int, Any]]:
-    turn: Message | None = None  # made of items, which may go on
-    start = 0
+    chat: list[tuple[int, Any]] = []
+    is_open = False  # whether the last one is made of items, and may go on
     for index, message in with_calls(map(_raw_item, messages)):
         is_item = isinstance(message, dict) and _is_item(message)
         for part in chat_messages(message):
+            start, turn = chat[-1] if is_open else (index, {})
             of_item = is_item and part.get("role") == "assistant"
-            if turn is not None and of_item and _goes_on(turn, part):
-                turn = _joined(turn, part)
+            has_words = turn.get("content") or turn.get("tool_calls")  # which come before calls
+            if is_open and of_item and not (has_words and part.get("content")):
+                chat[-1] = start, _joined(turn, part)
                 continue
-            if turn is not None and _is_of_thought(turn, part):
-                yield index, _joined(turn, part)
-                turn = None
-                continue
-            if turn is not None and not _only_thought(turn):
-                yield start, turn
-            turn, start = (dict(part), index) if of_item else (None, index)
-            if turn is None:
-                yield index, part
-    if turn is not None and not _only_thought(turn):
-        yield start, turn
+            of_thought = False  # of the same agent of AutoGen
+            if _only_thought(turn):
+                chat.pop()
+                source = turn.get("source")
+                of_thought = source is not None and as_fields(part).get("source") == source
+            chat.append((index, _joined(turn, part) if of_thought else part))
+            is_open = of_item and not of_thought
+    if is_open and _only_thought(chat[-1][1]):
+        chat.pop()
+    return chat
 
 
 def _raw_item(item: Any) -> Any:
@@ -185,7 +180,10 @@ def chat_messages(message: Any) -> list[Any]:
     """Return one message in the form of chats, as one or several messages."""
     if not isinstance(message, dict) or _is_of_chat(message):
         return [message]
-    if _is_beside_messages(message) or is_of_program(message):
+    is_adks = "author" in message and "actions" in message
+    if is_adks and (message.get("partial") is True or message.get("content") is None):
+        return []  # an event of Google's ADK that is a piece of a message, or changes the state
+    if is_of_program(message):
         return []
     if is_step(message):
         return messages_of_step(message)
@@ -217,12 +215,6 @@ def _is_of_chat(message: Any) -> bool:
         return False
     is_text = isinstance(message.get("content"), (str, type(None)))
     return is_text and _OF_CLIENTS.isdisjoint(message) and message["role"] not in OF_WORDS
-
-
-def _is_beside_messages(message: Record) -> bool:
-    """Tell an event of Google's ADK that is a piece of a message, or a change of the state."""
-    is_adks = "author" in message and "actions" in message
-    return is_adks and (message.get("partial") is True or message.get("content") is None)
 
 
 def is_of_program(message: Any) -> bool:
@@ -315,17 +307,6 @@ def _only_thought(turn: Record) -> bool:
     return "reasoning" in turn and not (turn.get("content") or turn.get("tool_calls"))
 
 
-def _is_of_thought(turn: Record, message: Any) -> bool:
-    """Tell the message that follows a thought of the same agent of AutoGen."""
-    source = turn.get("source")
-    return _only_thought(turn) and source is not None and as_fields(message).get("source") == source
-
-
-def _goes_on(turn: Record, item: Record) -> bool:
-    """Tell whether an item belongs to the turn before it: words come before calls."""
-    return not item.get("content") or not (turn.get("content") or turn.get("tool_calls"))
-
-
 def _joined(turn: Record, item: Record) -> Message:
     calls = [*as_list(turn.get("tool_calls")), *as_list(item.get("tool_calls"))]
     joined = {**turn, **item, "content": turn.get("content") or item.get("content") or ""}
@@ -412,9 +393,9 @@ def wrapper_of(part: Record) -> str | None:
 def messages_of_parts(fields: Message, parts: list[Any]) -> list[Any]:
     """Return the parts of a message as messages: results, then prompts, then the turn."""
     calls: list[Any] = []
-    results: list[Any] = []
+    answers: list[Message] = []
     texts: list[Any] = []
-    prompts: list[Any] = []
+    prompts: list[Message] = []
     more: dict[str, Any] = {}
     for part in parts:
         if not isinstance(part, dict):
@@ -422,12 +403,14 @@ def messages_of_parts(fields: Message, parts: list[Any]) -> list[Any]:
             continue
         kind = type_of(part)
         wrapper = wrapper_of(part)
-        if wrapper is not None:
-            (results if wrapper in keys.PARTS["wrapped_results"] else calls).append(part[wrapper])
+        if wrapper in keys.PARTS["wrapped_results"]:
+            answers.append(result_of_part(part[wrapper]))
+        elif wrapper is not None:
+            calls.append(part[wrapper])
         elif kind in keys.TYPES["call"] or {"name", "arguments"} <= part.keys():
             calls.append(part)
         elif kind in keys.TYPES["result"] or {"call_id", "content"} <= part.keys():
-            results.append(part)
+            answers.append(result_of_part(part))
         elif kind in keys.TYPES["thought"] or part.get("thought") is True:
             more["reasoning"] = "\n".join(filter(None, (more.get("reasoning"), thought_of(part))))
         elif kind in keys.TYPES["prompt"]:
@@ -437,11 +420,14 @@ def messages_of_parts(fields: Message, parts: list[Any]) -> list[Any]:
     message = {k: v for k, v in fields.items() if k not in ("parts", "content")} | more
     if calls:
         message["tool_calls"] = message.get("tool_calls") or calls
-    answers = list(map(result_of_part, results))
     if (answers or prompts) and not texts and not message.get("tool_calls"):
         return [*answers, *prompts]
-    call_ids = [name for name in map(id_of, calls) if name is not None]
-    later = [answer for answer in answers if answer["tool_call_id"] in call_ids]
+    call_ids = list(map(id_of, calls))
+    later = [
+        answer
+        for answer in answers
+        if answer["tool_call_id"] is not None and answer["tool_call_id"] in call_ids
+    ]
     others = [*(answer for answer in answers if answer not in later), *prompts]
     is_one_text = "parts" in fields and all(map(is_text, texts))
     content = "".join(map(text_of, texts)) if is_one_text else texts or ""
