@@ -50,24 +50,18 @@ def test_what_is_no_run_is_left_out_with_its_place(write):
         ({"messages": []}, "no turn of the agent"),
         ({"messages": [{"role": "user", "content": "Hi"}]}, "no turn of the agent"),
         ({"messages": [{"role": "b", "content": "Hi"}]}, "unknown roles: 'b'"),
-        (
-            {"x": 1, "messages": [{"role": "assistant", "content": " "}]},
-            "no turn of the agent has a text",
-        ),
+        ({"x": 1, "messages": [TURN | {"content": " "}]}, "no turn of the agent has a text"),
         ([{"role": "assistant"}], "no turn of the agent has a text"),
-        ({"messages": [TURN], "reward": 2, "id": "r"}, None),
         ({"messages": [TURN | {"logprobs": "abc"}]}, "message 0: its logprobs"),
         (3, "int"),
     ]:
         path = write("a.json", [good, bad])
-        if named is None:
-            with pytest.raises(ValueError, match="outcome_map"):
-                io.read_runs(path)
-            continue
         with pytest.warns(UserWarning, match=r"1 of 2 runs .*a\.json, run .*\(index 1\)"):
             (left,) = io.read_runs(path, format="openai").left_out
         assert named in left.reason, bad
         assert (left.index, left.kind) == (1, "malformed")
+    with pytest.raises(ValueError, match="outcome_map"):
+        io.read_runs(write("a.json", [good, {"messages": [TURN], "reward": 2, "id": "r"}]))
 
 
 def test_a_warning_counts_all_and_names_some(write):

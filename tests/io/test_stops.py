@@ -58,12 +58,8 @@ def ended_runs():
     reasons = [None] * 100 + [LOST] * 12 + [CUT] * 9 + [ODD] * 5
     for k, reason in enumerate(reasons):
         success = reason is None and bool(rng.random() < 0.6)
-        yield (
-            f"r{k:03}",
-            success,
-            reason,
-            (0.3 + 0.3 * success + rng.uniform(-0.3, 0.3, 3)).tolist(),
-        )
+        values = (0.3 + 0.3 * success + rng.uniform(-0.3, 0.3, 3)).tolist()
+        yield f"r{k:03}", success, reason, values
 
 
 def tables():
@@ -89,9 +85,7 @@ def chats():
     return [
         {
             "id": name,
-            "messages": [
-                {"role": "assistant", "content": "Well.", "confidence": p} for p in values
-            ],
+            "messages": [TURN | {"confidence": p} for p in values],
             "success": success,
             **({"error": LOST} if reason == LOST else {"stop_reason": reason}),
         }
@@ -104,9 +98,7 @@ def test_lost_cut_and_odd_runs_in_python(kind, write):
     if kind in ("chats", "rows"):
         lines = kind == "rows"
         rows = tables()["stop_reason"].astype(object).to_dict("records")
-        rows = [
-            {k: None if pd.isna(v) else v for k, v in row.items()} | {"text": "x"} for row in rows
-        ]
+        rows = [{k: v for k, v in row.items() if not pd.isna(v)} | {"text": "x"} for row in rows]
         path = write("a.jsonl", rows, lines=True) if lines else write("a.json", chats())
         with pytest.warns(UserWarning, match=rf"12 of 126 runs are left out, as .* \({LOST} 12\)"):
             runs = io.read_runs(path)
@@ -133,11 +125,7 @@ def test_lost_cut_and_odd_runs_in_python(kind, write):
         apart = evaluate(X, raw["success"].to_numpy(), stop_reason=raw[kind].to_numpy())
         assert report.table.loc["confidence"].iloc[0].equals(apart.table.loc["confidence"].iloc[0])
         text = " ".join(str(apart).split())
-        said = (
-            f"12 runs (lost by the harness: {LOST})",
-            *SENTENCES,
-            "9 runs hit their budget",
-        )
+        said = (f"12 runs (lost by the harness: {LOST})", *SENTENCES, "9 runs hit their budget")
         assert all(sentence in text for sentence in said), text
 
 
@@ -190,7 +178,7 @@ def test_the_other_choice_is_what_other_reasons_would_say():
 
 
 def test_the_text_of_an_error_is_kept_beside_the_reason_that_it_gives(tmp_path):
-    talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    talk = [{"role": "user", "content": "Hi"}, TURN]
     errors = ["RuntimeError: all of it went wrong", {"type": "OSError", "message": "no room left"}]
     runs = [{"messages": talk, "success": False, "error": error} for error in errors]
     (tmp_path / "log.json").write_text(json.dumps(runs))
