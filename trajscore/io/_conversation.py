@@ -133,17 +133,16 @@ class Conversation:
         """Return a message with what an answer within it adds, and its log-probabilities."""
         if MAY_HOLD.isdisjoint(message):
             return message, _NO_SCORES
-        fields = dict(message)
-        logprobs = find_logprobs(fields) or find_logprobs(as_fields(fields, "raw_data"))
-        part = answer_part(fields) or answer_within(fields)
+        logprobs = find_logprobs(message) or find_logprobs(as_fields(message, "raw_data"))
+        part = answer_part(message) or answer_within(message)
         if part:
             turn = answer_of(part)[-1]
             logprobs = logprobs or turn.get("logprobs")
-            if not (fields.get("content") or fields.get("tool_calls")):
-                fields |= leftover(turn, ("role", "logprobs"))
+            if not (message.get("content") or message.get("tool_calls")):
+                message = {**message, **leftover(turn, ("role", "logprobs"))}
         if logprobs is None:
-            return fields, _NO_SCORES
-        return without_logprobs(fields), parse_logprobs(logprobs, self.place, index)
+            return message, _NO_SCORES
+        return without_logprobs(message), parse_logprobs(logprobs, self.place, index)
 
     def _add_turn(self, fields: Record, scores: TokenScores, kind: str, index: int) -> Step:
         content = fields.get("content")
@@ -197,7 +196,11 @@ class Conversation:
         error = fields.get("error")
         error = None if error is None else bool(error)
         step: Step | None
-        called = self._next_of_last_turn(name) if key is None else self.call_of_id(key)
+        called = self.call_of_id(key)
+        if key is None:  # results come in the order of the calls
+            calls = ((turn, call) for turn in self.steps[-1:] for call in turn.tool_calls)
+            free = (c for c in calls if c[1].result is None and name in (None, c[1].name))
+            called = next(free, None)
         if called is not None:
             step, call = called
             call.result = text if call.result is None else f"{call.result}\n{text}"
@@ -219,14 +222,6 @@ class Conversation:
         call.result = text
         step.observation = "\n".join(c.result for c in step.tool_calls if c.result is not None)
         self._before_results.append((step, last or self.steps[-1]))
-
-    def _next_of_last_turn(self, name: str | None) -> Called | None:
-        # without an identifier, results come in the order of the calls
-        for last in self.steps[-1:]:
-            for call in last.tool_calls:
-                if call.result is None and name in (None, call.name):
-                    return last, call
-        return None
 
     def finish(self, run: Run) -> Run:
         """Put the steps, the system messages and unmatched results into the run."""

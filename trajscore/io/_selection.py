@@ -209,20 +209,24 @@ class Selection:
             path = self.fields.names(record, ("confidence",)).get("confidence")
             if name is not None or path is None:
                 tally.names_of_turns |= dict.fromkeys(map(str, record))
-            stated = None
-            value = None
-            if path:
-                stated = dig(record, path)
-                value = as_confidence(scalar(stated))
-            tally.odd["confidence"] += value is None and str(stated).lower() not in _NOT_STATED
-            if value is not None and bare_name(name or "", record) != (name or ""):
-                value = 1 - value
-            step.confidence = value
-            if value is not None:
-                step.extra.pop(str(path), None)
-            tally.used["confidence", str(name or path)] += value is not None
             name = path
-        tally.note_scores("step", step.scores, name)
+            if path is not None:
+                self._take_confidence(step, record, path, tally)
+        if step.scores:
+            tally.note_scores("step", step.scores, name)
+
+    def _take_confidence(self, step: Step, record: Record, path: str, tally: Tally) -> None:
+        name = self.fields.confidence or ""
+        stated = dig(record, path)
+        value = as_confidence(scalar(stated))
+        step.confidence = value
+        if value is None:
+            tally.odd["confidence"] += str(stated).lower() not in _NOT_STATED
+            return
+        if bare_name(name, record) != name:
+            step.confidence = 1 - value
+        step.extra.pop(path, None)
+        tally.used["confidence", name or path] += 1
 
 
 def _check_roles(roles: Any) -> dict[str, Actor]:
@@ -305,7 +309,7 @@ class Tally:
         if len({*users}) > 1 or any(name.lower() in _AGENTS for name in users[:1]):
             self.names_of_users.update(users)
         self.odd["turn"] += sum(step.is_empty for step in steps)
-        self.odd["content"] += sum(not is_known(step.extra.get("parts")) for step in steps)
+        self.odd["content"] += sum(not is_known(step.extra.get("parts")) for step in others)
         self.odd["call"] += sum(not call.name for step in steps for call in step.tool_calls)
 
     def _note_beginnings(self, run: Run) -> None:
