@@ -66,7 +66,7 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
     if keys.answer_part(record) and not keys.is_response(record):
         asked = _text_message(record.get("prompt"), "user")
         return _with_answer(asked, record), {*keys.OF_ANSWERS}
-    if (found := _of_sides(record)) is not None:
+    if found := _of_sides(record):
         return found
     for name, value in record.items():
         is_items = name in keys.ITEM_LISTS and is_chat_list(value)
@@ -393,7 +393,7 @@ def wrapper_of(part: Record) -> str | None:
 def messages_of_parts(fields: Message, parts: list[Any]) -> list[Any]:
     """Return the parts of a message as messages: results, then prompts, then the turn."""
     calls: list[Any] = []
-    answers: list[Message] = []
+    results: list[Any] = []
     texts: list[Any] = []
     prompts: list[Message] = []
     more: dict[str, Any] = {}
@@ -403,14 +403,12 @@ def messages_of_parts(fields: Message, parts: list[Any]) -> list[Any]:
             continue
         kind = type_of(part)
         wrapper = wrapper_of(part)
-        if wrapper in keys.PARTS["wrapped_results"]:
-            answers.append(result_of_part(part[wrapper]))
-        elif wrapper is not None:
-            calls.append(part[wrapper])
+        if wrapper is not None:
+            (results if wrapper in keys.PARTS["wrapped_results"] else calls).append(part[wrapper])
         elif kind in keys.TYPES["call"] or {"name", "arguments"} <= part.keys():
             calls.append(part)
         elif kind in keys.TYPES["result"] or {"call_id", "content"} <= part.keys():
-            answers.append(result_of_part(part))
+            results.append(part)
         elif kind in keys.TYPES["thought"] or part.get("thought") is True:
             more["reasoning"] = "\n".join(filter(None, (more.get("reasoning"), thought_of(part))))
         elif kind in keys.TYPES["prompt"]:
@@ -420,14 +418,11 @@ def messages_of_parts(fields: Message, parts: list[Any]) -> list[Any]:
     message = {k: v for k, v in fields.items() if k not in ("parts", "content")} | more
     if calls:
         message["tool_calls"] = message.get("tool_calls") or calls
+    answers = list(map(result_of_part, results))
     if (answers or prompts) and not texts and not message.get("tool_calls"):
         return [*answers, *prompts]
-    call_ids = list(map(id_of, calls))
-    later = [
-        answer
-        for answer in answers
-        if answer["tool_call_id"] is not None and answer["tool_call_id"] in call_ids
-    ]
+    call_ids = [name for name in map(id_of, calls) if name is not None]
+    later = [answer for answer in answers if answer["tool_call_id"] in call_ids]
     others = [*(answer for answer in answers if answer not in later), *prompts]
     is_one_text = "parts" in fields and all(map(is_text, texts))
     content = "".join(map(text_of, texts)) if is_one_text else texts or ""
@@ -467,9 +462,12 @@ def result_of_part(part: Record) -> Message:
     result = first(part, keys.PARTS["result"], blank=True)
     if isinstance(result, dict) and set(result) == {"type", "value"}:  # Vercel's
         result = result["value"]
-    failed = part.get("is_error", part.get("isError")) or part.get("status") in ("error", "failed")
-    failed = failed or type_of(part) in ("retry-prompt", "tool-error")
-    failed = failed or part.get("outcome") in ("failed", "retried")
+    failed = (
+        part.get("is_error", part.get("isError"))
+        or part.get("status") in ("error", "failed")
+        or type_of(part) in ("retry-prompt", "tool-error")
+        or part.get("outcome") in ("failed", "retried")
+    )
     message = {"role": "tool", "content": result, "tool_call_id": id_of(part)}
     if name := first(part, keys.PARTS["call_name"], blank=True):
         message["name"] = str(name)

@@ -63,9 +63,7 @@ class Place:
         return self.run
 
     def __str__(self) -> str:
-        name = "run"
-        if self.run is not None:
-            name = f"run {run_label(self.run)}"
+        name = "run" if self.run is None else f"run {run_label(self.run)}"
         return f"{self.file}, {name} (index {self.index})"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from operator import is_
@@ -37,22 +37,35 @@ def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
     steps = _Contents(_values_of(run))
     beside = _Contents((run.extra,), beside_messages=True)
     held = steps.texts | beside.texts
-    containers = steps.containers + beside.containers * beside.is_whole
     is_scored = any(step.logprobs is not None for step in run.steps)
-    if not is_scored:
-        if steps.has_logprobs or beside.has_logprobs:
-            containers = []
-        if _holds_all(raw, held, {*map(id, containers)}):
-            return unread, scores
-    ids = {*map(id, containers)}
-    seen: set[str] = set()
+    ids: set[int] = set()  # of objects and lists that it holds
+    if is_scored or not (steps.has_logprobs or beside.has_logprobs):
+        ids = {*map(id, steps.containers + beside.containers * beside.is_whole)}
+    if not is_scored and _holds_all(raw, held, ids):
+        return unread, scores
     turns: list[str] = []
     joined = ""
+    for path, value in _places(raw, held, ids):
+        if names_logprobs(path.rpartition(".")[2]):
+            scores[path] += not is_scored and any(recorded_in(value))
+            continue
+        if not joined:
+            joined = "\n".join(held)
+            texts = [text for step in run.steps for text in (step.text, step.observation)]
+            turns = [text for text in texts if text and is_prose(text)]
+        if value.strip() not in joined and not any(turn in value for turn in turns):
+            unread[path] += 1
+    return unread, +scores
+
+
+def _places(raw: Any, held: Collection[str], ids: Collection[int]) -> Iterator[tuple[str, Any]]:
+    """Yield the other texts within a record, and all log-probabilities, each with its way."""
+    seen: set[str] = set()
     todo: list[tuple[str, Any]] = [("", raw)]
     while todo:
         path, value = todo.pop()
         if names_logprobs(path.rpartition(".")[2]):
-            scores[path] += not is_scored and any(recorded_in(value))
+            yield path, value
         elif isinstance(value, list) and id(value) not in ids:
             todo += ((path, inner) for inner in value)
         elif isinstance(value, dict) and id(value) not in ids:
@@ -60,16 +73,10 @@ def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
         elif isinstance(value, str) and value not in held and value not in seen and is_prose(value):
             seen.add(value)
             inner = parsed(value)
-            if inner is not value:
+            if inner is value:
+                yield path, value
+            else:
                 todo.append((path, inner))
-                continue
-            if not joined:
-                joined = "\n".join(held)
-                texts = [text for step in run.steps for text in (step.text, step.observation)]
-                turns = [text for text in texts if text and is_prose(text)]
-            if value.strip() not in joined and not any(turn in value for turn in turns):
-                unread[path] += 1
-    return unread, +scores
 
 
 def _holds_all(raw: Any, texts: set[str], ids: Collection[int]) -> bool:
