@@ -107,9 +107,7 @@ class Conversation:
 
     def add(self, message: Any, index: int) -> Step | None:
         """Add a message, or a completion with its choices; return the turn, if it is one."""
-        if not isinstance(message, dict):
-            as_object(message, f"message {index} is")
-        fields, scores = self._unwrap(message, index)
+        fields, scores = self._unwrap(as_object(message, f"message {index} is"), index)
         if "role" not in fields:
             raise MalformedRunError(f"message {index} has no role")
         kind = role_of(fields["role"])

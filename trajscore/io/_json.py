@@ -38,8 +38,7 @@ def read_value(text: str) -> Any:
 
 def _whole(value: Any, text: str, *span: int) -> Any:
     """Put "?" for half of a surrogate pair, which JSON allows and no encoding of text does."""
-    may_hold = text.find("\\ud", *span) >= 0 or text.find("\\uD", *span) >= 0
-    if may_hold and _HALF.search(text, *span):
+    if _HALF.search(text, *span):
         return json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
     return value
 
