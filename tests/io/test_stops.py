@@ -83,14 +83,10 @@ def tables():
 
 def chats():
     return [
-        {
-            "id": name,
-            "messages": [TURN | {"confidence": p} for p in values],
-            "success": success,
-            **({"error": LOST} if reason == LOST else {"stop_reason": reason}),
-        }
+        {"id": name, "messages": [TURN | {"confidence": p} for p in values], "success": success,
+         "error" if reason == LOST else "stop_reason": reason}
         for name, success, reason, values in ended_runs()
-    ]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", [*tables(), "chats", "rows"])

@@ -53,7 +53,7 @@ class JsonScanner:
         self._position = 0
         self._before = 0  # characters that have left the buffer
         self._ended = False
-        self._length = 0  # of the longest value
+        self._length = 0  # of the last value: the next may be as long
         self._index: int | None = None  # of the run that is being read
 
     def items(self, streamed: Collection[str]) -> Iterator[Item]:
@@ -155,7 +155,7 @@ class JsonScanner:
                 is_number = isinstance(value, (int, float))
                 if not is_number or self._ended or not self._is_near_end(end):
                     value = _whole(value, self._buffer, self._position, end)
-                    self._length = max(self._length, end - self._position)
+                    self._length = end - self._position
                     self._position = end
                     return value
             except JSONDecodeError as error:
