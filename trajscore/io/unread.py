@@ -171,7 +171,7 @@ def _turn_fields(outer: str, record: Record) -> Iterator[tuple[str, Any]]:
 
 @lru_cache(4096)  # objects of one log have the same names
 def _field(outer: str, name: str) -> tuple[str, bool, bool]:
-    """Return the way to a field without places of items, and whether it is no turn's, as a text."""
+    """Return the way to a field without places of items, and whether it is beside the turns: as a text, or not."""
     words = words_of(name)
     parts = (*outer.split("."), *name.split("."))
     path = ".".join(part for part in parts if part and not part.isdigit())
