@@ -171,9 +171,9 @@ def _turn_fields(outer: str, record: Record) -> Iterator[tuple[str, Any]]:
 
 @lru_cache(4096)  # objects of one log have the same names
 def _field(outer: str, name: str) -> tuple[str, bool, bool]:
-    """Return the way to a field without places of items, and whether it is beside the turns: as a text, or not."""
+    """Return the way to a field, and whether it is beside the turns: as a text, or otherwise."""
     words = words_of(name)
-    parts = (*outer.split("."), *name.split("."))
+    parts = (*outer.split("."), *name.split("."))  # also places of items, which are left out
     path = ".".join(part for part in parts if part and not part.isdigit())
     return path, bool(words & _LABELS), bool(words & _BESIDE) or name == REPEATED
 
