@@ -21,8 +21,7 @@ def test_the_most_telling_name_counts_and_the_others_are_kept(lines):
 
 def test_where_an_outcome_may_stand(chats):
     for fields, named, outcome in [
-        ({"isSuccess": True}, None, 1),
-        ({"metadata": {"passed": 0}}, None, 0),
+        ({"isSuccess": True}, None, 1), ({"metadata": {"passed": 0}}, None, 0),
         ({"scores": {"correctness": {"value": 1, "comment": "so so"}}}, None, 1),
         ({"scores": [{"name": "correct", "value": 1}]}, None, -1),
         ({"scores": [{"name": "correct", "value": 1}]}, "scores.0", 1),
@@ -33,18 +32,13 @@ def test_where_an_outcome_may_stand(chats):
         ({"metadata": {"success": [1]}, "scores": {"success": 0}}, None, 0),
         ({"success": True, "judge": {"grade": 0.25}}, "judge.grade", 0.25),
         ({"judge": {"grade": {"avg": 0.25, "n": 4}}}, "judge.grade", 0.25),
-        ({"info": {"grade": 0.25}}, "grade", 0.25),
-        ({"a": {"b.c": 1}}, "a.b.c", 1),
-        ({"a.b": 1, "a": {"b": 0}}, "a.b", 1),
-        ({"a": [{"b": 0}, {"b": 1}]}, "a.-1.b", 1),
-        ({"a": [{"b": 0}, {"b": 1}]}, "a.0.b", 0),
-        ({"a": [0, 1]}, "a.1", 1),
+        ({"info": {"grade": 0.25}}, "grade", 0.25), ({"a": {"b.c": 1}}, "a.b.c", 1),
+        ({"a.b": 1, "a": {"b": 0}}, "a.b", 1), ({"a": [{"b": 0}, {"b": 1}]}, "a.-1.b", 1),
+        ({"a": [{"b": 0}, {"b": 1}]}, "a.0.b", 0), ({"a": [0, 1]}, "a.1", 1),
         ({"a": 1}, "a.-1", 1),  # the last of one value is that value
-        ({"failed": 1}, "not failed", 0),
-        ({"failed": 0.25}, "not failed", 0.75),
-        ({"failed": -1}, "not failed", -1),
-        ({"not failed": 1}, "not failed", 1),
-    ]:
+        ({"failed": 1}, "not failed", 0), ({"failed": 0.25}, "not failed", 0.75),
+        ({"failed": -1}, "not failed", -1), ({"not failed": 1}, "not failed", 1),
+    ]:  # fmt: skip
         (run,) = chats(fields, outcome=named)
         assert run.outcome == outcome, (fields, named)
     for path in ("a.2", "a.-3", "a.b", "b.c"):
@@ -69,11 +63,9 @@ def test_stop_reasons(chats):
         ({"exit_status": "cut"}, None, "cut"),
         ({"stop_reason": "done", "exit_status": "cut"}, None, "done"),
         ({"stop_reason": "done", "exit_status": "cut"}, "exit_status", "cut"),
-        ({"info": {"exit_status": 3}}, None, "3"),
-        ({"stop_reason": ""}, None, None),
-        ({"why": {"end": "Max Turns"}}, "why.end", "Max Turns"),
-        ({}, None, None),
-    ]:
+        ({"info": {"exit_status": 3}}, None, "3"), ({"stop_reason": ""}, None, None),
+        ({"why": {"end": "Max Turns"}}, "why.end", "Max Turns"), ({}, None, None),
+    ]:  # fmt: skip
         (run,) = chats(fields, stop_reason=named)
         assert run.stop_reason == reason, (fields, named)
 

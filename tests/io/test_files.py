@@ -14,11 +14,9 @@ from trajscore import io
 
 TURN = {"role": "assistant", "content": "Hello"}
 SIMULATION = {
-    "task_id": "t\u20ac\n",
-    "messages": [TURN, TURN],
-    "termination_reason": "user_stop",
+    "task_id": "t\u20ac\n", "messages": [TURN, TURN], "termination_reason": "user_stop",
     "reward_info": {"reward": 1.0},
-}
+}  # fmt: skip
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -56,15 +54,8 @@ def test_values_across_the_pieces_in_which_a_file_is_read(folder):
     """Pieces have 2^18 characters; each kind of value lies across some border of two."""
     path = folder / "long.json"
     items = [
-        -1.5e-300,
-        12345678901234567890,
-        True,
-        None,
-        -math.inf,
-        "\U0001f600",
-        "é\n",
-        {"a": [1]},
-    ]
+        -1.5e-300, 12345678901234567890, True, None, -math.inf, "\U0001f600", "é\n", {"a": [1]},
+    ]  # fmt: skip
     items *= 9
     runs = [run_of(items, "x" * k) for k in range(1, 9)] * 80
     for separator in (",", ",\n\n "):
@@ -118,25 +109,18 @@ def test_damage_is_told_from_a_cut(write):
     text = json.dumps({"simulations": [SIMULATION] * 3})
     middle = text.index("user_stop", len(text) // 2) + len("user_stop") + 1
     for content, named in [
-        (text[:middle] + "?" + text[middle:], r"run with index 1, character \d+"),
-        ("", "is empty"),
-        ("  \n", "is empty"),
-        ("hello", "log.json"),
-        ('"a"', "log.json"),
-        ("[1] 2", "character 4"),
-        ("[1 2]", "index 1, character 3"),
-        ('[{"a": oops}]', "index 0, character 7"),
+        (text[:middle] + "?" + text[middle:], r"run with index 1, character \d+"), ("", "is empty"),
+        ("  \n", "is empty"), ("hello", "log.json"), ('"a"', "log.json"), ("[1] 2", "character 4"),
+        ("[1 2]", "index 1, character 3"), ('[{"a": oops}]', "index 0, character 7"),
         ("[1, tru3, 0, 0, 0, 0, 0, 0, 0, 0]", "index 1, character 4"),
         ('["\\q and more than sixteen characters', "index 0, character 2"),
-        ('["\\u00"]', "index 0, character 3"),
-        ('{"a": 1 "b": 2}', "character 8: ',' or '}'"),
-        ("{1: 2}", "character 1: a field name"),
-        ('{"a" 2}', "character 5: ':'"),
+        ('["\\u00"]', "index 0, character 3"), ('{"a": 1 "b": 2}', "character 8: ',' or '}'"),
+        ("{1: 2}", "character 1: a field name"), ('{"a" 2}', "character 5: ':'"),
         ("[1, true.", "index 2, character 8"),
         ('{"a": 1, "a": 2}', "character 12: the key 'a' stands twice"),
         ('[{"a": 1, "a": 2}]', "index 0, character 1: the key 'a' stands twice"),
         ("[" * 100_000, "nested too deeply"),
-    ]:
+    ]:  # fmt: skip
         with pytest.raises(ValueError, match=named) as caught:
             io.read_tau2(write("log.json", content))
         assert "cut off" not in str(caught.value), content
@@ -206,20 +190,15 @@ ONE, BLANK = '{"messages": [{"role": "assistant", "content": "Hi"}]}\n', "\n"
 def test_lines_are_told_by_the_ending_or_the_first_lines(write):
     spread = ONE.replace("{", "{\n", 1)
     for name, text, ids in [
-        ("a.json", ONE, ["a"]),
-        ("a.json", ONE + BLANK * 2, ["a"]),
-        ("a.json", ONE + ONE, ["a-0", "a-1"]),
-        ("a.json", ONE + BLANK + ONE, ["a-0", "a-1"]),
-        ("a.log", ONE + ONE * 2, ["a-0", "a-1", "a-2"]),
-        ("a.json.gz", ONE + ONE, ["a-0", "a-1"]),
+        ("a.json", ONE, ["a"]), ("a.json", ONE + BLANK * 2, ["a"]),
+        ("a.json", ONE + ONE, ["a-0", "a-1"]), ("a.json", ONE + BLANK + ONE, ["a-0", "a-1"]),
+        ("a.log", ONE + ONE * 2, ["a-0", "a-1", "a-2"]), ("a.json.gz", ONE + ONE, ["a-0", "a-1"]),
         ("a.json", spread, ["a"]),
         ("a.json", spread + spread, ["a-0", "a-1"]),  # as a console prints them
-        ("a.jsonl", ONE, ["a-0"]),
-        ("a.b.NDJSON", ONE, ["a.b-0"]),
-        ("a.jsonl.gz", ONE + ONE, ["a-0", "a-1"]),
-        ("a.jsonl", spread, ["a"]),
+        ("a.jsonl", ONE, ["a-0"]), ("a.b.NDJSON", ONE, ["a.b-0"]),
+        ("a.jsonl.gz", ONE + ONE, ["a-0", "a-1"]), ("a.jsonl", spread, ["a"]),
         ("a.jsonl", "[\n" + ONE + "]", ["a-0"]),
-    ]:
+    ]:  # fmt: skip
         found = [run.id for run in io.read_runs(write(name, text), format="openai")]
         assert found == ids, (name, text)
     with pytest.raises(ValueError, match="run with index 2"):

@@ -66,7 +66,9 @@ def test_log_probabilities_in_all_forms():
         ([{"token": 3, "logprob": -1}], ("3",), (-1,), None),
         ([{"logprob": -1, "top_logprobs": [{"logprob": -2}]}], None, (-1,), ((("", -2),),)),
         ([-math.inf, -9999, -9998, -1e6], None, (-math.inf, nan, -9998, nan), None),
-    ]:
+        ([0.0, 0.0], None, (0, 0), None), ([1e-7, 0.0], None, (0, 0), None),  # what rounds to 0
+        ([{"logprob": 1.2e-7}, -0.0], None, (0, 0), None),
+    ]:  # fmt: skip
         step = agent(logprobs=raw)
         assert step.logprobs == pytest.approx(logprobs, nan_ok=True), raw
         assert (step.tokens, step.top_logprobs) == (tokens, top), raw
@@ -78,11 +80,6 @@ def test_log_probabilities_that_were_not_recorded():
         step = agent(logprobs=raw)
         assert (step.tokens, step.logprobs, step.top_logprobs) == (None, None, None), raw
     assert agent(logprobs=[-9998.9]).logprobs == (-9998.9,)
-
-
-@pytest.mark.parametrize("raw", [[0.0, 0.0], [1e-7, 0.0], [{"logprob": 1.2e-7}, -0.0]])
-def test_zeros_and_what_rounds_to_them_are_recorded(raw):
-    assert agent(logprobs=raw).logprobs == (0, 0)
 
 
 def test_zeros_of_one_conversation_mean_what_they_mean_in_the_log():

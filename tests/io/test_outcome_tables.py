@@ -7,14 +7,9 @@ from checked_tables import steps, write_table
 from trajscore import io
 
 TABLE = pd.DataFrame(
-    {
-        "run_id": [1, 2, 3],
-        "session": ["x", "y", "z"],
-        "solved": [1.0, 0.0, None],
-        "grade": [0.5, 0.25, 0.75],
-        "stop_reason": ["done", None, "max_steps"],
-    }
-)
+    {"run_id": [1, 2, 3], "session": ["x", "y", "z"], "solved": [1.0, 0.0, None],
+     "grade": [0.5, 0.25, 0.75], "stop_reason": ["done", None, "max_steps"]}
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -57,7 +52,7 @@ def test_named_columns(write, talk):
     assert [run.stop_reason for run in why] == ["done", "x", "max_steps"]
 
 
-def test_tables_that_cannot_be_used(log):
+def test_tables_that_cannot_be_used(log, write):
     words = TABLE[["run_id"]].assign(verdict=["pass", "fail", "pass"])
     counts = TABLE.assign(passed=[3, 1, 0], failed=[0, 2, 3]).drop(columns="solved")
     for table, names, named in [
@@ -73,9 +68,6 @@ def test_tables_that_cannot_be_used(log):
         with pytest.raises(ValueError, match="outcome") as caught:
             io.outcomes(io.read_runs(log, outcomes=table, **names))
         assert [one for one in named if one not in str(caught.value)] == []
-
-
-def test_a_file_that_is_not_a_table_of_outcomes(log, write):
     for text, named in (('{"run": 1}', "o.json .*'run'"), ("[1]", "o.json .*row 0")):
         with pytest.raises(ValueError, match=named):
             io.read_runs(log, outcomes=write("o.json", text))

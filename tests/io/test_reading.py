@@ -1,5 +1,6 @@
 """Reading a log: which runs are read, left out or refused, and what their stops mean."""
 
+import json
 import pickle
 import warnings
 from functools import partial
@@ -50,24 +51,18 @@ def test_what_is_no_run_is_left_out_with_its_place(write):
         ({"messages": []}, "no turn of the agent"),
         ({"messages": [{"role": "user", "content": "Hi"}]}, "no turn of the agent"),
         ({"messages": [{"role": "b", "content": "Hi"}]}, "unknown roles: 'b'"),
-        (
-            {"x": 1, "messages": [{"role": "assistant", "content": " "}]},
-            "no turn of the agent has a text",
-        ),
+        ({"x": 1, "messages": [TURN | {"content": " "}]}, "no turn of the agent has a text"),
         ([{"role": "assistant"}], "no turn of the agent has a text"),
-        ({"messages": [TURN], "reward": 2, "id": "r"}, None),
         ({"messages": [TURN | {"logprobs": "abc"}]}, "message 0: its logprobs"),
         (3, "int"),
     ]:
         path = write("a.json", [good, bad])
-        if named is None:
-            with pytest.raises(ValueError, match="outcome_map"):
-                io.read_runs(path)
-            continue
         with pytest.warns(UserWarning, match=r"1 of 2 runs .*a\.json, run .*\(index 1\)"):
             (left,) = io.read_runs(path, format="openai").left_out
         assert named in left.reason, bad
         assert (left.index, left.kind) == (1, "malformed")
+    with pytest.raises(ValueError, match="outcome_map"):
+        io.read_runs(write("a.json", [good, {"messages": [TURN], "reward": 2, "id": "r"}]))
 
 
 def test_a_warning_counts_all_and_names_some(write):
@@ -182,3 +177,32 @@ def test_values_that_are_not_outcomes():
             io.outcomes([io.Run("b", outcome=1), io.Run("a", outcome=outcome)])
     almost = [io.Run("a", outcome=1 + 1e-7), io.Run("b", outcome=1), io.Run("c")]
     assert io.outcomes(almost[1:]).tolist() == [1, -1]
+
+
+def test_texts_that_no_run_holds_are_counted_by_their_fields(write):
+    words, more = "some words here", [{"role": "user", "content": "and other words"}]
+    attribute = {"key": "note", "value": words}
+    for of_result, of_run, unread in [
+        ({"note": words}, {}, "messages.note"),
+        ({"n": json.dumps({"a": words})}, {}, "messages.n.a"),
+        ({"list": [attribute, attribute]}, {}, "messages.list.note"),
+        ({"1": {"a.0.b": words}}, {}, "messages.a.b"), ({}, {"x": more}, "x.content"),
+        ({}, {"x": json.dumps({"y": more})}, "x.y.content"), ({}, {"x": json.dumps([words])}, None),
+        ({"comment": words}, {}, None), ({"note": "Hello there"}, {}, None),
+        ({"isMeta": True, "note": words}, {}, None), ({"when": "2025-01-01 10:00:00"}, {}, None),
+        ({"note": words}, {"x": words}, None), ({"tools": {"note": words}}, {}, None),
+    ]:  # fmt: skip
+        turns = [TURN | {"content": "Hello there"}, {"role": "tool", "content": "1"} | of_result]
+        runs = io.read_runs(
+            write("a.json", [{"id": "a", "success": 1, "messages": turns} | of_run])
+        )
+        notes = [note for note in runs.notes if "not read" in note]
+        assert notes == [f"1 text not read, in {unread!r}"] * (unread is not None), (
+            of_result,
+            of_run,
+        )
+    for turn, n in (({"note": words}, 0), ({"note": words, "content": ""}, 1),
+                    ({"thought": words, "content": ""}, 0)):  # fmt: skip
+        turn = TURN | {"tool_calls": [{"name": "f"}]} | turn
+        notes = io.read_runs(write("b.json", [{"messages": [turn]}])).notes
+        assert sum("text not read, in 'messages.note'" in note for note in notes) == n, turn

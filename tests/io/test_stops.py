@@ -171,7 +171,7 @@ def test_the_other_choice_is_what_other_reasons_would_say():
 
 
 def test_the_text_of_an_error_is_kept_beside_the_reason_that_it_gives(tmp_path):
-    talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    talk = [{"role": "user", "content": "Hi"}, TURN]
     errors = ["RuntimeError: all of it went wrong", {"type": "OSError", "message": "no room left"}]
     runs = [{"messages": talk, "success": False, "error": error} for error in errors]
     (tmp_path / "log.json").write_text(json.dumps(runs))

@@ -34,16 +34,11 @@ def test_runs_without_a_value_are_left_out_and_counted(tables):
 
 def test_names_of_the_predictors_in_columns(tables):
     for column, prefix, name in [
-        ("Sure_{}", "Sure_*", "Sure"),
-        ("step {}: sure", "step *: sure", "sure"),
-        ("turn_{}", "turn_", "confidence"),
-        ("s{}", "s*", "s"),
-        ("s{}", "s", "s"),
-        ("turned_{}", "turned_", "turned"),
-        ("p_00{}", "p_", "p"),
-        ("{}", "", "confidence"),
+        ("Sure_{}", "Sure_*", "Sure"), ("step {}: sure", "step *: sure", "sure"),
+        ("turn_{}", "turn_", "confidence"), ("s{}", "s*", "s"), ("s{}", "s", "s"),
+        ("turned_{}", "turned_", "turned"), ("p_00{}", "p_", "p"), ("{}", "", "confidence"),
         ("solved_{}", "solved_", "confidence"),  # a name that is taken
-    ]:
+    ]:  # fmt: skip
         table = runs_of(**{column.format(k): [0.1 * k, 0.2 * k] for k in (1, 2)})
         found = tables.read(table, "--wide", prefix)
         assert (list(found.predictors), found.lengths) == ([name], [2, 2]), (column, prefix)

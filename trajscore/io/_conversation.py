@@ -54,9 +54,9 @@ _CALL = frozenset(
 )
 
 
-def read_call(call: Any, index: int) -> ToolCall:
+def read_call(call: Any) -> ToolCall:
     """Read a tool call in any of the forms of chat logs."""
-    call = as_object(call, f"message {index}: a tool call is")
+    call = as_object(call, "a tool call is")
     inner = call.get("function")
     source = call
     if isinstance(inner, dict):
@@ -115,32 +115,36 @@ class Conversation:
         if "role" not in fields:
             raise MalformedRunError(f"message {index} has no role; write messages, a run a line")
         kind = role_of(fields["role"])
-        if kind == "system":
-            text = text_of(fields.get("content"))
-            if text not in self.system[-1:]:  # some libraries repeat it with each request
-                self.system.append(text)
-                self._before_instructions.append(self.steps[-1] if self.steps else None)
-        elif kind == "tool":
-            self._add_results(fields, index)
-        else:
-            return self._add_turn(fields, scores, kind, index)
+        try:
+            if kind == "system":
+                self._add_instruction(text_of(fields.get("content")))
+            elif kind == "tool":
+                self._add_results(fields, index)
+            else:
+                return self._add_turn(fields, scores, kind, index)
+        except MalformedRunError as error:
+            raise MalformedRunError(f"message {index}: {error}") from error
         return None
+
+    def _add_instruction(self, text: str) -> None:
+        if text not in self.system[-1:]:  # some libraries repeat it with each request
+            self.system.append(text)
+            self._before_instructions.append(self.steps[-1] if self.steps else None)
 
     def _unwrap(self, message: Record, index: int) -> tuple[Record, TokenScores]:
         """Return a message with what an answer within it adds, and its log-probabilities."""
         if MAY_HOLD.isdisjoint(message):
             return message, _NO_SCORES
-        fields = dict(message)
-        logprobs = find_logprobs(fields) or find_logprobs(as_fields(fields, "raw_data"))
-        part = answer_part(fields) or answer_within(fields)
+        logprobs = find_logprobs(message) or find_logprobs(as_fields(message, "raw_data"))
+        part = answer_part(message) or answer_within(message)
         if part:
             turn = answer_of(part)[-1]
             logprobs = logprobs or turn.get("logprobs")
-            if not (fields.get("content") or fields.get("tool_calls")):
-                fields |= leftover(turn, ("role", "logprobs"))
+            if not (message.get("content") or message.get("tool_calls")):
+                message = {**message, **leftover(turn, ("role", "logprobs"))}
         if logprobs is None:
-            return fields, _NO_SCORES
-        return without_logprobs(fields), parse_logprobs(logprobs, self.place, index)
+            return message, _NO_SCORES
+        return without_logprobs(message), parse_logprobs(logprobs, self.place, index)
 
     def _add_turn(self, fields: Record, scores: TokenScores, kind: str, index: int) -> Step:
         content = fields.get("content")
@@ -156,19 +160,18 @@ class Conversation:
             counts = token_counts(usage)
             if any(n is not None for n in counts.values()):
                 extra.setdefault("tokens", counts)
-        calls = check_list(fields.get("tool_calls") or [], f"message {index}: its tool calls are")
+        calls = check_list(fields.get("tool_calls") or [], "its tool calls are")
         if fields.get("function_call"):  # the older form, one call without an identifier
             calls = [*calls, fields["function_call"]]
         stated = fields.get("confidence")
         value = scalar(stated)
-        if value is None:  # of several values, which an error shows
-            value = stated
         step = Step(
             actor=cast("Actor", kind),
             text=text_of(content),
-            tool_calls=[read_call(call, index) for call in calls],
-            confidence=as_number(value, "confidence", index),
-            cost=as_number(fields.get("cost"), "cost", index),
+            tool_calls=list(map(read_call, calls)),
+            # of several values, an error shows all
+            confidence=as_number(stated if value is None else value, "its confidence"),
+            cost=as_number(fields.get("cost"), "its cost"),
             index=index,
             extra=extra,
             tokens=scores.tokens,
@@ -186,7 +189,7 @@ class Conversation:
         nested = fields.get("tool_messages")
         if isinstance(nested, list):
             for result in nested:
-                part = as_object(result, f"message {index}: a nested tool result is")
+                part = as_object(result, "a nested tool result is")
                 self._add_results(part, index)
             return
         text = text_of(fields.get("content"))
@@ -195,7 +198,11 @@ class Conversation:
         error = fields.get("error")
         error = None if error is None else bool(error)
         step: Step | None
-        called = self._next_of_last_turn(name) if key is None else self.call_of_id(key)
+        called = self.call_of_id(key)
+        if key is None:  # results come in the order of the calls
+            calls = ((turn, call) for turn in self.steps[-1:] for call in turn.tool_calls)
+            free = (c for c in calls if c[1].result is None and name in (None, c[1].name))
+            called = next(free, None)
         if called is not None:
             step, call = called
             call.result = text if call.result is None else f"{call.result}\n{text}"
@@ -218,14 +225,6 @@ class Conversation:
         step.observation = "\n".join(c.result for c in step.tool_calls if c.result is not None)
         self._before_results.append((step, last or self.steps[-1]))
 
-    def _next_of_last_turn(self, name: str | None) -> Called | None:
-        # without an identifier, results come in the order of the calls
-        for last in self.steps[-1:]:
-            for call in last.tool_calls:
-                if call.result is None and name in (None, call.name):
-                    return last, call
-        return None
-
     def finish(self, run: Run) -> Run:
         """Put the steps, the system messages and unmatched results into the run."""
         run.steps = self.steps
@@ -240,6 +239,9 @@ class Conversation:
 
     def _note_what_came_late(self, run: Run) -> None:
         """Say after how many turns instructions and results came, where that is not as usual."""
+        late = [(step, turn) for step, turn in self._before_results if turn is not step]
+        if not (late or any(self._before_instructions)):
+            return
         places = {id(step): place for place, step in enumerate(self.steps, start=1)}
         end = len(self.steps)  # of a turn that was taken out
         after = [
@@ -248,7 +250,7 @@ class Conversation:
         if any(after):
             run.extra["system_after"] = after
         last: dict[int, int] = {}  # of all results of a turn
-        for step, turn in self._before_results:
+        for step, turn in late:
             last[id(step)] = max(last.get(id(step), 0), places.get(id(turn), end))
         for place, step in enumerate(self.steps, start=1):
             if last.get(id(step), place) > place:
@@ -264,13 +266,13 @@ def add_tokens(run: Run, counts: Iterable[Any]) -> None:
                 run.meta[name] = run.meta.get(name, 0) + number
 
 
-def as_number(value: Any, name: str, index: int) -> float | None:
+def as_number(value: Any, subject: str) -> float | None:
     """Read a number that may be missing."""
-    if value is None or isinstance(value, bool) or str(value).strip().lower() == "nan":
+    if value is None or isinstance(value, bool):
         return None
-    number = parse_number(str(value))
+    number = value if isinstance(value, float) else parse_number(str(value))
+    if str(value).strip().lower() == "nan":
+        return None
     if number is None or math.isinf(number):
-        raise MalformedRunError(
-            f"message {index}: its {name} is {run_label(value)}; write a number, such as 0.9"
-        )
+        raise MalformedRunError(f"{subject} is {run_label(value)}; write a number, such as 0.9")
     return number

@@ -24,8 +24,8 @@ _LONGEST_LITERAL = 16
 _SPACE = re.compile(r"[ \t\n\r]*")
 # the escape of one half without the other, or after a backslash, which may be its own escape
 _HALF = re.compile(
-    r"\\(?:\\u[dD]|u[dD](?:[89abAB]..(?!\\u[dD][c-fC-F])"
-    r"|[c-fC-F]..(?<!\\u[dD][89abAB]..\\u[dD]...)))"
+    r"\\u[dD](?:(?<=\\\\u.)|[89abAB]..(?!\\u[dD][c-fC-F])"
+    r"|[c-fC-F]..(?<!\\u[dD][89abAB]..\\u[dD]...))"
 )
 
 _DECODER = json.JSONDecoder(parse_int=parse_integer, object_pairs_hook=unique_keys)
@@ -46,13 +46,14 @@ def _whole(value: Any, text: str, *span: int) -> Any:
 class JsonScanner:
     """Reads the top level of a JSON text and holds one item of it at a time."""
 
-    def __init__(self, file: TextIO, name: str) -> None:
+    def __init__(self, file: TextIO, name: str, head: str = "") -> None:
         self._file = file
         self._name = name
-        self._buffer = ""
+        self._buffer = head  # what has been read of the file
         self._position = 0
         self._before = 0  # characters that have left the buffer
         self._ended = False
+        self._length = 0  # of the last value: the next may be as long
         self._index: int | None = None  # of the run that is being read
 
     def items(self, streamed: Collection[str]) -> Iterator[Item]:
@@ -148,7 +149,8 @@ class JsonScanner:
         return bool(text)
 
     def _value(self) -> Any:
-        self._peek()
+        if self._peek() and len(self._buffer) < self._position + self._length:
+            self._fill(_CHUNK)  # a value that is cut is decoded again
         while True:
             try:
                 value, end = _DECODER.raw_decode(self._buffer, self._position)
@@ -156,6 +158,7 @@ class JsonScanner:
                 is_number = isinstance(value, (int, float))
                 if not is_number or self._ended or not self._is_near_end(end):
                     value = _whole(value, self._buffer, self._position, end)
+                    self._length = end - self._position
                     self._position = end
                     return value
             except JSONDecodeError as error:

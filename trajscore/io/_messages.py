@@ -8,13 +8,13 @@ of OpenTelemetry's GenAI convention, and ShareGPT's pairs.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from trajscore.io import vocabulary as keys
-from trajscore.io._results import result_messages, said
+from trajscore.io._results import has_calls, result_messages, said
 from trajscore.io._run import leftover
-from trajscore.io._smolagents import STEP_FIELDS, is_step, messages_of_step, with_calls
+from trajscore.io._smolagents import OF_WORDS, STEP_FIELDS, is_step, messages_of_step, with_calls
 from trajscore.io.logprobs import find_logprobs
 from trajscore.io.vocabulary import Record, as_fields, as_list, first, first_object, parsed, text_of
 
@@ -39,9 +39,7 @@ def is_message(value: Any) -> bool:
     if not isinstance(value, dict) or _OF_MESSAGES.isdisjoint(value):
         return False
     value = _raw_item(value)
-    if keys.answer_part(value):
-        return True
-    if "choices" in value or _is_item(value) or is_step(value):
+    if keys.answer_part(value) or "choices" in value or _is_item(value) or is_step(value):
         return True
     if _is_serialised(value):
         return _class_of(value) in keys.MESSAGE_CLASSES
@@ -81,7 +79,7 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
     if keys.answer_part(record) and not keys.is_response(record):
         asked = _text_message(record.get("prompt"), "user")
         return _with_answer(asked, record), {*keys.OF_ANSWERS}
-    if (found := _of_sides(record)) is not None:
+    if found := _of_sides(record):
         return found
     lists = {name: parsed(value) for name, value in record.items() if _lists_turns(name, value)}
     for name in _usual_or_only(lists, keys.ITEM_LISTS):
@@ -171,31 +169,32 @@ def _text_message(value: Any, role: str) -> list[Any]:
     return said(role, [value])
 
 
-def as_chat(messages: Iterable[Any]) -> Iterator[tuple[int, Any]]:
-    """Yield messages as chats have them, with their indices; items of one turn are joined."""
-    turn: Message | None = None  # made of items, which may go on
-    start = 0
+def as_chat(messages: Iterable[Any]) -> Iterable[tuple[int, Any]]:
+    """Return messages as chats have them, with their indices; items of one turn are joined."""
+    messages = list(messages)
+    if all(_is_of_chat(each) and not has_calls(each.get("content") or "") for each in messages):
+        return enumerate(messages)
+    chat: list[tuple[int, Any]] = []
+    is_open = False  # whether the last one is made of items, and may go on
     for index, message in with_calls(map(_raw_item, messages)):
-        if turn is None and _is_of_chat(message):  # as most are
-            yield index, message
-            continue
         is_item = isinstance(message, dict) and _is_item(message)
         for part in chat_messages(message):
+            start, turn = chat[-1] if is_open else (index, {})
             of_item = is_item and part.get("role") == "assistant"
-            if turn is not None and of_item and _goes_on(turn, part):
-                turn = _joined(turn, part)
+            has_words = turn.get("content") or turn.get("tool_calls")  # which come before calls
+            if is_open and of_item and not (has_words and part.get("content")):
+                chat[-1] = start, _joined(turn, part)
                 continue
-            if turn is not None and _is_of_thought(turn, part):
-                yield index, _joined(turn, part)
-                turn = None
-                continue
-            if turn is not None and not _only_thought(turn):
-                yield start, turn
-            turn, start = (dict(part), index) if of_item else (None, index)
-            if turn is None:
-                yield index, part
-    if turn is not None and not _only_thought(turn):
-        yield start, turn
+            of_thought = False  # of the same agent of AutoGen
+            if _only_thought(turn):
+                chat.pop()
+                source = turn.get("source")
+                of_thought = source is not None and as_fields(part).get("source") == source
+            chat.append((index, _joined(turn, part) if of_thought else part))
+            is_open = of_item and not of_thought
+    if is_open and _only_thought(chat[-1][1]):
+        chat.pop()
+    return chat
 
 
 def _raw_item(item: Any) -> Any:
@@ -211,7 +210,10 @@ def chat_messages(message: Any) -> list[Any]:
     """Return one message in the form of chats, as one or several messages."""
     if not isinstance(message, dict) or _is_of_chat(message):
         return [message]
-    if _is_beside_messages(message) or is_of_program(message):
+    is_adks = "author" in message and "actions" in message
+    if is_adks and (message.get("partial") is True or message.get("content") is None):
+        return []  # an event of Google's ADK that is a piece of a message, or changes the state
+    if is_of_program(message):
         return []
     if is_step(message):
         return messages_of_step(message)
@@ -242,13 +244,7 @@ def _is_of_chat(message: Any) -> bool:
     if not isinstance(message, dict) or "role" not in message:
         return False
     is_text = isinstance(message.get("content"), (str, type(None)))
-    return is_text and _OF_CLIENTS.isdisjoint(message)
-
-
-def _is_beside_messages(message: Record) -> bool:
-    """Tell an event of Google's ADK that is a piece of a message, or a change of the state."""
-    is_adks = "author" in message and "actions" in message
-    return is_adks and (message.get("partial") is True or message.get("content") is None)
+    return is_text and _OF_CLIENTS.isdisjoint(message) and message["role"] not in OF_WORDS
 
 
 def is_of_program(message: Any) -> bool:
@@ -298,7 +294,9 @@ def answer_within(fields: Record) -> Record:
     """Return the answer of a server's response that a field of a turn holds, if one does."""
     for owner in (fields, as_fields(fields, "extra")):
         for name in keys.HOLDERS:
-            held = parsed(owner.get(name))
+            if name not in owner:
+                continue
+            held = parsed(owner[name])
             if len(as_list(held)) == 1:  # of TGI
                 held = held[0]
             if part := keys.answer_part(as_fields(held)):
@@ -342,17 +340,6 @@ def _of_item(item: Record) -> list[Any]:
 
 def _only_thought(turn: Record) -> bool:
     return "reasoning" in turn and not (turn.get("content") or turn.get("tool_calls"))
-
-
-def _is_of_thought(turn: Record, message: Any) -> bool:
-    """Tell the message that follows a thought of the same agent of AutoGen."""
-    source = turn.get("source")
-    return _only_thought(turn) and source is not None and as_fields(message).get("source") == source
-
-
-def _goes_on(turn: Record, item: Record) -> bool:
-    """Tell whether an item belongs to the turn before it: words come before calls."""
-    return not item.get("content") or not (turn.get("content") or turn.get("tool_calls"))
 
 
 def _joined(turn: Record, item: Record) -> Message:
@@ -443,7 +430,7 @@ def messages_of_parts(fields: Message, parts: list[Any]) -> list[Any]:
     calls: list[Any] = []
     results: list[Any] = []
     texts: list[Any] = []
-    prompts: list[Any] = []
+    prompts: list[Message] = []
     more: dict[str, Any] = {}
     for part in parts:
         if not isinstance(part, dict):
@@ -510,9 +497,12 @@ def result_of_part(part: Record) -> Message:
     result = first(part, keys.PARTS["result"], blank=True)
     if isinstance(result, dict) and set(result) == {"type", "value"}:  # Vercel's
         result = result["value"]
-    failed = part.get("is_error", part.get("isError")) or part.get("status") in ("error", "failed")
-    failed = failed or type_of(part) in ("retry-prompt", "tool-error")
-    failed = failed or part.get("outcome") in ("failed", "retried")
+    failed = (
+        part.get("is_error", part.get("isError"))
+        or part.get("status") in ("error", "failed")
+        or type_of(part) in ("retry-prompt", "tool-error")
+        or part.get("outcome") in ("failed", "retried")
+    )
     message = {"role": "tool", "content": result, "tool_call_id": id_of(part)}
     if name := first(part, keys.PARTS["call_name"], blank=True):
         message["name"] = str(name)

@@ -113,12 +113,17 @@ def printed(text: str) -> Any:
         return text
 
 
+def has_calls(text: str) -> bool:
+    """Tell a text in which calls and their results are written, as ReAct has them."""
+    return "\nObservation:" in text and "\nAction Input:" in text
+
+
 def spoken_calls(message: Any) -> list[Any]:
     """Return a message; of a text with calls and results, as ReAct has them, a turn a call."""
     fields = as_fields(message)
     content = first(fields, ("content", "blocks"))
     spoken = text_of(content) if content and fields.get("role") == "assistant" else ""
-    if "\nObservation:" not in spoken or "\nAction Input:" not in spoken:
+    if not has_calls(spoken):
         return [message]
     turns: list[Any] = []
     spoken, *results = spoken.split("\nObservation:")

@@ -117,8 +117,10 @@ class Selection:
 
     def _set_actor(self, step: Step, tally: Tally) -> None:
         """Set who acts by what the user says of a role, or of a name beside the role."""
-        names = [str(step.extra.get(name)) for name in ("role", "name", "source") if self.roles]
-        named = next(filter(self.roles.__contains__, names), None)
+        named = None
+        if self.roles:
+            names = (str(step.extra.get(name)) for name in ("role", "name", "source"))
+            named = next(filter(self.roles.__contains__, names), None)
         if named is not None:
             step.actor = self.roles[named]
             tally.used["roles", named] += 1
@@ -202,23 +204,29 @@ class Selection:
             record = step.extra | step.scores
             if step.confidence is not None:
                 record = {"confidence": step.confidence} | record
+            if not record:
+                return
             path = self.fields.names(record, ("confidence",)).get("confidence")
             if name is not None or path is None:
-                tally.names_of_turns.update(map(str, record))
-            stated = None
-            value = None
-            if path:
-                stated = dig(record, path)
-                value = as_confidence(scalar(stated))
-            tally.odd["confidence"] += value is None and str(stated).lower() not in _NOT_STATED
-            if value is not None and bare_name(name or "", record) != (name or ""):
-                value = 1 - value
-            step.confidence = value
-            if value is not None:
-                step.extra.pop(str(path), None)
-            tally.used["confidence", str(name or path)] += value is not None
+                tally.names_of_turns |= dict.fromkeys(map(str, record))
             name = path
-        tally.note_scores("step", step.scores, name)
+            if path is not None:
+                self._take_confidence(step, record, path, tally)
+        if step.scores:
+            tally.note_scores("step", step.scores, name)
+
+    def _take_confidence(self, step: Step, record: Record, path: str, tally: Tally) -> None:
+        name = self.fields.confidence or ""
+        stated = dig(record, path)
+        value = as_confidence(scalar(stated))
+        step.confidence = value
+        if value is None:
+            tally.odd["confidence"] += str(stated).lower() not in _NOT_STATED
+            return
+        if bare_name(name, record) != name:
+            step.confidence = 1 - value
+        step.extra.pop(path, None)
+        tally.used["confidence", name or path] += 1
 
 
 def _check_roles(roles: Any) -> dict[str, Actor]:
@@ -274,7 +282,7 @@ class Tally:
     unknown_roles: Counter[str] = field(default_factory=Counter)  # turns that are not the agent's
     wholes: Counter[int] = field(default_factory=Counter)  # hashes of conversations
     beginnings: set[int] = field(default_factory=set)  # hashes of what they begin with
-    names_of_turns: Counter[str] = field(default_factory=Counter)  # fields of the agent's turns
+    names_of_turns: dict[str, None] = field(default_factory=dict)  # fields of the agent's turns
     unstarted: dict[str, int] = field(default_factory=dict)  # places of runs without a turn, by id
     n_with_session: int = 0  # traces that name the session that they are of
 
@@ -294,13 +302,14 @@ class Tally:
 
     def _note_turns(self, run: Run) -> None:
         steps = run.steps
-        is_named = any(name_of(step) is not None for step in steps if step.actor == "agent")
-        names = [name_of(step, is_named) for step in steps if step.actor == "user"]
+        others = [step for step in steps if step.extra]
+        is_named = any(name_of(step) is not None for step in others if step.actor == "agent")
+        names = [name_of(step, is_named) for step in others if step.actor == "user"]
         users = [name for name in names if name is not None]
         if len({*users}) > 1 or any(name.lower() in _AGENTS for name in users[:1]):
             self.names_of_users.update(users)
         self.odd["turn"] += sum(step.is_empty for step in steps)
-        self.odd["content"] += sum(not is_known(step.extra.get("parts")) for step in steps)
+        self.odd["content"] += sum(not is_known(step.extra.get("parts")) for step in others)
         self.odd["call"] += sum(not call.name for step in steps for call in step.tool_calls)
 
     def _note_beginnings(self, run: Run) -> None:

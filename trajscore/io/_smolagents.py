@@ -15,6 +15,8 @@ STEP_FIELDS = ("task_images", "model_output", "plan")
 """One of which each kind has, and messages of others have not."""
 REPEATED = "model_input_messages"
 """The field of a step that repeats the steps before it, below the model's instructions."""
+OF_WORDS = ("tool-call", "tool-response")
+"""Roles of calls and results in words."""
 _AT_CAP = "max_steps_error"  # after which the model is asked for an answer
 
 

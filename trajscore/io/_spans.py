@@ -254,7 +254,7 @@ def _add_answer(thread: Thread, span: Span, index: int, turns: dict[str, Step]) 
             turns[span.id] = turn
             turn.span = span.id
             if turn.cost is None:
-                turn.cost = as_number(span.cost, "cost", index)
+                turn.cost = as_number(span.cost, f"message {index}: its cost")
             turn.extra |= leftover(span.extra)
             if tokens := leftover(span.tokens):
                 turn.extra["tokens"] = tokens
@@ -279,7 +279,7 @@ def _add_tool(
             last = thread.insert(turn, index)
             last.span = span.id
         else:
-            last.tool_calls.append(read_call(fields, index))
+            last.tool_calls.append(read_call(fields))
         called = last, last.tool_calls[-1]
     step, call = called
     turns[span.id] = step

@@ -179,4 +179,4 @@ def _key(message: Record) -> Hashable:
 
 def _calls(message: Record) -> list[ToolCall]:
     calls = message.get("tool_calls")
-    return [read_call(call, 0) for call in as_list(calls) if isinstance(call, dict)]
+    return [read_call(call) for call in as_list(calls) if isinstance(call, dict)]

@@ -38,7 +38,7 @@ NAMED_PARTS = ("steps", *ANY_OF_STEPS, "task", "trial")
 ANY_PARTS = (*NAMED_PARTS, "id", "step", "confidence", "outcome", "stop_reason")
 """The same, and those that have an option of their own."""
 
-_WITHIN = WORDS["names"]["within"]
+_WITHIN = dict.fromkeys(WORDS["names"]["within"]).keys()
 OF_ONE_RUN = {*WORDS["names"]["of_one_run"]}
 """Fields that have one value in a run, unless its id is that of several."""
 

@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any, TextIO
@@ -57,14 +58,12 @@ class Place:
 
     def name(self, *ids: Any) -> str:
         """Set and return the run's id: the first that is not empty, else from the file's name."""
-        default = f"{stem(self.file)}-{self.index}"
-        self.run = str(next((run for run in ids if run not in (None, "")), default))
+        usable = (str(run) for run in ids if run not in (None, ""))
+        self.run = next(usable, None) or f"{stem(self.file)}-{self.index}"
         return self.run
 
     def __str__(self) -> str:
-        name = "run"
-        if self.run is not None:
-            name = f"run {run_label(self.run)}"
+        name = "run" if self.run is None else f"run {run_label(self.run)}"
         return f"{self.file}, {name} (index {self.index})"
 
 
@@ -91,21 +90,19 @@ class LogFile:
 
     def items(self, streamed: Collection[str] = ()) -> Iterator[Item]:
         """Yield items as `JsonScanner.items`; lines are items of a list, bad ones are `Broken`."""
-        if has_ending(self.path, LINES_ENDINGS):
-            with self._open() as file:
-                is_one = file.readline(_HEAD).strip() in ("{", "[")
-            if not is_one:
-                with self._open() as file:
-                    lines = enumerate(file, start=1)
+        first = ""
+        with self._open() as file:
+            if has_ending(self.path, LINES_ENDINGS):
+                first = file.readline()
+                if first.strip() not in ("{", "["):
+                    lines = enumerate(chain([first], file), start=1)
                     filled = ((number, line) for number, line in lines if line.strip())
                     for index, (number, line) in enumerate(filled):
                         yield None, index, _line(self.path, index, number, line)
-                return
-        with self._open() as file:  # of one text, commas separate the objects
-            are_several = bool(_BETWEEN.search(file.read(_LONG_HEAD)))
-        with self._open() as file:
-            scanner = JsonScanner(file, str(self.path))
-            if are_several:
+                    return
+            head = first + file.read(_LONG_HEAD)
+            scanner = JsonScanner(file, str(self.path), head)
+            if _BETWEEN.search(head):  # of one text, commas separate the objects
                 yield from scanner.texts()
             else:
                 yield from scanner.items(streamed)

@@ -251,7 +251,7 @@ def stream_runs(
             LogFile(file, info, len(paths), one_by_one, fields=selection.fields, max_size=limit)
             for file in paths
         ]
-    return RunStream(reading.runs(files), info, findings, places[0], warns=one_by_one)
+    return RunStream(reading.runs(files), info, findings, places[0], one_by_one)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -68,34 +68,26 @@ def warn_of_left_out(left_out: Sequence[LeftOut], n_runs: int, stacklevel: int) 
         warnings.warn(text, stacklevel=stacklevel + 1)
 
 
+@dataclass(eq=False, repr=False)
 class RunStream(Iterator[Run]):
     """Runs of a log, one at a time; `left_out`, `info` and `notes` are those of `Runs`, so far."""
 
-    def __init__(
-        self,
-        runs: Iterator[Run | LeftOut],
-        info: dict[str, dict[str, Any]],
-        findings: Findings,
-        path: Path,
-        *,
-        warns: bool,
-    ) -> None:
-        self.left_out: list[LeftOut] = []
-        self.info = info
-        self.n_read = 0
-        self.findings = findings
-        self.path = path
-        self._runs = runs
-        self._warns = warns
+    runs: Iterator[Run | LeftOut]
+    info: dict[str, dict[str, Any]]
+    findings: Findings
+    path: Path
+    warns: bool  # at the end, of runs that are left out
+    left_out: list[LeftOut] = field(default_factory=list)
+    n_read: int = 0
 
     def __next__(self) -> Run:
-        for run in self._runs:
+        for run in self.runs:
             if isinstance(run, Run):
                 self.n_read += 1
                 return run
             self.left_out.append(run)
-        if self._warns:
-            self._warns = False
+        if self.warns:
+            self.warns = False
             warn_of_left_out(self.left_out, self.n_read, stacklevel=2)
         raise StopIteration
 

@@ -372,6 +372,4 @@ def guess_first_step(frame: pd.DataFrame, fields: Fields) -> int:
     if frame.empty or fields.step is None or fields.step not in frame.columns:
         return 1
     firsts = parse_numbers(frame[fields.step]).groupby([frame[name] for name in fields.ids]).min()
-    if (firsts.dropna() == 0).all():
-        return 0
-    return 1
+    return int((firsts.dropna() != 0).any())

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from operator import is_
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import words_of
@@ -23,31 +24,8 @@ _LABELS = {*WORDS["names"]["labels"], *_BESIDE}
 _LEFT_OUT = {"isSidechain", "isMeta", "isCompactSummary", "is_copied_context", "is_demo"}
 _OF_SILENCE = {"error", "errors", "reasoning", "thinking", "thought", "thoughts"}
 _OF_CALLS = {"input", "tokens", "finish_reason"}  # in which no text is expected
+_NESTED = (dict, list, tuple)
 _FIRST_WORDS = 20  # of a text that are looked at
-
-
-class _Field(NamedTuple):
-    """A field of a record: where it is, and what it may hold."""
-
-    path: str
-    is_beside: bool  # said of a tool or a program, and not in a turn
-    is_label: bool  # the same, where it is a text
-    is_logprobs: bool
-
-
-@lru_cache(1024)  # objects of one log have the same names
-def _fields(outer: str, names: tuple[Any, ...]) -> list[_Field]:
-    """Return the fields of an object by its way, and theirs without the places of items."""
-    fields = []
-    for name in map(str, names):
-        parts = (*outer.split("."), *name.split("."))
-        path = ".".join(part for part in parts if part and not part.isdigit())
-        words = words_of(name)
-        is_logprobs = names_logprobs(path.rpartition(".")[2])
-        is_label = bool(words & _LABELS)
-        is_beside = bool(words & _BESIDE) or name == REPEATED
-        fields.append(_Field(path, is_beside, is_label, is_logprobs))
-    return fields
 
 
 def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
@@ -56,115 +34,115 @@ def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
     scores: Counter[str] = Counter()
     if "n_left_out" in run.extra:
         return unread, scores
-    held = _Texts(run)
-    seen: set[str] = set()
+    steps = _Contents(_values_of(run))
+    beside = _Contents((run.extra,), beside_messages=True)
+    held = steps.texts | beside.texts
+    is_scored = any(step.logprobs is not None for step in run.steps)
+    ids: set[int] = set()  # of objects and lists that it holds
+    if is_scored or not (steps.has_logprobs or beside.has_logprobs):
+        ids = {*map(id, steps.containers + beside.containers * beside.is_whole)}
+    if not is_scored and _holds_all(raw, held, ids):
+        return unread, scores
     turns: list[str] = []
     joined = ""
+    for path, value in _places(raw, held, ids):
+        if names_logprobs(path.rpartition(".")[2]):
+            scores[path] += not is_scored and any(recorded_in(value))
+            continue
+        if not joined:
+            joined = "\n".join(held)
+            texts = [text for step in run.steps for text in (step.text, step.observation)]
+            turns = [text for text in texts if text and is_prose(text)]
+        if value.strip() not in joined and not any(turn in value for turn in turns):
+            unread[path] += 1
+    return unread, +scores
+
+
+def _places(raw: Any, held: Collection[str], ids: Collection[int]) -> Iterator[tuple[str, Any]]:
+    """Yield the other texts within a record, and all log-probabilities, each with its way."""
+    seen: set[str] = set()
     todo: list[tuple[str, Any]] = [("", raw)]
     while todo:
         path, value = todo.pop()
         if names_logprobs(path.rpartition(".")[2]):
-            scores[path] += any(recorded_in(value))
-        elif not isinstance(value, str):
-            todo += held.lacking(path, value)
-        elif value not in held.texts and value not in seen and is_prose(value):
+            yield path, value
+        elif isinstance(value, list) and id(value) not in ids:
+            todo += ((path, inner) for inner in value)
+        elif isinstance(value, dict) and id(value) not in ids:
+            todo += _turn_fields(path, value)
+        elif isinstance(value, str) and value not in held and value not in seen and is_prose(value):
             seen.add(value)
             inner = parsed(value)
-            if inner is not value:
-                todo.append((path, inner))
-                continue
-            if not joined:
-                joined = "\n".join(held.texts)
-                texts = [text for step in run.steps for text in (step.text, step.observation)]
-                turns = [text for text in texts if text and is_prose(text)]
-            if value.strip() not in joined and not any(turn in value for turn in turns):
-                unread[path] += 1
-    return unread, +scores
-
-
-class _Texts:
-    """The texts that a run holds, and the objects and lists of which it holds all texts."""
-
-    def __init__(self, run: Run) -> None:
-        self.texts: set[str] = set()
-        self.containers: dict[int, Any] = {}  # by identity; held, so that none is used again
-        self.is_scored = any(step.logprobs is not None for step in run.steps)
-        self._names: set[Any] = set()  # of the fields in these
-        self._add_beside_messages(run.extra)
-        todo: list[Any] = [run.id, run.task, run.stop_reason, run.meta, run.scores]
-        for step in run.steps:
-            self.texts.add(step.text)
-            todo += filter(None, (step.observation, *_beside_text(step), step.scores))
-            for call in step.tool_calls:
-                todo += filter(None, (call.name, call.arguments, call.result, call.extra))
-        while todo:
-            value = todo.pop()
-            if isinstance(value, str):
-                self.texts.add(value)
-            elif isinstance(value, (dict, list, tuple)):
-                todo += filter(None, self._add(value))
-        if not self.is_scored and any(names_logprobs(str(name)) for name in self._names):
-            self.containers.clear()
-
-    def lacking(self, path: str, container: Any) -> list[tuple[str, Any]]:
-        """Return what an object or a list holds and the run may not, with its way."""
-        lacking = []
-        values: Iterable[Any] = container
-        if isinstance(container, list):
-            names: tuple[Any, ...] = ("",) * len(container)
-        else:
-            record = _turn_fields(container)
-            names = tuple(record)
-            values = record.values()
-        for field, inner in zip(_fields(path, names), values, strict=True):
-            if isinstance(inner, str):
-                is_held = " " not in inner or inner in self.texts
+            if inner is value:
+                yield path, value
             else:
-                is_held = not isinstance(inner, (dict, list)) or id(inner) in self.containers
-            if self.is_scored if field.is_logprobs else is_held:
-                continue
-            is_text = isinstance(inner, str) and not inner.startswith(("{", "["))
-            if not (field.is_label if is_text else field.is_beside):
-                lacking.append((field.path, inner))
-        return lacking
+                todo.append((path, inner))
 
-    def _add(self, container: Any) -> Iterable[Any]:
-        """Add an object or a list, and return what it holds."""
-        self.containers[id(container)] = container
-        if not isinstance(container, dict):
-            return container
-        self._names.update(container)
-        if "key" in container:  # it may be an attribute of OTLP
-            self._names.add(str(container["key"]))
-        return container.values()
 
-    def _add_beside_messages(self, container: Any) -> bool:
-        """Add what is not in messages, which nobody read; return whether that is everything."""
-        if is_message(container):
+def _holds_all(raw: Any, texts: set[str], ids: Collection[int]) -> bool:
+    """Tell that nothing is unread, as is usual, without looking where each text stands."""
+    values = [raw]
+    while values:
+        rest = _Contents(values, ids)
+        lacking = [text for text in rest.texts - texts if is_prose(text)]
+        values = list(map(parsed, lacking))
+        if rest.has_logprobs or any(map(is_, values, lacking)):
             return False
-        is_whole = True
-        for value in self._add(container):
-            inner = value
-            if isinstance(value, str):
-                inner = parsed(value)
-                is_whole = is_whole and inner is value
-            if isinstance(inner, str):
-                self.texts.add(inner)
-            elif isinstance(inner, (dict, list)):
-                is_whole = self._add_beside_messages(inner) and is_whole
-        if not is_whole:
-            del self.containers[id(container)]
-        return is_whole
+    return True
 
 
-def _beside_text(step: Step) -> Iterable[Any]:
+class _Contents:
+    """All that an object or a list holds, but for objects and lists of some ids."""
+
+    def __init__(
+        self, outer: Any, ids: Collection[int] = (), *, beside_messages: bool = False
+    ) -> None:
+        self.texts = texts = set[str]()
+        self.containers = containers = [outer]  # kept, so that no id is used again
+        self.is_whole = True  # nothing is in a message, which nobody read, or written as JSON
+        names: set[Any] = set()
+        for container in containers:  # which get more
+            values = container
+            if isinstance(container, dict):
+                names.update(container)
+                if "key" in container:  # it may be an attribute of OTLP
+                    names.add(str(container["key"]))
+                values = container.values()
+            for value in values:
+                inner = value
+                if beside_messages and isinstance(value, str) and " " in value:
+                    inner = parsed(value)
+                    self.is_whole = self.is_whole and inner is value
+                if isinstance(inner, str):
+                    texts.add(inner)
+                elif not inner or not isinstance(inner, _NESTED) or id(inner) in ids:
+                    continue
+                elif beside_messages and is_message(inner):
+                    self.is_whole = False
+                else:
+                    containers.append(inner)
+        self.has_logprobs = any(names_logprobs(str(name)) for name in names)
+
+
+def _values_of(run: Run) -> list[Any]:
+    """Return what a run holds, but for what is beside its messages."""
+    values = [run.id, run.task, run.stop_reason, run.meta, run.scores]
+    for step in run.steps:
+        values += (step.text, step.observation, step.scores, *_beside_text(step))
+        for call in step.tool_calls:
+            values += (call.name, call.arguments, call.result, call.extra)
+    return values
+
+
+def _beside_text(step: Step) -> list[Any]:
     """Return the other fields of a turn; of one without words, only thoughts and errors."""
-    if not step.extra:
-        return ()
-    names = step.extra.keys() - _OF_CALLS
     if step.actor == "agent" and not step.text.strip():
-        names = {name for name in names if name == "parts" or words_of(str(name)) & _OF_SILENCE}
-    return map(step.extra.get, names)
+        return [
+            value
+            for name, value in step.extra.items()
+            if name == "parts" or words_of(str(name)) & _OF_SILENCE
+        ]
+    return [value for name, value in step.extra.items() if name not in _OF_CALLS]
 
 
 def is_prose(text: str) -> bool:
@@ -178,16 +156,26 @@ def is_prose(text: str) -> bool:
     return any(have_letters) and any(have_letters)  # two of them
 
 
-def _turn_fields(record: Any) -> dict[Any, Any]:
-    """Return the fields of an object, unless it is beside the turns; an attribute is one field."""
-    if not isinstance(record, dict):
-        return {}
-    if len(record) == 2 and record.keys() == {"key", "value"}:  # of OTLP
+def _turn_fields(outer: str, record: Record) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of an object, unless they are beside the turns, each with its way."""
+    if record.keys() == {"key", "value"}:  # an attribute of OTLP is one field
         record = {str(record["key"]): record["value"]}
-    is_beside = not _LEFT_OUT.isdisjoint(record) and any(map(record.get, _LEFT_OUT))
-    if is_beside:
-        return {}
-    return record
+    if not _LEFT_OUT.isdisjoint(record) and any(map(record.get, _LEFT_OUT)):
+        return
+    for name, value in record.items():
+        path, is_label, is_beside = _field(outer, str(name))
+        is_text = isinstance(value, str) and not value.startswith(("{", "["))
+        if not (is_label if is_text else is_beside):
+            yield path, value
+
+
+@lru_cache(4096)  # objects of one log have the same names
+def _field(outer: str, name: str) -> tuple[str, bool, bool]:
+    """Return the way to a field, and whether it is beside the turns: as a text, or otherwise."""
+    words = words_of(name)
+    parts = (*outer.split("."), *name.split("."))  # also places of items, which are left out
+    path = ".".join(part for part in parts if part and not part.isdigit())
+    return path, bool(words & _LABELS), bool(words & _BESIDE) or name == REPEATED
 
 
 _LONGEST = 200

@@ -72,7 +72,7 @@ def first(fields: Record, names: Iterable[str], *, blank: bool = False) -> Any:
 def as_fields(value: Any, *path: str) -> Record:
     """Return an object of JSON, or that on a path within it; an empty one for anything else."""
     for name in path:
-        value = as_fields(value).get(name)
+        value = value.get(name) if isinstance(value, dict) else None
     if isinstance(value, dict):
         return value
     return {}
@@ -117,6 +117,8 @@ def answer_part(fields: Record) -> Record:
 
 def role_of(role: Any) -> str:
     """Return agent, user, system or tool; environment for an unknown role."""
+    if isinstance(role, str) and role in ROLES:
+        return ROLES[role]
     return ROLES.get(str(getattr(role, "value", role)).strip().lower(), "environment")
 
 

@@ -25,7 +25,8 @@ class Tau2(Format):
         names = set(head.fields)
         if head.listed or head.whole:  # one simulation
             return "messages" in names and bool({"termination_reason", "reward_info"} & names)
-        return "simulations" in names or {"info", "tasks"} <= names
+        is_head = {"info", "tasks"} <= names or "environment_info" in as_fields(head.fields, "info")
+        return "simulations" in names or is_head
 
     def folder(self, place: Path) -> list[Path]:
         """List the head and the simulations of a folder with one file a simulation."""
