@@ -19,6 +19,7 @@ from trajscore.calibration.combination import (
 )
 from trajscore.calibration.cross_fit import LearnedForecaster
 from trajscore.calibration.fixed_step import AliveRate
+from trajscore.calibration.training import fit_logistic
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups
 from trajscore.core.convert import as_table
@@ -259,7 +260,10 @@ class CombinedForecaster(LearnedForecaster):
         alive.fit(steps.X, steps.label, sample_weight=steps.weight)
         fitted = Combination(base, tuple(alone), tuple(maps), alive)
         rows = fitted.rows_of(steps.X)
-        return replace(fitted, coef=steps.regress(rows, self.penalty)), rows
+        coef = fit_logistic(
+            rows, steps.success, steps.failure, self.penalty, tol=1e-3, max_iter=50
+        )
+        return replace(fitted, coef=coef), rows
 
     def _begin(self, n: int) -> State:
         return State(History.begin(n, self.n_channels_in_), np.zeros(n))

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import logit
 
 from trajscore.calibration.cross_fit import CrossFitCalibrator
-from trajscore.calibration.training import CalibrationSample, fit_weighted
+from trajscore.calibration.training import CalibrationSample, fit_logistic
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import ArrayLike, FloatArray, FloatPair, IntArray
 from trajscore.core.values import check_choice, is_number
@@ -145,15 +145,15 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
         slope = 0.0
         fallback = is_flat
         if not is_flat:
-            slopes, constant = fit_logistic(x[:, None], sample, self.C)
+            rise, constant = fit_columns([x], sample, self.C)
             increasing = self.increasing
             if increasing is None:
                 increasing = True if self.link == "logit" else "auto"
-            wrong = slopes[0] < 0 if increasing else slopes[0] > 0
+            wrong = rise < 0 if increasing else rise > 0
             fallback = increasing != "auto" and bool(wrong)
             if not fallback:
-                intercept = constant
-                slope = float(slopes[0])
+                intercept = float(constant)
+                slope = float(rise)
         return PlattMap(
             sample.n_runs, sample.base_rate, self.link, center, scale, intercept, slope, fallback
         )
@@ -222,25 +222,29 @@ def check_penalty(C: Any) -> None:
         raise ValueError(f"C must be a positive number, got {C!r}")
 
 
-def fit_logistic(
-    columns: FloatArray, sample: CalibrationSample, C: float
-) -> tuple[FloatArray, float]:
-    """Slopes and intercept of a weighted logistic regression, the slopes penalised by C."""
-    at: Any = [columns, columns]
-    weights: Any = [sample.success, sample.failure]
-    if len(columns) > _MANY:
-        cell = np.floor(columns / _CELL)
+def fit_columns(columns: list[FloatArray], sample: CalibrationSample, C: float) -> FloatArray:
+    """Slopes of monotone columns, penalised by C, and the intercept of a logistic regression."""
+    rows = np.array([*columns, np.ones(len(sample.values))]).T
+    success = sample.success
+    failure = sample.failure
+    if len(rows) > _MANY:
+        cell = np.floor(rows / _CELL)
         starts = np.flatnonzero(np.append(True, (cell[1:] != cell[:-1]).any(axis=1)))
-        at, weights = zip(*(_in_cells(columns, weight, starts) for weight in weights), strict=True)
-    return fit_weighted(at, weights, C=C, tol=1e-10, max_iter=200)
+        (won, success), (lost, failure) = (
+            _in_cells(rows, weight, starts) for weight in (success, failure)
+        )
+        rows = np.concatenate([won, lost])
+        success = np.append(success, np.zeros(len(lost)))
+        failure = np.append(np.zeros(len(won)), failure)
+    return fit_logistic(rows, success, failure, 1 / C)
 
 
-def _in_cells(columns: FloatArray, weight: FloatArray, starts: IntArray) -> FloatPair:
-    """Merge monotone columns in narrow cells, each at its mean: sums of the likelihood stay.
+def _in_cells(rows: FloatArray, weight: FloatArray, starts: IntArray) -> FloatPair:
+    """Merge rows in narrow cells, each at its mean: sums of the likelihood stay.
 
     A cell of width h changes the log-loss by at most (slope h)^2 / 32 of its weight.
     """
     total = np.add.reduceat(weight, starts)
     used = total > 0
-    sums = np.add.reduceat(weight[:, None] * columns, starts, axis=0)
+    sums = np.add.reduceat(weight[:, None] * rows, starts, axis=0)
     return sums[used] / total[used, None], total[used]

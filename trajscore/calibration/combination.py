@@ -13,7 +13,7 @@ from scipy.special import expit, log_expit, logit
 from trajscore.calibration._maps import EnsembleCrossFitCalibrator
 from trajscore.calibration.cross_fit import Map, with_folds
 from trajscore.calibration.fixed_step import AliveRate
-from trajscore.calibration.training import CalibrationSample, fit_weighted
+from trajscore.calibration.training import CalibrationSample, derivatives, newton_step
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
 from trajscore.core.score_families import CLIP
@@ -199,12 +199,6 @@ class Steps(NamedTuple):
         fitted = EnsembleCrossFitCalibrator(link=link)._fit_map(sample)
         return blank if fitted.fallback else replace(blank, probability=fitted)
 
-    def regress(self, rows: FloatArray, penalty: float) -> FloatArray:
-        """Fit a ridge logistic regression; a soft outcome counts as both."""
-        weights = [part[part > 0] for part in (self.success, self.failure)]
-        at = [rows[part > 0, :-1] for part in (self.success, self.failure)]
-        return np.append(*fit_weighted(at, weights, C=1 / penalty, tol=1e-3, max_iter=50))
-
     def of_fewer(
         self, fitted: Combination, rows: FloatArray, penalty: float
     ) -> tuple[dict[tuple[int, ...], Combination], FloatArray]:
@@ -213,7 +207,7 @@ class Steps(NamedTuple):
         They go on from one Newton step away from that on all; with many signals single ones alone.
         """
         every = range(len(fitted.maps))
-        _, curvature = self.newton_step(rows, fitted.coef, penalty)
+        _, curvature = self.derivatives(rows, fitted.coef, penalty)
         subsets: list[tuple[int, ...]] = [(k,) for k in every]
         if len(every) <= _MOST_REFINED:
             subsets += [tuple(k for k in every if k != left_out) for left_out in every]
@@ -222,19 +216,15 @@ class Steps(NamedTuple):
             columns = fitted.columns_of(signals)
             near = fitted.of_signals(signals, curvature)
             for _ in range(_N_NEWTON):
-                after, _ = self.newton_step(rows[:, columns], near.coef[columns], penalty)
-                near = fitted.with_regression(columns, after)
+                coef = near.coef[columns]
+                step = newton_step(*self.derivatives(rows[:, columns], coef, penalty))
+                near = fitted.with_regression(columns, coef + step)
             apart[signals] = near
         return apart, curvature
 
-    def newton_step(self, rows: FloatArray, coef: FloatArray, penalty: float) -> FloatPair:
-        """Return coefficients after a Newton step, and the curvature."""
-        p = expit(rows[:, :-1] @ coef[:-1] + coef[-1])
-        mass = self.success + self.failure
-        of_penalty = np.append(np.full(len(coef) - 1, penalty), 0.0)  # not of the intercept
-        curvature = rows.T @ (rows * (mass * p * (1 - p))[:, None]) + np.diag(of_penalty)
-        slope = rows.T @ (self.success - mass * p) - of_penalty * coef
-        return coef + np.linalg.solve(curvature, slope), curvature
+    def derivatives(self, rows: FloatArray, coef: FloatArray, penalty: float) -> FloatPair:
+        """Return slope and curvature of the log-likelihood of a regression."""
+        return derivatives(rows, self.success, self.failure, penalty, coef)
 
     def drawn(self, n_steps: int | None) -> Steps:
         """Keep whole runs at random, of about this number of steps in all, if there are more."""
