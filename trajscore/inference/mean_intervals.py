@@ -110,8 +110,10 @@ def bootstrap_units(
     def block(job: tuple[int, np.random.SeedSequence]) -> FloatArray:
         size, block_seed = job
         drawn = np.random.default_rng(block_seed).integers(n, size=(size, n))
-        counts = [np.bincount(row, minlength=n) for row in drawn]
-        return statistic(np.array(counts, dtype=float))
+        counts = np.empty(drawn.shape)
+        for of_replicate, row in zip(counts, drawn, strict=True):
+            of_replicate[:] = np.bincount(row, minlength=n)
+        return statistic(counts)
 
     return np.concatenate(list(work.share(block, list(zip(sizes, seeds, strict=True)))))
 
