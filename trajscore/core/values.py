@@ -285,6 +285,8 @@ def to_unit(values: Any) -> FloatArray:
     [0.0, 0.5, 1.1]
     """
     numbers = np.asarray(values)
+    if ((numbers >= 0) & (numbers <= 1)).all():
+        return numbers
     return np.where(outside_unit(numbers), numbers, np.clip(numbers, 0, 1))
 
 
