@@ -13,12 +13,12 @@ from scipy.special import expit, log_expit, logit
 from trajscore.calibration._maps import EnsembleCrossFitCalibrator
 from trajscore.calibration.cross_fit import Map, with_folds
 from trajscore.calibration.fixed_step import AliveRate
-from trajscore.calibration.training import CalibrationSample, derivatives, newton_step
+from trajscore.calibration.training import CalibrationSample, curvature_of, fit_logistic, slope_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
 from trajscore.core.score_families import CLIP
 from trajscore.core.ties import group_ties
-from trajscore.core.type_aliases import BoolArray, FloatArray, FloatPair, IntArray
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.core.within_runs import cells_by_step
 
 # Log-odds of a signal count no further: those of .001 and .999.
@@ -207,7 +207,8 @@ class Steps(NamedTuple):
         They go on from one Newton step away from that on all; with many signals single ones alone.
         """
         every = range(len(fitted.maps))
-        _, curvature = self.derivatives(rows, fitted.coef, penalty)
+        _, spread = slope_of(rows, self.success, self.failure, penalty, fitted.coef)
+        curvature = curvature_of(rows, spread, penalty)
         subsets: list[tuple[int, ...]] = [(k,) for k in every]
         if len(every) <= _MOST_REFINED:
             subsets += [tuple(k for k in every if k != left_out) for left_out in every]
@@ -215,16 +216,12 @@ class Steps(NamedTuple):
         for signals in subsets:
             columns = fitted.columns_of(signals)
             near = fitted.of_signals(signals, curvature)
-            for _ in range(_N_NEWTON):
-                coef = near.coef[columns]
-                step = newton_step(*self.derivatives(rows[:, columns], coef, penalty))
-                near = fitted.with_regression(columns, coef + step)
-            apart[signals] = near
+            coef = fit_logistic(
+                rows[:, columns], self.success, self.failure, penalty, start=near.coef[columns],
+                tol=0, max_iter=_N_NEWTON,
+            )  # fmt: skip
+            apart[signals] = fitted.with_regression(columns, coef)
         return apart, curvature
-
-    def derivatives(self, rows: FloatArray, coef: FloatArray, penalty: float) -> FloatPair:
-        """Return slope and curvature of the log-likelihood of a regression."""
-        return derivatives(rows, self.success, self.failure, penalty, coef)
 
     def drawn(self, n_steps: int | None) -> Steps:
         """Keep whole runs at random, of about this number of steps in all, if there are more."""

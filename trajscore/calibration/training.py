@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,10 +35,6 @@ class CalibrationSample:
     def base_rate(self) -> float:
         """Weighted success rate."""
         return float(self.success.sum() / (self.success + self.failure).sum())
-
-    def scaled(self, factor: float) -> CalibrationSample:
-        """Return the same with all weights times a factor."""
-        return replace(self, success=self.success * factor, failure=self.failure * factor)
 
 
 class TrainingSteps:
@@ -89,10 +85,14 @@ class TrainingSteps:
                     f"give more runs, or a smaller cv"
                 )
         used = success + failure > 0
-        n_runs = int(((self._run_weight > 0) & train).sum())
-        sample = CalibrationSample(self._values[used], success[used], failure[used], n_runs)
         # the weights of a run add up to one on average, so that a penalty means the same for all
-        return sample.scaled(self._run_weight[train].sum() / self._divisor[train].sum())
+        unit = self._divisor[train].sum() / self._run_weight[train].sum()
+        return CalibrationSample(
+            self._values[used],
+            success[used] / unit,
+            failure[used] / unit,
+            n_runs=int(((self._run_weight > 0) & train).sum()),
+        )
 
     def range_of(self, cells: FloatArray) -> tuple[float, float]:
         """Smallest and largest value of the runs of positive weight."""
@@ -106,48 +106,52 @@ def fit_logistic(
     failure: FloatArray,
     penalty: float,
     *,
+    start: FloatArray | None = None,
     tol: float = 1e-10,
     max_iter: int = 200,
 ) -> FloatArray:
     """Return the coefficients of a ridge logistic regression on weights of both outcomes.
 
-    The last column of the rows is constant, and its coefficient not penalised. Steps are halved
-    until the gradient falls; `tol` is that of scikit-learn's Newton solver, of the mean loss.
+    The last column of the rows is constant, and its coefficient not penalised. Newton's steps are
+    halved until the gradient falls; `tol` is that of scikit-learn's solver, for the mean loss.
     """
-    coef = np.zeros(rows.shape[1])
+    coef = np.zeros(rows.shape[1]) if start is None else start
     tolerance = tol * (success.sum() + failure.sum())
-    slope, curvature = derivatives(rows, success, failure, penalty, coef)
+    slope, spread = slope_of(rows, success, failure, penalty, coef)
     for _ in range(max_iter):
-        step = newton_step(slope, curvature)
+        # the shortest step, where there are several
+        step = np.linalg.lstsq(curvature_of(rows, spread, penalty), slope, rcond=None)[0]
         decrement = step @ slope / 2
         before = np.linalg.norm(slope)
         while True:
-            slope, curvature = derivatives(rows, success, failure, penalty, coef + step)
+            slope, spread = slope_of(rows, success, failure, penalty, coef + step)
             if np.linalg.norm(slope) <= before or not step.any():
                 break
             step /= 2
-        coef += step
+        coef = coef + step
         if max(np.abs(slope).max(), decrement) <= tolerance:
             break
     return coef
 
 
-def derivatives(
+def slope_of(
     rows: FloatArray, success: FloatArray, failure: FloatArray, penalty: float, coef: FloatArray
 ) -> FloatPair:
-    """Return how fast the log-likelihood rises in each coefficient, and how curved it is."""
+    """Return how fast the log-likelihood rises in each coefficient, and the variance of rows."""
     mass = success + failure
     with np.errstate(over="ignore"):
         p = 1 / (1 + np.exp(-(rows @ coef)))  # in a third of the time of scipy's expit
-    of_penalty = np.append(np.full(len(coef) - 1, penalty), 0.0)
-    slope = (success - mass * p) @ rows - of_penalty * coef
-    curvature = (rows.T * (mass * p * (1 - p))) @ rows + np.diag(of_penalty)
-    return slope, curvature
+    slope = (success - mass * p) @ rows - _ridge(coef, penalty) * coef
+    return slope, mass * p * (1 - p)
 
 
-def newton_step(slope: FloatArray, curvature: FloatArray) -> FloatArray:
-    """Return the step to the top of a parabola, the shortest where there are several."""
-    return np.linalg.lstsq(curvature, slope)[0]
+def curvature_of(rows: FloatArray, spread: FloatArray, penalty: float) -> FloatArray:
+    """Return how curved the log-likelihood is where rows have these variances."""
+    return (rows.T * spread) @ rows + np.diag(_ridge(rows[0], penalty))
+
+
+def _ridge(coef: FloatArray, penalty: float) -> FloatArray:
+    return np.append(np.full(len(coef) - 1, penalty), 0.0)  # not of the intercept
 
 
 def success_chances(model: Any, rows: FloatArray) -> FloatArray:
