@@ -278,6 +278,4 @@ class CombinedForecaster(LearnedForecaster):
         alone = np.where(np.isnan(log_odds), state.alone, log_odds)
         together = fitted.log_odds(fitted.rows(history))
         p = between(alone + fitted.base, together, self.share_)
-        if done is None or not done.any():
-            return State(history, alone), p
-        return State(history.without(done), alone[~done]), p
+        return State(history, alone), p

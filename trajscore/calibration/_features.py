@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import count_nonzero  # of few values in a fifth of the time of `any`
 
+from trajscore.calibration.forecaster import without
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
 from trajscore.core.ties import OrdinaryRange
@@ -161,13 +162,6 @@ class _Statistics(NamedTuple):
         log_t = np.log(t)
         of_step = np.tile(np.append(step, log_t), (len(core), 1))
         return np.hstack([core, core * log_t, of_step])
-
-
-def without(seen: Seen, ends: Any) -> Seen:
-    """Forget runs that have ended."""
-    if not count_nonzero(ends):
-        return seen
-    return tuple(part[~ends] for part in seen)
 
 
 def _called(function: Callable[[FloatArray], Any], seen: FloatArray) -> FloatArray:

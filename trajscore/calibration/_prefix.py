@@ -12,9 +12,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from trajscore.calibration._features import Features, PrefixFeatures, Seen, without
+from trajscore.calibration._features import Features, PrefixFeatures, Seen
 from trajscore.calibration.cross_fit import LearnedForecaster
-from trajscore.calibration.forecaster import fit_arguments
+from trajscore.calibration.forecaster import fit_arguments, without
 from trajscore.calibration.training import success_chances
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
@@ -310,9 +310,7 @@ class PrefixForecaster(LearnedForecaster):
             p = self._of_pooled(features.rows(seen, t), done)
         elif t <= len(self.estimators_) and self.estimators_[t - 1] is not None:
             p = success_chances(self.estimators_[t - 1], features.rows(seen, t))
-        if done is None or not done.any():
-            return State(t, p, seen), p
-        return State(t, p[~done], without(seen, done)), p
+        return State(t, p, seen), p
 
     def _of_pooled(self, rows: FloatArray, is_end: BoolArray | None) -> FloatArray:
         """Forecasts by the classifier of last steps where a run ends, elsewhere by the other."""

@@ -13,6 +13,7 @@ from scipy.special import expit, log_expit, logit
 from trajscore.calibration._maps import EnsembleCrossFitCalibrator
 from trajscore.calibration.cross_fit import Map, with_folds
 from trajscore.calibration.fixed_step import AliveRate
+from trajscore.calibration.forecaster import without
 from trajscore.calibration.training import CalibrationSample, curvature_of, fit_logistic, slope_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
@@ -82,10 +83,6 @@ class History(NamedTuple):
             np.fmax(self.high, log_odds),
         )
 
-    def without(self, done: BoolArray) -> History:
-        """Forget runs that have ended."""
-        return History(self.t, *(part[~done] for part in self[1:]))
-
     def rows(self, alive: FloatArray) -> FloatArray:
         """Return what the regression sees: history, the same times log t, t, and a constant."""
         seen = self.n > 0
@@ -130,8 +127,7 @@ class Combination:
         for here, ends in cells_by_step(X):
             history = history.push(heard[here])
             out[here] = self.rows(history)
-            if ends.any():
-                history = history.without(ends)
+            history = without(history, ends)
         return out
 
     def log_odds(self, rows: FloatArray) -> FloatArray:
