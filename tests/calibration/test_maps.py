@@ -349,7 +349,7 @@ def test_bad_parameters_and_outcomes(runs):
         for kind in CALIBRATORS:
             with pytest.raises(ValueError, match=words):
                 kind().fit(few, outcomes)
-    with pytest.raises(ValueError, match="no runs"):
+    with pytest.raises(ValueError, match="no training run"):
         PlattCrossFitCalibrator().fit(X[[]], y[[]])
     for kind in (BetaCrossFitCalibrator, EnsembleCrossFitCalibrator, PlattCrossFitCalibrator):
         with pytest.raises(ValueError, match=r"forecast 3 .*\[0, 1\]"):

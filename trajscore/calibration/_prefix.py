@@ -20,7 +20,6 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
 from trajscore.core.convert import as_table
 from trajscore.core.estimator import check_estimator_input
-from trajscore.core.ids import id_order
 from trajscore.core.parallel import one_blas_thread
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray, IntArray
@@ -186,22 +185,17 @@ class PrefixForecaster(LearnedForecaster):
             classifier is to take missing values, weights or soft outcomes and cannot, or a
             parameter cannot be used.
         """
-        traces, labels, weight = self._training_runs(X, y, sample_weight, q_z)
-        traces = traces.with_ended(traces.ended | labels.observed)
-        used = weight > 0
-        outcomes = np.unique(labels.value[used])
-        if not len(outcomes):
-            raise ValueError("no training run has an observed outcome; give some")
-        if len(outcomes) == 1 and outcomes[0] in (0, 1):
-            kind = "successes" if outcomes[0] == 1 else "failures"
+        training = self._training_runs(X, y, sample_weight, q_z)
+        traces, labels, weight, _ = training
+        rows = training.rows
+        traces = traces.with_ended(traces.ended | labels.observed)[rows]
+        success = labels.value[rows]
+        if success.max() == 0 or success.min() == 1:
+            kind = "successes" if success[0] else "failures"
             raise ValueError(
-                f"the training runs (n_samples = {used.sum()}) are all {kind}, one class; both "
+                f"the training runs (n_samples = {len(rows)}) are all {kind}, one class; both "
                 f"outcomes are needed"
             )
-        order = id_order(traces.ids)  # so that the order of rows cannot matter
-        rows = order[used[order]]
-        traces = traces[rows]
-        success = labels.value[rows]
         weights = None if sample_weight is None else weight[rows]
         self.base_rate_ = float(np.average(success, weights=weights))
         self.n_steps_ = int(traces.lengths.max())

@@ -263,9 +263,7 @@ class AliveRate(LearnedForecaster):
         ValueError
             If a parameter cannot be used, or no run counts.
         """
-        traces, labels, weight = self._training_runs(X, y, sample_weight)
-        if not weight.any():
-            raise ValueError("no training run counts; give runs with an observed outcome")
+        traces, labels, weight, _ = self._training_runs(X, y, sample_weight)
         counted = np.repeat(weight, traces.lengths)
         mass = as_step_weights(self.weights, self.horizon).of(traces).cells() * counted
         label = np.repeat(labels.value, traces.lengths)

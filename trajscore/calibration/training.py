@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -12,10 +12,38 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.folds import assign_folds
+from trajscore.core.ids import id_order
+from trajscore.core.outcomes import Labels
 from trajscore.core.score_families import CLIP
 from trajscore.core.ties import rises
 from trajscore.core.type_aliases import BoolArray, FloatArray, FloatPair, IntArray
 from trajscore.core.weights import StepWeights
+
+
+class TrainingRuns(NamedTuple):
+    """Checked runs of a fit; those that do not count have the weight 0."""
+
+    X: TrajectoryArray
+    labels: Labels
+    weight: FloatArray
+    groups: IntArray | None = None
+
+    @property
+    def rows(self) -> IntArray:
+        """Those that count, in the order of the ids, so that the order of rows cannot matter."""
+        order = id_order(self.X.ids)
+        return order[self.weight[order] > 0]
+
+    def folds(self, cv: Any) -> IntArray:
+        """Return the fold in which each run is held out."""
+        return assign_folds(
+            cv,
+            self.X.ids,
+            self.labels.stratum,
+            is_counted=self.weight > 0,
+            groups=self.groups,
+        )
 
 
 @dataclass(frozen=True)
@@ -35,6 +63,10 @@ class CalibrationSample:
     def base_rate(self) -> float:
         """Weighted success rate."""
         return float(self.success.sum() / (self.success + self.failure).sum())
+
+    def scaled(self, factor: float) -> CalibrationSample:
+        """Return the same with all weights times a factor."""
+        return replace(self, success=self.success * factor, failure=self.failure * factor)
 
 
 class TrainingSteps:
@@ -85,14 +117,10 @@ class TrainingSteps:
                     f"give more runs, or a smaller cv"
                 )
         used = success + failure > 0
+        n_runs = int(((self._run_weight > 0) & train).sum())
+        sample = CalibrationSample(self._values[used], success[used], failure[used], n_runs)
         # the weights of a run add up to one on average, so that a penalty means the same for all
-        unit = self._divisor[train].sum() / self._run_weight[train].sum()
-        return CalibrationSample(
-            self._values[used],
-            success[used] / unit,
-            failure[used] / unit,
-            n_runs=int(((self._run_weight > 0) & train).sum()),
-        )
+        return sample.scaled(self._run_weight[train].sum() / self._divisor[train].sum())
 
     def range_of(self, cells: FloatArray) -> tuple[float, float]:
         """Smallest and largest value of the runs of positive weight."""

@@ -280,7 +280,7 @@ def step_calibration_statistic(steps: WeightedSteps, part: str | None = None) ->
     filled = np.bincount(bins, weight) > 0  # of a constant forecast one bin is
     of_bins = np.bincount(run * len(filled) + bins, gap, len(X) * len(filled))
     of_filled = of_bins.reshape(len(X), -1).compress(filled, axis=1)
-    return CalibrationError(of_filled, np.bincount(run, weight))
+    return CalibrationError(of_filled, np.bincount(run, weight).astype(float))
 
 
 def _binned(
