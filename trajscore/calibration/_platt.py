@@ -11,7 +11,7 @@ from scipy.special import logit
 from trajscore.calibration.cross_fit import CrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample, fit_logistic
 from trajscore.core.score_families import CLIP
-from trajscore.core.type_aliases import ArrayLike, FloatArray, FloatPair, IntArray
+from trajscore.core.type_aliases import ArrayLike, FloatArray
 from trajscore.core.values import check_choice, is_number
 from trajscore.core.weights import Horizon, Weights
 
@@ -20,10 +20,6 @@ LINKS = ("logit", "identity")
 # absolute value of a signal, which may come in any unit.
 _SMALLEST_LOGIT_SCALE = 1e-6
 _SMALLEST_SHARE = 1e-12
-# More distinct values than this are merged in cells of this width, in standard deviations or, of
-# log F and log(1 - F), in nats: benchmarks/scale.py shows what that changes.
-_MANY = 1 << 15
-_CELL = 1 / 1024
 
 
 class PlattCrossFitCalibrator(CrossFitCalibrator):
@@ -223,28 +219,6 @@ def check_penalty(C: Any) -> None:
 
 
 def fit_columns(columns: list[FloatArray], sample: CalibrationSample, C: float) -> FloatArray:
-    """Slopes of monotone columns, penalised by C, and the intercept of a logistic regression."""
+    """Slopes of columns, penalised by C, and the intercept of a logistic regression."""
     rows = np.array([*columns, np.ones(len(sample.values))]).T
-    success = sample.success
-    failure = sample.failure
-    if len(rows) > _MANY:
-        cell = np.floor(rows / _CELL)
-        starts = np.flatnonzero(np.append(True, (cell[1:] != cell[:-1]).any(axis=1)))
-        (won, success), (lost, failure) = (
-            _in_cells(rows, weight, starts) for weight in (success, failure)
-        )
-        rows = np.concatenate([won, lost])
-        success = np.append(success, np.zeros(len(lost)))
-        failure = np.append(np.zeros(len(won)), failure)
-    return fit_logistic(rows, success, failure, 1 / C)
-
-
-def _in_cells(rows: FloatArray, weight: FloatArray, starts: IntArray) -> FloatPair:
-    """Merge rows in narrow cells, each at its mean: sums of the likelihood stay.
-
-    A cell of width h changes the log-loss by at most (slope h)^2 / 32 of its weight.
-    """
-    total = np.add.reduceat(weight, starts)
-    used = total > 0
-    sums = np.add.reduceat(weight[:, None] * rows, starts, axis=0)
-    return sums[used] / total[used, None], total[used]
+    return fit_logistic(rows, sample.success, sample.failure, 1 / C)

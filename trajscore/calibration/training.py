@@ -166,11 +166,9 @@ def slope_of(
     rows: FloatArray, success: FloatArray, failure: FloatArray, penalty: float, coef: FloatArray
 ) -> FloatPair:
     """Return how fast the log-likelihood rises in each coefficient, and the variance of rows."""
-    mass = success + failure
-    with np.errstate(over="ignore"):
-        p = 1 / (1 + np.exp(-(rows @ coef)))  # in a third of the time of scipy's expit
-    slope = (success - mass * p) @ rows - _ridge(coef, penalty) * coef
-    return slope, mass * p * (1 - p)
+    p = expit(rows @ coef)
+    expected = (success + failure) * p
+    return (success - expected) @ rows - _ridge(coef, penalty) * coef, expected * (1 - p)
 
 
 def curvature_of(rows: FloatArray, spread: FloatArray, penalty: float) -> FloatArray:
