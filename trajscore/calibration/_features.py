@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import count_nonzero  # of few values in a fifth of the time of `any`
 
-from trajscore.calibration.forecaster import without
+from trajscore.calibration.forecaster import states_by_step
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.convert import as_table
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count
-from trajscore.core.within_runs import cells_by_step
 
 Features = str | Callable[[FloatArray], Any]
 Seen = tuple[FloatArray, ...]
@@ -96,12 +94,8 @@ class PrefixFeatures(NamedTuple):
 
     def at_all_steps(self, X: TrajectoryArray) -> FloatArray:
         """Features of every run after every step, one row a cell, for one classifier."""
-        scores = as_table(X.cells)
-        seen = self.begin(len(X), X.n_channels)
         out = np.empty((len(X.cells), 0))
-        for t, (here, ends) in enumerate(cells_by_step(X), start=1):
-            seen = self.push(seen, scores[here])
-            rows = self.rows(seen, t)
+        for t, here, rows in self.by_step(X):
             if t == 1:
                 out = np.empty((len(X.cells), rows.shape[1]))
             if rows.shape[1] != out.shape[1]:
@@ -110,8 +104,13 @@ class PrefixFeatures(NamedTuple):
                     f"returned {out.shape[1] - 1} at step 1 and {rows.shape[1] - 1} at step {t}"
                 )
             out[here] = rows
-            seen = without(seen, ends)
         return out
+
+    def by_step(self, X: TrajectoryArray) -> Iterator[tuple[int, IntArray, FloatArray]]:
+        """Yield each step, its cells, and the features of their runs after it."""
+        states = states_by_step(X, self.begin(len(X), X.n_channels), self.push)
+        for t, (here, seen) in enumerate(states, start=1):
+            yield t, here, self.rows(seen, t)
 
 
 class _Statistics(NamedTuple):

@@ -14,18 +14,17 @@ from sklearn.preprocessing import StandardScaler
 
 from trajscore.calibration._features import Features, PrefixFeatures, Seen
 from trajscore.calibration.cross_fit import LearnedForecaster
-from trajscore.calibration.forecaster import fit_arguments, without
+from trajscore.calibration.forecaster import fit_arguments
 from trajscore.calibration.training import success_chances
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
-from trajscore.core.convert import as_table
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.parallel import one_blas_thread
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray, IntArray
 from trajscore.core.values import as_count, check_jobs
 from trajscore.core.weights import row_chunks
-from trajscore.core.within_runs import cells_by_step, end_mask, run_numbers
+from trajscore.core.within_runs import end_mask, run_numbers
 
 # Steps whose features are held at a time in forecasting.
 _CHUNK_CELLS = 1 << 18
@@ -242,19 +241,12 @@ class PrefixForecaster(LearnedForecaster):
         return bool(min(y.sum(), len(y) - y.sum()) >= max(self.min_class_count, 1))
 
     def _fit_steps(self, X: TrajectoryArray, y: FloatArray, weight: FloatArray | None) -> list[Any]:
-        features = self._features()
-        scores = as_table(X.cells)
-        seen = features.begin(len(X), X.n_channels)
-        run = np.arange(len(X))
+        run = run_numbers(X)
         jobs = {}
-        for t, (here, ends) in enumerate(cells_by_step(X), start=1):
-            seen = features.push(seen, scores[here])
-            if self._are_enough(y[run]):
-                rows = features.rows(seen, t)
+        for t, here, rows in self._features().by_step(X):
+            if self._are_enough(y[run[here]]):
                 prototype = self._classifier(rows)
-                jobs[t] = delayed(_fit_one)(prototype, rows, run, y, weight)
-            seen = without(seen, ends)
-            run = run[~ends]
+                jobs[t] = delayed(_fit_one)(prototype, rows, run[here], y, weight)
         check_jobs(self.n_jobs)
         fitted = dict(zip(jobs, Parallel(n_jobs=self.n_jobs)(jobs.values()), strict=True))
         return [fitted.get(t) for t in range(1, self.n_steps_ + 1)]

@@ -13,14 +13,13 @@ from scipy.special import expit, log_expit, logit
 from trajscore.calibration._maps import EnsembleCrossFitCalibrator
 from trajscore.calibration.cross_fit import Map, with_folds
 from trajscore.calibration.fixed_step import AliveRate
-from trajscore.calibration.forecaster import without
+from trajscore.calibration.forecaster import states_by_step
 from trajscore.calibration.training import CalibrationSample, curvature_of, fit_logistic, slope_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
 from trajscore.core.score_families import CLIP
 from trajscore.core.ties import group_ties
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.within_runs import cells_by_step
 
 # Log-odds of a signal count no further: those of .001 and .999.
 _LARGEST = float(logit(0.999))
@@ -124,10 +123,8 @@ class Combination:
         heard = self.heard(as_table(X.cells))
         history = History.begin(len(X), heard.shape[1])
         out = np.empty((len(heard), self.n_columns))
-        for here, ends in cells_by_step(X):
-            history = history.push(heard[here])
-            out[here] = self.rows(history)
-            history = without(history, ends)
+        for here, after in states_by_step(X.with_cells(heard), history, History.push):
+            out[here] = self.rows(after)
         return out
 
     def log_odds(self, rows: FloatArray) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -187,6 +187,17 @@ def without(state: Any, done: BoolArray | None) -> Any:
         parts = [without(part, done) for part in state]
         return type(state)(*parts) if hasattr(state, "_fields") else tuple(parts)
     return state[~done] if isinstance(state, np.ndarray) else state
+
+
+def states_by_step(
+    X: TrajectoryArray, state: Any, push: Callable[[Any, FloatArray], Any]
+) -> Iterator[tuple[IntArray, Any]]:
+    """Yield for each step its cells, and the state of their runs with the values of the step."""
+    values = as_table(X.cells)
+    for here, ends in cells_by_step(X):
+        state = push(state, values[here])
+        yield here, state
+        state = without(state, ends)
 
 
 def check_finite(p: FloatArray, X: TrajectoryArray | None = None) -> None:
