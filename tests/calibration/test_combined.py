@@ -155,7 +155,7 @@ def test_soft_outcomes_and_weights():
 @pytest.mark.parametrize(
     ("how", "y", "message"),
     [
-        pytest.param({"penalty": 0}, [0, 1] * 10, "penalty must be a positive", id="penalty"),
+        pytest.param({"penalty": 0}, [0, 1] * 10, "penalty must be a number", id="penalty"),
         pytest.param({"handicap": -1}, [0, 1] * 10, "handicap must be a number", id="handicap"),
         pytest.param({}, [1] * 20, "successes", id="one outcome"),
         pytest.param({}, [0, 1] * 3, "cv = 5 is more than", id="few runs"),

@@ -414,7 +414,7 @@ def test_names_of_calibrators(runs):
         (PlattCrossFitCalibrator, r"calibrator .*PlattCrossFitCalibrator\(\)"),
         (3, "calibrator .*3"),
         # a wrong parameter is the user's, and no property of the runs
-        (PlattCrossFitCalibrator(C=0), "C must be a positive number, got 0"),
+        (PlattCrossFitCalibrator(C=0), r"C must be a number in \(0.*got 0"),
         (BetaCrossFitCalibrator(cv=1), "cv must be"),
         (IsotonicCrossFitCalibrator(weights="late"), "'late'"),
         (EnsembleCrossFitCalibrator(link="probit"), "link must be"),

@@ -27,7 +27,7 @@ from trajscore.core.folds import out_of_fold
 from trajscore.core.parallel import one_blas_thread
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import are_probabilities, as_count, is_number
+from trajscore.core.values import are_probabilities, as_amount, as_count, as_within
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 
 
@@ -121,10 +121,8 @@ class CombinedForecaster(CrossFitForecaster):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not is_number(self.penalty) or not 0 < self.penalty < np.inf:
-            raise ValueError(f"penalty must be a positive number, got {self.penalty!r}")
-        if not is_number(self.handicap) or not 0 <= self.handicap < np.inf:
-            raise ValueError(f"handicap must be a number of nats, 0 or more, got {self.handicap!r}")
+        as_within(self.penalty, "penalty", 0, np.inf)
+        as_amount(self.handicap, "handicap")
         if self.subsample is not None:
             as_count(self.subsample, "subsample")
 

@@ -9,12 +9,12 @@ import numpy as np
 from scipy.special import expit, logit
 from sklearn.isotonic import isotonic_regression
 
-from trajscore.calibration._platt import LINKS, PlattCrossFitCalibrator, check_penalty, fit_columns
+from trajscore.calibration._platt import LINKS, PlattCrossFitCalibrator, fit_columns
 from trajscore.calibration.cross_fit import CrossFitCalibrator, Map
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import ArrayLike, FloatArray
-from trajscore.core.values import check_choice
+from trajscore.core.values import as_within, check_choice
 from trajscore.core.weights import Horizon, Weights
 
 
@@ -74,7 +74,7 @@ class BetaCrossFitCalibrator(CrossFitCalibrator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_penalty(self.C)
+        as_within(self.C, "C", 0, np.inf, "right")
 
     def _fit_map(self, sample: CalibrationSample) -> BetaMap:
         ends = _ends(sample.values)

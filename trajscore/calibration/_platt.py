@@ -12,7 +12,7 @@ from trajscore.calibration.cross_fit import CrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample, fit_logistic
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import ArrayLike, FloatArray
-from trajscore.core.values import check_choice, is_number
+from trajscore.core.values import as_within, check_choice
 from trajscore.core.weights import Horizon, Weights
 
 LINKS = ("logit", "identity")
@@ -124,7 +124,7 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice(self.link, "link", LINKS)
-        check_penalty(self.C)
+        as_within(self.C, "C", 0, np.inf, "right")  # infinity is no penalty at all
         if self.increasing not in (True, False, "auto", None):
             raise ValueError(
                 f"increasing must be True, False, 'auto' or None, got {self.increasing!r}"
@@ -210,12 +210,6 @@ def _standardize(
         float(np.ldexp(scale, exponent)),
         is_flat,
     )
-
-
-def check_penalty(C: Any) -> None:
-    """Refuse a penalty that is not a positive number; infinity is none at all."""
-    if not is_number(C) or not C > 0:
-        raise ValueError(f"C must be a positive number, got {C!r}")
 
 
 def fit_columns(columns: list[FloatArray], sample: CalibrationSample, C: float) -> FloatArray:

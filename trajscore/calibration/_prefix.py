@@ -22,7 +22,7 @@ from trajscore.core.estimator import check_estimator_input
 from trajscore.core.parallel import one_blas_thread
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_count, check_jobs
+from trajscore.core.values import as_count, check_choice, check_jobs
 from trajscore.core.weights import row_chunks
 from trajscore.core.within_runs import end_mask, run_numbers
 
@@ -211,8 +211,7 @@ class PrefixForecaster(LearnedForecaster):
         self._classifier(np.zeros((1, 1)))
         self._features().check()
         as_count(self.min_class_count, "min_class_count", least=0)
-        if self.end not in ("step", "after", None):
-            raise ValueError(f"end must be 'step', 'after' or None, got {self.end!r}")
+        check_choice(self.end, "end", ("step", "after", None))
         if self.end is not None and not self.pooled:
             raise ValueError("end needs pooled=True, one classifier over all steps")
 

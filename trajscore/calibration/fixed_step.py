@@ -19,7 +19,7 @@ from trajscore.core.ranking import auroc_within
 from trajscore.core.score_families import CLIP, get_family
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray, IntArray
-from trajscore.core.values import is_number
+from trajscore.core.values import as_within, check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights, score_cells
 from trajscore.core.within_runs import end_mask, step_numbers
 from trajscore.inference.intervals import any_units
@@ -292,10 +292,8 @@ class AliveRate(LearnedForecaster):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.end not in ("step", None):
-            raise ValueError(f"end must be 'step' or None, got {self.end!r}")
-        if not is_number(self.prior) or not 0 < self.prior < np.inf:
-            raise ValueError(f"prior must be a positive number of runs, got {self.prior!r}")
+        check_choice(self.end, "end", ("step", None))
+        as_within(self.prior, "prior", 0, np.inf)
         as_step_weights(self.weights, self.horizon)
 
     def _begin(self, n: int) -> int:
