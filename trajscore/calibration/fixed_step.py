@@ -281,13 +281,16 @@ class AliveRate(LearnedForecaster):
         # a run that goes on is in a bin as often as that has steps, and ends in one only once
         width = np.bincount(length_bins(np.arange(1, step.max() + 1)))
         rate = float(np.average(labels.value, weights=weight))
-        going = _counts(bins, mass, label, ~is_end) / np.maximum(width, 1)
-        self.going_ = np.empty(going.shape[1])
-        for k, (won, total) in enumerate(going.T):  # each rate leans towards the one before
-            rate = (won + self.prior * rate) / (total + self.prior)
+        won, total = (  # of runs that go on, and of those that end
+            [np.bincount(bins[used], part[used], len(width)) for used in (~is_end, is_end)]
+            for part in (mass * label, mass)
+        )
+        self.going_ = np.empty(len(width))
+        for k, n_steps in enumerate(np.maximum(width, 1)):
+            # each rate leans towards the one before
+            rate = (won[0][k] / n_steps + self.prior * rate) / (total[0][k] / n_steps + self.prior)
             self.going_[k] = rate
-        ends = _counts(bins, mass, label, is_end)
-        self.ended_ = (ends[0] + self.prior * self.going_) / (ends[1] + self.prior)
+        self.ended_ = (won[1] + self.prior * self.going_) / (total[1] + self.prior)
         return self
 
     def _check_parameters(self) -> None:
@@ -315,10 +318,3 @@ class AliveRate(LearnedForecaster):
         if self.end is not None:
             rates = np.where(is_end, self.ended_[bins], rates)
         return np.clip(rates, CLIP, 1 - CLIP)
-
-
-def _counts(bins: IntArray, mass: FloatArray, label: FloatArray, used: BoolArray) -> FloatArray:
-    """Weight of successes and of all runs in each bin of steps."""
-    size = int(bins.max()) + 1
-    sums = [np.bincount(bins[used], part[used], size) for part in (mass * label, mass)]
-    return np.stack(sums)
