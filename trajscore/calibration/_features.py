@@ -49,13 +49,9 @@ class PrefixFeatures(NamedTuple):
                 'pooled=True needs as many features at every step; use features="running" or "last"'
             )
 
-    @property
-    def _are_statistics(self) -> bool:
-        return self.kind == "running"
-
     def begin(self, n_runs: int, n_channels: int) -> Seen:
         """What is seen of runs before their first step."""
-        if not self._are_statistics:
+        if self.kind != "running":
             return (np.empty((n_runs, 0, n_channels)),)
         zero = np.zeros((n_runs, n_channels))
         return _Statistics(zero, zero, zero, zero + np.inf, zero - np.inf, zero, zero, zero, zero)
@@ -63,7 +59,7 @@ class PrefixFeatures(NamedTuple):
     def push(self, seen: Seen, scores: FloatArray) -> Seen:
         """What is seen with the scores of one more step, of shape (n_runs, n_channels)."""
         scores = self.range.nearest(scores)
-        if self._are_statistics:
+        if self.kind == "running":
             missing = np.isnan(scores)
             new = _Statistics(*seen).push(scores)
             if not count_nonzero(missing):
@@ -78,7 +74,7 @@ class PrefixFeatures(NamedTuple):
     def rows(self, seen: Seen, t: int) -> FloatArray:
         """Features after step `t`, one row a run."""
         n_runs = len(seen[0])
-        if self._are_statistics:
+        if self.kind == "running":
             return _Statistics(*seen).rows_after(t)
         if callable(self.kind):
             rows = _called(self.kind, seen[0])

@@ -299,12 +299,10 @@ class PrefixForecaster(LearnedForecaster):
 
     def _of_pooled(self, rows: FloatArray, is_end: BoolArray | None) -> FloatArray:
         """Forecasts by the classifier of last steps where a run ends, elsewhere by the other."""
-        if self.end is None:
-            return success_chances(self.estimators_[0], rows)
         p = np.full(len(rows), self.base_rate_)
-        if is_end is None:
+        if is_end is None or self.end is None:
             is_end = np.zeros(len(rows), dtype=bool)
-        for model, used in zip(self.estimators_, (~is_end, is_end), strict=True):
+        for model, used in zip(self.estimators_, (~is_end, is_end), strict=False):
             if model is not None and used.any():
                 p[used] = success_chances(model, rows[used])
         return p
@@ -313,9 +311,7 @@ class PrefixForecaster(LearnedForecaster):
         if not self.pooled or not len(X):
             return super()._forecasts(X)
         # many steps at once, as some classifiers take a call's time; not all, for memory's sake
-        parts = [X]
-        if len(X.cells) > _CHUNK_CELLS:
-            parts = [X[rows] for rows in row_chunks(X.offsets, _CHUNK_CELLS)]
+        parts = [X[rows] for rows in row_chunks(X.offsets, _CHUNK_CELLS)]
         features = self._features()
         return np.concatenate(
             [self._of_pooled(features.at_all_steps(X), end_mask(X, X.ended)) for X in parts]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -100,7 +100,8 @@ class Combination:
     alone: tuple[SignalMap, ...]  # by which each signal rises with success
     maps: tuple[SignalMap, ...]  # that rise or fall, whichever fits better
     alive: AliveRate
-    coef: FloatArray = field(default_factory=lambda: np.zeros(0))  # the intercept last
+    coef: Any = None  # the intercept last
+    columns: Any = ...  # of the rows, that the regression reads
 
     @property
     def n_columns(self) -> int:
@@ -130,26 +131,16 @@ class Combination:
     def log_odds(self, rows: FloatArray) -> FloatArray:
         """Forecast by the regression."""
         # no product of matrices, whose last digit depends on how many rows there are
-        return np.add.reduce(rows * self.coef, axis=1)
-
-    def columns_of(self, signals: Sequence[int]) -> IntArray:
-        """Return what the regression on some of the signals sees, in `rows`."""
-        is_kept = np.isin((np.arange(self.n_columns) - 1) % len(self.maps), signals)
-        is_kept[[0, -2, -1]] = True  # the alive rate, the step and the constant
-        return np.flatnonzero(is_kept)
-
-    def with_regression(self, columns: IntArray, coef: Any) -> Combination:
-        """Return the same with a regression on some columns."""
-        of_all = np.zeros(self.n_columns)
-        of_all[columns] = coef
-        return replace(self, coef=of_all)
+        return np.add.reduce(rows[:, self.columns] * self.coef, axis=1)
 
     def of_signals(self, signals: Sequence[int], curvature: FloatArray) -> Combination:
         """Return the regression on some of the signals, by one Newton step from that on all."""
-        columns = self.columns_of(signals)
+        is_kept = np.isin((np.arange(self.n_columns) - 1) % len(self.maps), signals)
+        is_kept[[0, -2, -1]] = True  # the alive rate, the step and the constant
+        columns = np.flatnonzero(is_kept)
         slope = curvature[columns] @ self.coef
         fitted = np.linalg.solve(curvature[np.ix_(columns, columns)], slope)
-        return self.with_regression(columns, fitted)
+        return replace(self, coef=fitted, columns=columns)
 
 
 class Steps(NamedTuple):
@@ -207,13 +198,12 @@ class Steps(NamedTuple):
             subsets += [tuple(k for k in every if k != left_out) for left_out in every]
         apart = {}
         for signals in subsets:
-            columns = fitted.columns_of(signals)
             near = fitted.of_signals(signals, curvature)
             coef = fit_logistic(
-                rows[:, columns], self.success, self.failure, penalty, start=near.coef[columns],
+                rows[:, near.columns], self.success, self.failure, penalty, start=near.coef,
                 tol=0, max_iter=_N_NEWTON,
             )  # fmt: skip
-            apart[signals] = fitted.with_regression(columns, coef)
+            apart[signals] = replace(near, coef=coef)
         return apart, curvature
 
     def drawn(self, n_steps: int | None) -> Steps:

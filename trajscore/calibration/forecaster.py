@@ -266,30 +266,20 @@ Live = Chain | Replay
 
 def live_form(forecaster: Any, n_channels: int, channels: tuple[str, ...] | None) -> Live:
     """Return what follows runs step by step as a fitted forecaster does; None takes scores as p."""
-    steps = _forecasters_in(forecaster)
-    if steps is None:
-        return Replay(forecaster, n_channels, channels)
-    return Chain(steps)
+    steps = _steps_of(forecaster)
+    if all(isinstance(step, Forecaster) for step in steps):
+        return Chain(steps)
+    return Replay(forecaster, n_channels, channels)
 
 
-def _forecasters_in(forecaster: Any) -> list[Forecaster] | None:
-    """Return the forecasters in an estimator, or None if a part of it cannot be followed."""
+def _steps_of(forecaster: Any) -> list[Any]:
+    """Return the estimators that scores go through, one after the other."""
     if forecaster is None or is_passthrough(forecaster):
         return []
-    if isinstance(forecaster, Forecaster):
-        return [forecaster]
     if isinstance(forecaster, Pipeline):
-        steps: list[Forecaster] = []
-        for _, step in forecaster.steps:
-            part = _forecasters_in(step)
-            if part is None:
-                return None
-            steps += part
-        return steps
+        return [part for _, step in forecaster.steps for part in _steps_of(step)]
     inside = inside_of(forecaster)
-    if inside is None:
-        return None
-    return _forecasters_in(inside)
+    return [forecaster] if inside is None else _steps_of(inside)
 
 
 def is_passthrough(forecaster: Any) -> bool:

@@ -271,9 +271,8 @@ class RejectionCurve:
             risk = np.where(accepted > 0, spent / accepted, np.nan)
         coverage = accepted / self._accepted[-1]
         cost = spent / self._accepted[-1] + gammas * (1 - coverage)
-        if gammas.ndim == 0:
-            return UACost(float(cost), float(risk), float(coverage))
-        return UACost(cost, risk, coverage)
+        parts = cost, risk, coverage
+        return UACost(*(map(float, parts) if gammas.ndim == 0 else parts))
 
     def over_point_masses(self, masses: Mapping[float, float]) -> float:
         """Return the cost summed over gammas with a mass each."""
