@@ -159,9 +159,7 @@ class Forecaster(TraceTransformer, ABC):
             raise ValueError(
                 f"scores must have shape (n_runs, {self.n_channels_in_}), got {values.shape}"
             )
-        refused = ~np.isfinite(values)
-        if refused.any() and self._takes_missing():
-            refused = np.isinf(values)
+        refused = np.isinf(values) if self._takes_missing() else ~np.isfinite(values)
         if refused.any():
             raise ValueError("a score is missing or infinite; send finite numbers")
         if self._reads["probabilities"]:
@@ -252,12 +250,9 @@ class Replay:
         cells = seen.reshape(n * t, n_channels)
         if n_channels == 1:  # as `check_trajectories` has them
             cells = cells[:, 0]
-        ended = np.zeros(n, dtype=bool)
-        if done is not None:
-            ended[:] = done
+        ended = np.zeros(n, dtype=bool) if done is None else np.asarray(done)
         X = TrajectoryArray(cells, [t] * n, channels=self._channels, ended=ended, missing="allow")
-        p = self._forecaster.transform(X).cells.reshape(n, t)[:, -1]
-        return seen[~ended], p
+        return seen[~ended], self._forecaster.transform(X).cells.reshape(n, t)[:, -1]
 
 
 Live = Chain | Replay

@@ -20,6 +20,9 @@ from trajscore.core.ties import rises
 from trajscore.core.type_aliases import BoolArray, FloatArray, FloatPair, IntArray
 from trajscore.core.weights import StepWeights
 
+# Classifiers whose forecasts are computed here.
+_LINEAR = [LogisticRegression], [StandardScaler, LogisticRegression]
+
 
 class TrainingRuns(NamedTuple):
     """Checked runs of a fit; those that do not count have the weight 0."""
@@ -182,41 +185,29 @@ def _ridge(coef: FloatArray, penalty: float) -> FloatArray:
 
 def success_chances(model: Any, rows: FloatArray) -> FloatArray:
     """P(Y = 1 | row), clipped; the same digits for a row alone and among others."""
-    linear = _linear(model)
-    if linear is None:
-        column = int(np.flatnonzero(model.classes_ == 1)[0])
-        p = np.asarray(model.predict_proba(rows)[:, column], dtype=float)
-    else:
-        p = _logistic(rows, *linear)
-    return np.clip(p, CLIP, 1 - CLIP)
-
-
-def _linear(model: Any) -> tuple[LogisticRegression, Any, Any] | None:
-    """Return a logistic regression with the scaling before it; None for anything else."""
     steps = [model]
     if isinstance(model, Pipeline):
         steps = [step for _, step in model.steps]
-    if getattr(steps[-1], "multi_class", None) == "multinomial":
-        return None  # older releases then double the logit
-    kinds = [type(step) for step in steps]
-    if kinds == [StandardScaler, LogisticRegression]:
-        scaler, model = steps
-        mean = scaler.mean_ if scaler.with_mean else 0.0
-        return model, mean, 1.0 if scaler.scale_ is None else scaler.scale_
-    if kinds == [LogisticRegression]:
-        return model, 0.0, 1.0
-    return None
-
-
-def _logistic(rows: FloatArray, model: LogisticRegression, mean: Any, scale: Any) -> FloatArray:
-    coef = model.coef_[0]
-    if rows.shape[1] != len(coef):
+    *scalers, last = steps
+    is_linear = [type(step) for step in steps] in _LINEAR
+    if not is_linear or getattr(last, "multi_class", None) == "multinomial":
+        # of a multinomial one, older releases double the logit
+        column = int(np.flatnonzero(model.classes_ == 1)[0])
+        p = np.asarray(model.predict_proba(rows)[:, column], dtype=float)
+        return np.clip(p, CLIP, 1 - CLIP)
+    if rows.shape[1] != last.n_features_in_:
         raise ValueError(
             f"the features function returned {rows.shape[1]} features, in fitting it returned "
-            f"{len(coef)} at this step"
+            f"{last.n_features_in_} at this step"
         )
     # A product of matrices adds up in an order that depends on how many rows there are, and near a
     # probability of 1 the last digit of p is the tenth of log(1 - p). So each row is added up by
     # itself, in memory order.
-    terms = (np.ascontiguousarray(rows) - mean) / scale * coef
-    return expit(np.add.reduce(terms, axis=1) + model.intercept_[0])
+    terms = np.ascontiguousarray(rows)
+    for scaler in scalers:
+        if scaler.with_mean:
+            terms = terms - scaler.mean_
+        if scaler.with_std:
+            terms = terms / scaler.scale_
+    log_odds = np.add.reduce(terms * last.coef_[0], axis=1) + last.intercept_[0]
+    return np.clip(expit(log_odds), CLIP, 1 - CLIP)
