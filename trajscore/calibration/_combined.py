@@ -20,7 +20,6 @@ from trajscore.calibration.combination import (
 from trajscore.calibration.cross_fit import CrossFitForecaster
 from trajscore.calibration.fixed_step import AliveRate
 from trajscore.calibration.training import fit_logistic
-from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
 from trajscore.core.estimator import like_input
 from trajscore.core.folds import out_of_fold
@@ -159,7 +158,13 @@ class CombinedForecaster(CrossFitForecaster):
         used = training.X[rows]
         self._range = OrdinaryRange.of(as_table(used.cells))
         used = used.with_cells(self._range.nearest(as_table(used.cells)).reshape(used.cells.shape))
-        steps = self._steps(used, training.labels.value[rows], training.weight[rows])
+        label = training.labels.value[rows]
+        weight = training.weight[rows]
+        of_runs = as_step_weights(self.weights, self.horizon).of(used)
+        mass = of_runs.cells() * np.repeat(weight, used.lengths)
+        mass *= weight.sum() / (weight * of_runs.divisor()).sum()
+        success = mass * np.repeat(label, used.lengths)
+        steps = Steps(used, label, weight, success, mass - success)
         # of a signal without a value, it does not matter
         recorded = (values[~np.isnan(values)] for values in as_table(used.cells).T)
         self._are_probabilities = tuple(len(v) > 0 and are_probabilities(v) for v in recorded)
@@ -178,14 +183,6 @@ class CombinedForecaster(CrossFitForecaster):
                 alone[here, channel] = np.nan_to_num(of(filled[:, channel])) + fitted.base
             parts.append(HeldOut(here, fitted, fitted.rows_of(inside), *of_fewer))
         return OutOfFold(training.X, rows, fold, steps, fold_of_step, alone, parts, self.handicap)
-
-    def _steps(self, X: TrajectoryArray, label: FloatArray, weight: FloatArray) -> Steps:
-        """Return the steps of runs, with the weights of their outcomes."""
-        of_runs = as_step_weights(self.weights, self.horizon).of(X)
-        divisor = weight * of_runs.divisor()
-        mass = of_runs.cells() * np.repeat(weight, X.lengths) * (weight.sum() / divisor.sum())
-        success = mass * np.repeat(label, X.lengths)
-        return Steps(X, label, weight, success, mass - success)
 
     def _combine(self, steps: Steps) -> tuple[Combination, FloatArray]:
         """Fit maps and regression to some runs; return them, and what the regression sees."""

@@ -77,7 +77,7 @@ class History(NamedTuple):
             self.t + 1,
             self.n + seen,
             np.where(seen, log_odds, self.last),
-            self.total + np.where(seen, log_odds, 0.0),
+            self.total + np.nan_to_num(log_odds),
             np.fmin(self.low, log_odds),
             np.fmax(self.high, log_odds),
         )

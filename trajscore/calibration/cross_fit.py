@@ -28,7 +28,6 @@ from trajscore.core.checks import (
     check_sample,
     check_sample_weight,
     check_trajectories,
-    check_values,
 )
 from trajscore.core.estimator import censored_of, like_input, require_y, track_channels
 from trajscore.core.folds import check_folds, out_of_fold
@@ -219,10 +218,10 @@ def cross_fit_sample(
     training = TrainingRuns(traces, labels, labels.is_counted * sample.weight, sample.groups)
     if isinstance(forecaster, CrossFitCalibrator):
         forecaster._check_parameters()
-        check_values(traces, probabilities=forecaster._reads["probabilities"])
+        traces = check_trajectories(traces, **forecaster._reads)
         track_channels(forecaster, traces, reset=True)
         forecaster._count_left_out(training)
-        return forecaster._fit_checked(training, for_new_runs=False)
+        return forecaster._fit_checked(training._replace(X=traces), for_new_runs=False)
     metadata = {"groups": sample.groups, "q_z": sample.q_z}
     if is_weighted:
         metadata["sample_weight"] = sample.weight
@@ -398,7 +397,7 @@ class CrossFitForecaster(LearnedForecaster):
         groups: ArrayLike | None = None,
         q_z: ArrayLike | None = None,
     ) -> Self:
-        """Fit to runs, and to folds of them where out-of-fold forecasts come with the fit.
+        """Fit to all runs, and to the folds of a cross-fit.
 
         Parameters
         ----------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -210,38 +211,38 @@ def check_finite(p: FloatArray, X: TrajectoryArray | None = None) -> None:
         )
 
 
+@dataclass
 class Chain:
     """Forecasters, each of the forecasts of the one before; of none, scores are the forecasts."""
 
-    def __init__(self, forecasters: Sequence[Forecaster]) -> None:
-        self._forecasters = forecasters
+    forecasters: Sequence[Forecaster]
 
     def begin(self, n: int = 1) -> tuple[Any, ...]:
         """Return the state of n runs before their first step."""
-        return tuple(forecaster.begin(n) for forecaster in self._forecasters)
+        return tuple(forecaster.begin(n) for forecaster in self.forecasters)
 
     def advance(self, state: Any, scores: Any, done: Any = None) -> tuple[Any, FloatArray]:
         """Return the state after a step, and its forecasts."""
         values = np.asarray(scores, dtype=float)
         states = []
-        for forecaster, before in zip(self._forecasters, state, strict=True):
+        for forecaster, before in zip(self.forecasters, state, strict=True):
             after, p = forecaster.advance(before, values, done)
             states.append(after)
             values = p[:, None]
         return tuple(states), values[:, 0]
 
 
+@dataclass
 class Replay:
     """Any other forecaster: all scores so far go through its ``transform`` again at each step."""
 
-    def __init__(self, forecaster: Any, n_channels: int, channels: tuple[str, ...] | None) -> None:
-        self._forecaster = forecaster
-        self._n_channels = n_channels
-        self._channels = channels
+    forecaster: Any
+    n_channels: int
+    channels: tuple[str, ...] | None
 
     def begin(self, n: int = 1) -> FloatArray:
         """Return the state of n runs before their first step."""
-        return np.empty((n, 0, self._n_channels))
+        return np.empty((n, 0, self.n_channels))
 
     def advance(self, state: Any, scores: Any, done: Any = None) -> tuple[Any, FloatArray]:
         """Return the state after a step, and its forecasts."""
@@ -251,8 +252,8 @@ class Replay:
         if n_channels == 1:  # as `check_trajectories` has them
             cells = cells[:, 0]
         ended = np.zeros(n, dtype=bool) if done is None else np.asarray(done)
-        X = TrajectoryArray(cells, [t] * n, channels=self._channels, ended=ended, missing="allow")
-        return seen[~ended], self._forecaster.transform(X).cells.reshape(n, t)[:, -1]
+        X = TrajectoryArray(cells, [t] * n, channels=self.channels, ended=ended, missing="allow")
+        return seen[~ended], self.forecaster.transform(X).cells.reshape(n, t)[:, -1]
 
 
 Live = Chain | Replay

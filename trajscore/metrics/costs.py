@@ -7,6 +7,7 @@ smallest that is taken for plain probabilities under the logarithm of ECUAS_0.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -59,12 +60,12 @@ class LogCost(Scale):
         return np.log(entropy), -np.log(floored[rows, y])
 
 
+@dataclass
 class MatrixCost:
     """Each decision costs what its column of a matrix says: u = min over decisions of P @ C."""
 
-    def __init__(self, cost: FloatArray, eps: float) -> None:
-        self.cost = cost
-        self.eps = eps
+    cost: FloatArray
+    eps: float
 
     @cached_property
     def u_max(self) -> float:
