@@ -109,10 +109,10 @@ def bootstrap_units(
 
     def block(job: tuple[int, np.random.SeedSequence]) -> FloatArray:
         size, block_seed = job
-        drawn = np.random.default_rng(block_seed).integers(n, size=(size, n))
-        counts = np.empty(drawn.shape)
-        for of_replicate, row in zip(counts, drawn, strict=True):
-            of_replicate[:] = np.bincount(row, minlength=n)
+        generator = np.random.default_rng(block_seed)
+        counts = np.empty((size, n))
+        for of_replicate in counts:  # what is drawn at a time stays in the cache
+            of_replicate[:] = np.bincount(generator.integers(n, size=n), minlength=n)
         return statistic(counts)
 
     return np.concatenate(list(work.share(block, list(zip(sizes, seeds, strict=True)))))
