@@ -262,9 +262,8 @@ def test_texts_are_embedded_once_in_batches_of_similar_length(as_sparse):
     batches = []
     runs = [Run(f"r{k}", [agent("x" * (k + 1)), agent("y" * k)]) for k in range(200)]
     S = TracerSignals(by_length(batches, as_sparse)).fit_transform(runs)
-    assert [len(one) for one in batches] == [128, 128, 128, 15]
-    lengths = [length for one in batches for length in one]
-    assert lengths == sorted(lengths)
+    assert [len(one) for one in batches] == [399]
+    assert batches[0] == sorted(batches[0])
     # no word in common; the gap of results and answers is not there, and repetition is 0
     assert np.nanmax(S["repetition"].cells) == 0
     batches.clear()
@@ -304,8 +303,52 @@ def test_what_is_learned_from_texts_is_remembered_in_a_folder(talk, tmp_path):
     for signals_of_talk in (kept, clone(kept)):
         again = signals_of_talk.fit_transform(talk)
         assert np.array_equal(again.cells, plain.cells, equal_nan=True)
-    assert len(list(tmp_path.rglob("output.pkl"))) == 1
+    assert len(list(tmp_path.rglob("output.pkl"))) == 2  # a fit, and the rows
     assert len(n_fits) == 1
+
+
+def talks(n_runs, rng):
+    words = np.array([f"word{k}" for k in range(999)])
+    said = [[" ".join(rng.choice(words, 60)) for _ in range(3)] for _ in range(n_runs)]
+    return [
+        Run(
+            f"r{k}", [user("Hello"), agent(texts[0], find(k), observation=texts[1]), user(texts[2])]
+        )
+        for k, texts in enumerate(said)
+    ]
+
+
+@pytest.mark.parametrize("embedder", ["char", CountVectorizer()], ids=repr)
+def test_no_digit_depends_on_the_order_of_runs_or_on_their_batches(embedder, rng):
+    runs = talks(400, rng)  # of several batches
+    fitted = TracerSignals(embedder).fit(runs)
+    S = fitted.transform(runs)
+    back = TracerSignals(embedder).fit_transform(runs[::-1])
+    assert np.array_equal(back[::-1].cells, S.cells, equal_nan=True)
+    some = [7, 211, 399]
+    alone = fitted.transform([runs[row] for row in some])
+    assert np.array_equal(alone.cells, S[some].cells, equal_nan=True)
+
+
+def test_a_text_of_two_batches_is_learned_once(rng):
+    runs = talks(400, rng)
+    twice = [*runs, *(Run(f"again {run.id}", run.steps) for run in runs)]
+    S = TracerSignals().fit_transform(twice)
+    assert np.array_equal(S[:400].cells, S[400:].cells, equal_nan=True)
+    assert np.array_equal(S[:400].cells, TracerSignals().fit_transform(runs).cells, equal_nan=True)
+
+
+def test_memory_is_that_of_a_batch_of_runs(rng):
+    beyond = []
+    for n_runs in (400, 1600):
+        runs = talks(n_runs, rng)
+        tracemalloc.start()
+        S = TracerSignals().fit_transform(runs)
+        now, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert len(S) == n_runs
+        beyond.append(peak - now)
+    assert beyond[1] < 1.1 * beyond[0]
 
 
 def test_the_words_of_few_texts_are_held_at_a_time():

@@ -74,7 +74,7 @@ class StatedConfidence:
     def __call__(self, steps: Iterable[Step]) -> FloatArray:
         """Return one confidence a step; NaN where none is stated, or its scale is not known."""
         self._is_above_one = False
-        stated = np.array([self._of(step) for step in steps], dtype=float)
+        stated = np.fromiter(map(self._of, steps), dtype=float)
         self.reads_one = self._fixed
         if self._fixed is None:
             self.reads_one = not self._is_above_one

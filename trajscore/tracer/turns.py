@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain
@@ -26,13 +26,17 @@ from trajscore.core.values import (
     run_label,
     undefined_is_nan,
 )
+from trajscore.core.within_runs import offsets_of
 from trajscore.io import Run, Step, ToolCall, outcomes
 from trajscore.io._run import Actor
 from trajscore.io.logprobs import NOT_RECORDED, any_below_zero, any_recorded, are_recorded
-from trajscore.io.runs import rows_of
+from trajscore.io.runs import columns_of
 
 # -inf, a probability of zero, is read as e^-100
 LOWEST_LOGPROB = -100.0
+# How much text is looked at together, in characters; a turn counts as some by itself.
+_BATCH_CHARACTERS = 1 << 18
+_CHARACTERS_OF_A_TURN = 64
 _JSON = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=str)
 
 _FUNCTION_WORDS = """
@@ -112,6 +116,7 @@ class Turns:
     runs: list[Run]
     steps: list[Step]
     lengths: IntArray
+    first_row: int = 0  # of these runs among all
 
     @cached_property
     def run_of(self) -> IntArray:
@@ -138,12 +143,26 @@ class Turns:
         row = int(self.run_of[turn])
         index = self.steps[turn].index
         step = turn - int(self.lengths[:row].sum()) + 1
-        place = f"run {self.runs[row].id!r} (row {row}), step {step}"
+        place = f"run {self.runs[row].id!r} (row {self.first_row + row}), step {step}"
         if file := self.runs[row].meta.get("file"):
             place = f"{file}, {place}"
         if index is not None:
             place += f" (message {index})"
         return place
+
+    def batches(self) -> Iterator[Turns]:
+        """Split between runs, where enough text has come together."""
+        offsets = offsets_of(self.lengths)
+        first = size = 0
+        for row, stop in enumerate(offsets[1:]):
+            for step in self.steps[offsets[row] : stop]:
+                size += _CHARACTERS_OF_A_TURN + len(step.text) + len(step.observation or "")
+            if size > _BATCH_CHARACTERS or row == len(self.runs) - 1:
+                rows = slice(first, row + 1)
+                steps = self.steps[offsets[first] : stop]
+                yield Turns(self.runs[rows], steps, self.lengths[rows], first)
+                first = row + 1
+                size = 0
 
     def only(self, rows: BoolArray, whose: str) -> Turns:
         """Return some of the turns; every run that the agent began must have one."""
@@ -153,15 +172,15 @@ class Turns:
 
     def container(self, cells: FloatArray, channels: Sequence[str]) -> TrajectoryArray:
         """Put one row of values a turn into a container, with what is known of the runs."""
-        rows = rows_of(self.runs)
-        for row in rows:
-            del row["run"], row["outcome"]  # dropping columns would double a guard's time here
+        meta = columns_of(self.runs)
+        del meta["run"], meta["outcome"]
+        cells.flags.writeable = False  # so that the container keeps them without a copy
         return TrajectoryArray(
             cells,
             self.lengths,
             channels=channels,
             ids=[run.id for run in self.runs],
-            meta=pd.DataFrame(rows),
+            meta=meta,
             ended=outcomes(self.runs) != CENSORED,
             missing="allow",
         )
@@ -273,7 +292,7 @@ def take_tokens(turns: Turns, reads_zero: bool | None) -> Tokens:
         reads_zero = are_recorded(turns.runs)
     has_any = any_recorded if reads_zero else any_below_zero
     recorded = [step.logprobs or () for step in turns.steps]
-    having = [place for place, logprobs in enumerate(recorded) if has_any(logprobs)]
+    having = [place for place, logprobs in enumerate(recorded) if logprobs and has_any(logprobs)]
     flat = np.fromiter(chain.from_iterable(recorded[place] for place in having), float)
     flat[(flat <= NOT_RECORDED) & np.isfinite(flat)] = np.nan
     sizes = [len(recorded[place]) for place in having]
