@@ -22,6 +22,7 @@ from trajscore.calibration.fixed_step import AliveRate
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups
 from trajscore.core.convert import as_table
+from trajscore.core.errors import TooFewRunsError
 from trajscore.core.estimator import like_input
 from trajscore.core.folds import assign_folds, check_folds, out_of_fold
 from trajscore.core.ids import id_order
@@ -204,7 +205,7 @@ class CombinedForecaster(LearnedForecaster):
         order = id_order(traces.ids)  # so that the order of rows cannot matter
         rows = order[weight[order] > 0]
         if not len(rows):
-            raise ValueError("no training run counts; give runs with an observed outcome")
+            raise TooFewRunsError("no training run counts; give runs with an observed outcome")
         used = traces[rows]
         self._range = OrdinaryRange.of(as_table(used.cells))
         used = used.with_cells(self._range.nearest(as_table(used.cells)).reshape(used.cells.shape))
@@ -243,7 +244,7 @@ class CombinedForecaster(LearnedForecaster):
         rate = steps.success.sum() / (steps.success + steps.failure).sum()
         if not 0 < rate < 1:
             kind = "successes" if rate else "failures"
-            raise ValueError(
+            raise TooFewRunsError(
                 f"all runs, or all of a fold, are {kind}; both outcomes are needed in every fold: "
                 f"give more runs, or a smaller cv"
             )

@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import TooFewRunsError
 from trajscore.core.score_families import CLIP
 from trajscore.core.ties import rises
 from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
@@ -85,7 +86,7 @@ class TrainingSteps:
         for total, kind in ((success, "failures"), (failure, "successes")):
             if total.sum() <= 0:
                 which = "all runs" if train.all() else "all runs of a fold"
-                raise ValueError(
+                raise TooFewRunsError(
                     f"{which} are {kind}; calibration needs successes and failures in every fold: "
                     f"give more runs, or a smaller cv"
                 )

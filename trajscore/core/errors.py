@@ -70,6 +70,10 @@ class NoOutcomeError(ArgumentError):
     """No outcome is recorded of any run: what learns without outcomes catches this, and says so."""
 
 
+class TooFewRunsError(ArgumentError):
+    """Runs, labels or groups do not fill the folds of a fit: what can go on without it says so."""
+
+
 class RowError(ValueError):
     """A value in one row of the input is wrong; whoever knows the run of that `row` can name it.
 
