@@ -1,8 +1,8 @@
 """Texts of a dialogue: which are compared, embedded once, and how similar they are."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -13,15 +13,16 @@ from pandas.util import hash_array
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import FunctionTransformer, normalize
-from sklearn.utils import get_tags, murmurhash3_32
+from sklearn.utils import murmurhash3_32
 
 from trajscore.core.errors import optional
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.io.vocabulary import whole_text
-from trajscore.tracer.turns import Turns, Words
+from trajscore.tracer.turns import Turns, content_words
 
 # A longer text is cut, and its end is kept: what was said last.
 MAX_CHARACTERS = 60_000
+_BATCH_TEXTS = 16  # padded to the longest of them
 _INSTEAD = ', or use embedder="char"'
 
 
@@ -52,7 +53,7 @@ def _pretrained(name: str) -> Callable[[list[str]], Any]:
         wordllama = optional("wordllama", need, "embed", _INSTEAD)
         folder = Path(wordllama.__file__).parent
         model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
-        return lambda texts: model.embed(texts, batch_size=max(1, len(texts)))
+        return lambda texts: model.embed(texts, batch_size=_BATCH_TEXTS)
     need = f"embedder={name!r} is taken for a model of sentence-transformers, not installed here"
     package = optional("sentence_transformers", need, "sentence-transformers", _INSTEAD)
     return partial(package.SentenceTransformer(name).encode, show_progress_bar=False)
@@ -101,7 +102,7 @@ class CharacterTriples(BaseEstimator):
         return sparse.csr_matrix((counts, (row, column // 2)), shape=(len(texts), _BUCKETS))
 
 
-@lru_cache(1 << 16)
+@lru_cache(1 << 15)
 def _column_of(triple: int) -> int:
     """Return twice the bucket of a triple, and 1 more where it counts as -1."""
     letters = (triple >> 2 * _LETTER_BITS, triple >> _LETTER_BITS, triple)
@@ -176,23 +177,18 @@ def repeated_calls(turns: Turns, window: float, last: Calls) -> IntArray:
     return np.array(again, dtype=np.int64)
 
 
-# A batch is padded to its longest text: this bounds its size.
-_BATCH_CHARACTERS = 1 << 20
 _PAIRS = 1 << 12
-_TEXTS = 1 << 8  # whose words are held at a time
 
 
-def word_overlaps(texts: list[str], pairs: PairsOfTurns, words: Words) -> FloatArray:
+def word_overlaps(texts: list[str], pairs: PairsOfTurns) -> FloatArray:
     """Return the Jaccard overlap of the words of each pair of texts; 0 where both have none."""
-    out = np.zeros(len(pairs.turn))
-    of_text = lru_cache(_TEXTS)(lambda place: words.of(texts[place]))
-    for k in np.argsort(pairs.turn, kind="stable"):  # pairs of one text stand together
-        first = pairs.first[k]
-        second = pairs.second[k]
-        union = of_text(first) | of_text(second)
-        if union:
-            out[k] = len(of_text(first) & of_text(second)) / len(union)
-    return out
+    words_of = cache(lambda place: content_words(texts[place]))
+
+    def overlap(first: int, second: int) -> float:
+        union = words_of(first) | words_of(second)
+        return len(words_of(first) & words_of(second)) / max(len(union), 1)
+
+    return np.fromiter(map(overlap, pairs.first, pairs.second), dtype=float)
 
 
 def new_texts(batches: Iterable[list[str]]) -> Iterator[list[str]]:
@@ -213,38 +209,13 @@ def fit_embedder(embedder: Any, texts: list[str]) -> Any:
 
 
 def embed(embedder: Any, texts: list[str]) -> Any:
-    """Embed texts, batches of similar length at a time; rows of length one, or zero."""
-    order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-    parts = []
-    for start, stop in _batches([len(texts[place]) for place in order]):
-        part = embedder.transform([texts[place] for place in order[start:stop]])
-        parts.append(as_rows(part, stop - start))
-    rows = sparse.vstack(parts).tocsr() if sparse.issparse(parts[0]) else np.concatenate(parts)
-    return rows[np.argsort(order)]
-
-
-def learns(embedder: Any) -> bool:
-    """Tell whether an embedder takes anything from the texts that it is fitted on."""
-    return bool(get_tags(embedder).requires_fit)
-
-
-def _batches(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
-    start = 0
-    for place, length in enumerate(lengths):
-        n = place - start + 1
-        if n > 1 and n * length > _BATCH_CHARACTERS:
-            yield start, place
-            start = place
-    yield start, len(lengths)
-
-
-def as_rows(rows: Any, n_texts: int) -> Any:
-    """Check what an embedder returned, and bring each row to length one."""
+    """Embed texts; rows of length one, or zero."""
+    rows = embedder.transform(texts)
     if not sparse.issparse(rows):
         rows = np.asarray(rows, dtype=float)
-    if rows.ndim != 2 or rows.shape[0] != n_texts:
+    if rows.ndim != 2 or rows.shape[0] != len(texts):
         raise ValueError(
-            f"the embedder returned an array of shape {rows.shape} for {n_texts} texts; it must "
+            f"the embedder returned an array of shape {rows.shape} for {len(texts)} texts; it must "
             f"return one row of numbers for each text"
         )
     values = rows.data if sparse.issparse(rows) else rows

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, check_memory
 
 from trajscore.core.array import TrajectoryArray
@@ -18,7 +19,6 @@ from trajscore.tracer._similarity import (
     cosines,
     embed,
     fit_embedder,
-    learns,
     make_embedder,
     new_texts,
     pairs_with_earlier,
@@ -30,7 +30,7 @@ from trajscore.tracer.turns import (
     RunTransformer,
     Tokens,
     Turns,
-    Words,
+    content_word,
     mean_of_turns,
     take_tokens,
     take_turns,
@@ -185,7 +185,7 @@ class TracerSignals(RunTransformer):
     def _fitted_embedder(self, turns: Turns) -> Any:
         """Fit the embedder, where it learns, on each different text once."""
         embedder = make_embedder(self.embedder)
-        if not learns(embedder):
+        if not get_tags(embedder).requires_fit:
             return embedder
         embedder = clone(embedder)
         batches = new_texts(TextsOfTurns(batch).listed for batch in turns.batches())
@@ -199,7 +199,6 @@ class TracerSignals(RunTransformer):
 
     def _signals(self, turns: Turns) -> FloatArray:
         """Return all channels of some runs but the last, the confidence."""
-        words = Words()
         tokens = take_tokens(turns, self.reads_zero_)
         texts = TextsOfTurns(turns)
         speech, repeated = self._repetition(turns, texts)
@@ -207,12 +206,12 @@ class TracerSignals(RunTransformer):
         results = PairsOfTurns(turn, texts.whole[turn], texts.result[turn])
         answers = self._answers(turns, texts)
         rows = check_memory(self.memory).cache(embed)(self.embedder_, texts.listed or [""])
-        overlaps = word_overlaps(texts.listed, speech, words)
+        overlaps = word_overlaps(texts.listed, speech)
         columns = (
-            surprisal(turns, tokens, self.least_surprisal, words),
+            surprisal(turns, tokens, self.least_surprisal),
             repetition(turns, speech, cosines(rows, speech) * overlaps, repeated),
-            gap(turns, results, cosines(rows, results)),
-            gap(turns, answers, cosines(rows, answers)),
+            gap(turns, results, rows),
+            gap(turns, answers, rows),
             turns.is_agent,
             [len(step.tool_calls) for step in turns.steps],
         )
@@ -220,14 +219,14 @@ class TracerSignals(RunTransformer):
 
     def _repetition(self, turns: Turns, texts: TextsOfTurns) -> tuple[PairsOfTurns, IntArray]:
         """Return the texts that are compared, and the turns that repeat a call."""
+        among = np.flatnonzero(turns.is_agent)
+        text = texts.speech
+        repeated = repeated_calls(turns, self.tool_window, {})
         if self.definition == "paper":  # the window counts turns of both sides
             among = np.arange(len(turns.steps))
             text = np.where(turns.is_agent, texts.whole, -1)
-            return pairs_with_earlier(turns, among, text, self.window), np.empty(0, np.int64)
-        speech = pairs_with_earlier(
-            turns, np.flatnonzero(turns.is_agent), texts.speech, self.window
-        )
-        return speech, repeated_calls(turns, self.tool_window, {})
+            repeated = repeated[:0]
+        return pairs_with_earlier(turns, among, text, self.window), repeated
 
     def _answers(self, turns: Turns, texts: TextsOfTurns) -> PairsOfTurns:
         """Pair each turn of a user with the agent's turn right before it."""
@@ -258,14 +257,14 @@ def repetition(
     return out
 
 
-def gap(turns: Turns, pairs: PairsOfTurns, semantic: FloatArray) -> FloatArray:
+def gap(turns: Turns, pairs: PairsOfTurns, rows: Any) -> FloatArray:
     """Return D_o: 1 - cosine, of the turns that have both texts."""
     out = np.full(len(turns.steps), np.nan)
-    out[pairs.turn] = 1.0 - semantic
+    out[pairs.turn] = 1.0 - cosines(rows, pairs)
     return out
 
 
-def surprisal(turns: Turns, tokens: Tokens, least: float, words: Words) -> FloatArray:
+def surprisal(turns: Turns, tokens: Tokens, least: float) -> FloatArray:
     """Return U_t: the mean surprisal of the content tokens of each turn."""
     out = np.full(len(turns.steps), np.nan)
     counted = tokens.logprobs <= -least  # False for NaN
@@ -273,7 +272,7 @@ def surprisal(turns: Turns, tokens: Tokens, least: float, words: Words) -> Float
         strings = turns.steps[turn].tokens
         if strings is not None:  # without them, a token of any word counts
             for token in (start + np.flatnonzero(counted[start:stop])).tolist():
-                counted[token] = words.of_token(strings[token - start]) is not None
+                counted[token] = content_word(strings[token - start]) is not None
     mean, number = mean_of_turns(-tokens.logprobs, counted, tokens)
     _, recorded = mean_of_turns(-tokens.logprobs, ~np.isnan(tokens.logprobs), tokens)
     out[tokens.turns] = np.where(recorded == 0, np.nan, np.where(number > 0, mean, _EPSILON))

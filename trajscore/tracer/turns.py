@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any, Self, get_args
 
@@ -319,6 +319,7 @@ def mean_of_turns(values: FloatArray, counted: BoolArray, tokens: Tokens) -> Flo
         return total / number, number.astype(float)
 
 
+@lru_cache(1 << 14)
 def content_word(token: str) -> str | None:
     """Return the bare word, or None for a stop word, a number or punctuation."""
     word = token.strip().lower().strip(_EDGES)
@@ -327,14 +328,8 @@ def content_word(token: str) -> str | None:
     return word
 
 
-class Words:
-    """Content words of texts; each token is looked at once."""
-
-    def __init__(self) -> None:
-        self.of_token = cache(content_word)
-
-    def of(self, text: str) -> set[str]:
-        """Return the different content words of a text."""
-        if not text.isascii():
-            text = _UNSPACED.sub(r" \1 ", text)
-        return {word for word in map(self.of_token, set(text.split())) if word is not None}
+def content_words(text: str) -> set[str]:
+    """Return the different content words of a text."""
+    if not text.isascii():
+        text = _UNSPACED.sub(r" \1 ", text)
+    return {word for word in map(content_word, set(text.split())) if word is not None}
