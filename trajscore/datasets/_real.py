@@ -15,7 +15,7 @@ from sklearn.utils import Bunch
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import optional
 from trajscore.core.values import as_flag, check_choice
-from trajscore.io import Run, Runs, Step, outcomes, read_runs
+from trajscore.io import Runs, Step, outcomes, read_runs
 from trajscore.tracer import StepConfidence
 
 
@@ -345,7 +345,12 @@ def load_real_runs(
         X.lengths,
         channels=names,
         ids=[run.id for run in runs],
-        meta=pd.DataFrame([_meta(run) for run in runs]),
+        meta={
+            "model": [run.extra["model"] for run in runs],
+            "task": [run.extra["family"] for run in runs],
+            "question": [run.task for run in runs],
+            "stop_reason": [run.stop_reason for run in runs],
+        },
         missing="allow",
     )
     return as_data(
@@ -368,15 +373,6 @@ def _asked(step: Step) -> list[float]:
     certainty = 1 - entropy(list(counts.values())) / np.log(n_samples)
     stated = [step.extra.get("p_true"), step.extra.get("p_success")]
     return [counts[action] / n_samples, certainty, *np.array(stated, dtype=float)]
-
-
-def _meta(run: Run) -> dict[str, Any]:
-    return {
-        "model": run.extra["model"],
-        "task": run.extra["family"],
-        "question": run.task,
-        "stop_reason": run.stop_reason,
-    }
 
 
 _OF_STEPS = ["log_chars", "code", "error", "hedge", "final", "terminal", "orchestrator"]

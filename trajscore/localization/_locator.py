@@ -151,7 +151,7 @@ class FirstErrorLocator(TraceTransformer, BaseEstimator):
         self.has_none_ = bool((labels[rows] == 0).any())
         V = as_table(traces.cells)
         self._range = OrdinaryRange.of(V)
-        self._mean = pd.DataFrame(self._range.nearest(V)).mean().fillna(0.0).to_numpy()
+        self._mean = np.nan_to_num(pd.DataFrame(self._range.nearest(V)).mean())
         is_first = (step_numbers(traces) == np.repeat(labels[rows], traces.lengths)) * 1.0
         at_risk = running_sum(traces, is_first) == is_first
         is_first = is_first[at_risk]

@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, normalize
 from sklearn.utils import murmurhash3_32
 
 from trajscore.core.errors import optional
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.io.vocabulary import whole_text
 from trajscore.tracer.turns import Turns, content_words
 
@@ -165,16 +165,16 @@ Calls = dict[tuple[int, str], int]
 """The last turn of each call of each run."""
 
 
-def repeated_calls(turns: Turns, window: float, last: Calls) -> IntArray:
-    """Return the agent turns with a call that an earlier one made, at most `window` turns ago."""
-    again = []
+def repeated_calls(turns: Turns, window: float, last: Calls) -> BoolArray:
+    """Whether the agent makes a call in a turn that it made at most `window` turns before."""
+    again = np.zeros(len(turns.steps), dtype=bool)
     for turn in np.flatnonzero(turns.is_agent).tolist():
         for call in {*turns.call_texts[turn]}:
             key = turns.run_of[turn], call
             if key in last and turn - last[key] <= window:
-                again.append(turn)
+                again[turn] = True
             last[key] = turn
-    return np.array(again, dtype=np.int64)
+    return again
 
 
 _PAIRS = 1 << 12

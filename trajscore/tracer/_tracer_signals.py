@@ -9,7 +9,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, check_memory
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_count, check_choice
 from trajscore.io.logprobs import are_recorded
 from trajscore.tracer._risk_scorer import ACTORS, CHANNELS
@@ -217,7 +217,7 @@ class TracerSignals(RunTransformer):
         )
         return np.stack(columns, axis=1, dtype=float)
 
-    def _repetition(self, turns: Turns, texts: TextsOfTurns) -> tuple[PairsOfTurns, IntArray]:
+    def _repetition(self, turns: Turns, texts: TextsOfTurns) -> tuple[PairsOfTurns, BoolArray]:
         """Return the texts that are compared, and the turns that repeat a call."""
         among = np.flatnonzero(turns.is_agent)
         text = texts.speech
@@ -225,7 +225,7 @@ class TracerSignals(RunTransformer):
         if self.definition == "paper":  # the window counts turns of both sides
             among = np.arange(len(turns.steps))
             text = np.where(turns.is_agent, texts.whole, -1)
-            repeated = repeated[:0]
+            repeated = np.zeros_like(repeated)
         return pairs_with_earlier(turns, among, text, self.window), repeated
 
     def _answers(self, turns: Turns, texts: TextsOfTurns) -> PairsOfTurns:
@@ -248,7 +248,7 @@ class TracerSignals(RunTransformer):
 
 
 def repetition(
-    turns: Turns, speech: PairsOfTurns, similarity: FloatArray, repeated: IntArray
+    turns: Turns, speech: PairsOfTurns, similarity: FloatArray, repeated: BoolArray
 ) -> FloatArray:
     """Return D_a: 1 where a call is repeated, else the largest cosine times Jaccard overlap."""
     out = np.where(turns.is_agent, 0.0, np.nan)

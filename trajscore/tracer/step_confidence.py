@@ -57,19 +57,18 @@ class StatedConfidence:
         scale: str | float = "auto",
         reads_one: bool | None = None,
     ) -> None:
-        self._clips = False
         if is_number(scale) and scale > 0:  # type: ignore[operator]
             self._top = float(scale)
         else:
             check_choice(scale, "scale", tuple(SCALES))
             self._top = SCALES[str(scale)]
-            self._clips = self._top > 0
+        self._clips = scale in ("fraction", "percent")
         self._fixed = self.reads_one = reads_one
         self._is_above_one = False  # whether a bare number is
         self._form = form
         if not callable(form):
             self._pattern = _pattern(form)
-        self._needs_word = form == "auto" or (isinstance(form, str) and form in FORMS)
+        self._needs_word = form in ("auto", *FORMS)
 
     def __call__(self, steps: Iterable[Step]) -> FloatArray:
         """Return one confidence a step; NaN where none is stated, or its scale is not known."""
