@@ -135,7 +135,9 @@ def test_labels_of_python_go_with_their_rows(runs, report):
         assert part in text
 
 
-@pytest.mark.parametrize("part", ["first_errors.compare_locators", "combined.CombinedForecaster.held_out"])
+@pytest.mark.parametrize(
+    "part", ["first_errors.compare_locators", "combined.CombinedForecaster.held_out"]
+)
 def test_only_too_few_runs_are_noted_and_no_fault_is_hidden(runs, report, part, monkeypatch):
     X = report.inputs_of("a")
     labels = EvaluationOptions(first_error=runs[1])

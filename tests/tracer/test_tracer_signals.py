@@ -154,8 +154,6 @@ def test_runs_and_users_do_not_mix():
     gaps = S["user_gap"].to_list()[1].ravel()
     assert gaps[1] == pytest.approx(0.5, abs=0.5)  # the turn before is the agent's
     assert math.isnan(gaps[2])  # the turn before is the user's
-    alone = TracerSignals().fit([one, two]).transform([two])
-    assert np.array_equal(alone.cells, S[[1]].cells, equal_nan=True)
 
 
 def test_turns_without_text_results_without_calls_and_unknown_roles():

@@ -23,6 +23,7 @@ from trajscore.core.values import (
     as_amount,
     as_numbers,
     check_choice,
+    first_true,
     undefined_is_nan,
 )
 from trajscore.core.within_runs import last_cells, running_max, running_sum, step_numbers
@@ -113,9 +114,8 @@ def check_components(X: TrajectoryArray, reader: str) -> None:
             f"{', '.join(X.channels or ())}"
         )
     for name, values in parts.items():
-        negative = values < -UNIT_ROUNDING
-        if negative.any():
-            cell = int(np.argmax(negative))
+        cell = first_true(values < -UNIT_ROUNDING)
+        if cell is not None:
             raise ValueError(
                 f"Negative values in data: {X.place(cell)}, channel {name!r} has {values[cell]:g}; "
                 f"components of risk are 0 or more"

@@ -243,7 +243,13 @@ def _facts(turns: Turns, kind: Callable[[str], str], calls: Calls) -> dict[str, 
             lambda step: _REFUSAL.search(step.text.replace("\u2019", "'")) is not None
         ),
         "agent_text": text_size,
-        "arguments": of_turns(_size_of_arguments),
+        "arguments": of_turns(
+            lambda step: sum(
+                len(call_text(call)) - len(call.name) - 1
+                for call in step.tool_calls
+                if call.arguments
+            )
+        ),
         "turns_with_tokens": np.isfinite(tokens).astype(float),
     }
     of_user = {
@@ -262,11 +268,6 @@ def _so_far(sums: dict[str, FloatArray]) -> dict[str, FloatArray]:
         sums[name] = sums[name] / np.maximum(sums[n_turns], 1)
     sums["tokens"][sums["turns_with_tokens"] == 0] = np.nan
     return sums
-
-
-def _size_of_arguments(step: Step) -> int:
-    calls = [call for call in step.tool_calls if call.arguments]
-    return sum(len(call_text(call)) - len(call.name) - 1 for call in calls)
 
 
 def n_tokens(step: Step) -> float:

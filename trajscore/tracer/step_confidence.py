@@ -74,7 +74,6 @@ class StatedConfidence:
         """Return one confidence a step; NaN where none is stated, or its scale is not known."""
         self._is_above_one = False
         stated = np.fromiter(map(self._of, steps), dtype=float)
-        self.reads_one = self._fixed
         if self._fixed is None:
             self.reads_one = not self._is_above_one
         return np.where(stated == _BARE_ONE, 1.0 if self.reads_one else math.nan, stated)
