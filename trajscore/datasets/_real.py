@@ -25,15 +25,17 @@ def retrieve(
     """Return the path of a file, downloaded if need be; check its SHA-256 where it is known."""
     pooch = optional("pooch", "fetching data needs pooch", "data")
     folder = Path(get_data_home(data_home)) / "trajscore"
-    if not download_if_missing and not (folder / file).exists():
-        raise OSError(
-            f"{folder / file} does not exist; pass download_if_missing=True, or put the file there"
-        )
-    if not download_if_missing and sha256 and pooch.file_hash(str(folder / file)) != sha256:
-        raise ValueError(
-            f"{folder / file} is not the published file: its SHA-256 does not start with "
-            f"{sha256[:12]}; pass download_if_missing=True to fetch it again"
-        )
+    path = folder / file
+    if not download_if_missing:
+        if not path.exists():
+            raise OSError(
+                f"{path} does not exist; pass download_if_missing=True, or put the file there"
+            )
+        if sha256 and pooch.file_hash(str(path)) != sha256:
+            raise ValueError(
+                f"{path} is not the published file: its SHA-256 does not start with "
+                f"{sha256[:12]}; pass download_if_missing=True to fetch it again"
+            )
     if sha256 is not None:
         sha256 = f"sha256:{sha256}"
     return Path(pooch.retrieve(url, known_hash=sha256, fname=file, path=folder))

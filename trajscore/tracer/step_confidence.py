@@ -251,6 +251,8 @@ class StepConfidence(RunTransformer):
     True
     """
 
+    _learns = False  # but for what a bare 1 or 0 means, which other runs show as well
+
     def __init__(
         self,
         channels: Sequence[str] | None = None,
@@ -264,11 +266,6 @@ class StepConfidence(RunTransformer):
         self.scale = scale
         self.action = action
         self.top = top
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return tags
 
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
         channels = self._output_channels

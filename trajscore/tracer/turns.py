@@ -62,6 +62,7 @@ class RunTransformer(TraceTransformer, BaseEstimator):
     # learned once, so that a step is not read by what comes after it
     reads_one_: bool | None = None
     reads_zero_: bool | None = None
+    _learns = True
 
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
         raise NotImplementedError
@@ -82,6 +83,7 @@ class RunTransformer(TraceTransformer, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
+        tags.requires_fit = self._learns
         return tags
 
 
