@@ -21,6 +21,7 @@ from trajscore.calibration.cross_fit import CrossFitForecaster
 from trajscore.calibration.fixed_step import AliveRate
 from trajscore.calibration.training import fit_logistic
 from trajscore.core.convert import as_table
+from trajscore.core.errors import TooFewRunsError
 from trajscore.core.estimator import like_input
 from trajscore.core.folds import out_of_fold
 from trajscore.core.parallel import one_blas_thread
@@ -189,7 +190,7 @@ class CombinedForecaster(CrossFitForecaster):
         rate = steps.success.sum() / (steps.success + steps.failure).sum()
         if not 0 < rate < 1:
             kind = "successes" if rate else "failures"
-            raise ValueError(
+            raise TooFewRunsError(
                 f"all runs, or all of a fold, are {kind}; both outcomes are needed in every fold: "
                 f"give more runs, or a smaller cv"
             )

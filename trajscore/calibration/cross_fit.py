@@ -29,6 +29,7 @@ from trajscore.core.checks import (
     check_sample_weight,
     check_trajectories,
 )
+from trajscore.core.errors import TooFewRunsError
 from trajscore.core.estimator import censored_of, like_input, require_y, track_channels
 from trajscore.core.folds import check_folds, out_of_fold
 from trajscore.core.ids import id_order, pair_codes
@@ -355,7 +356,7 @@ class LearnedForecaster(Forecaster, BaseEstimator):
         labels = as_labels(check_outcomes(y, traces), censored=self.censored, q_z=q_z)
         weight = labels.is_counted * check_sample_weight(sample_weight, len(traces))
         if not weight.any():
-            raise ValueError("no training run counts; give runs with an observed outcome")
+            raise TooFewRunsError("no training run counts; give runs with an observed outcome")
         if groups is not None:
             groups = check_groups(groups, len(traces))
         training = TrainingRuns(traces, labels, weight, groups)

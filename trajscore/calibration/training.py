@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import TooFewRunsError
 from trajscore.core.folds import assign_folds
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import Labels
@@ -115,7 +116,7 @@ class TrainingSteps:
         for total, kind in ((success, "failures"), (failure, "successes")):
             if total.sum() <= 0:
                 which = "all runs" if train.all() else "all runs of a fold"
-                raise ValueError(
+                raise TooFewRunsError(
                     f"{which} are {kind}; calibration needs successes and failures in every fold: "
                     f"give more runs, or a smaller cv"
                 )
