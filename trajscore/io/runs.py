@@ -241,7 +241,7 @@ def _check_runs(runs: Any) -> list[Run]:
 
 
 def columns_of(runs: Sequence[Run]) -> dict[str, list[Any]]:
-    """Return the columns of `meta`; NaN where a run lacks a field that others have."""
+    """Return the columns of `meta`; NaN for a field that only other runs have."""
     is_scored = are_recorded(runs)
     columns: dict[str, list[Any]] = {name: [] for name in _row_of(Run(""), is_scored)}
     for number, run in enumerate(runs):
