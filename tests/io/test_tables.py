@@ -287,3 +287,13 @@ def test_stop_reasons(tables):
     assert "--stop stepz=excluded: no run was stopped by" in runs.said
     assert "done, max_steps" in runs.said
     assert "--stop-reason" in tables.read(steps(), *rule).said
+
+
+def test_a_scale_chooses_no_predictor(tables):
+    scored = steps(p=None, verbal=[20, 60, 90, 50], judge=[0.2, 0.3, 0.4, 0.5])
+    assert [*tables.read(scored, "--scale", "verbal=100").predictors] == ["verbal", "judge"]
+
+
+def test_a_signal_named_as_a_trial_is_no_id(tables):
+    scored = steps(p=None, judge=[0.2, 0.3, 0.4, 0.5], repetition=[np.nan, 0.5, np.nan, 0.25])
+    assert [*tables.read(scored).predictors] == ["judge"]

@@ -160,10 +160,11 @@ def choose_columns(
     if "id" in guessed:
         _refuse_several_runs(frame, chosen.ids)
     scores = fields.predictors
-    if not scores:
-        taken = {*chosen.ids, chosen.step, outcome, chosen.stop_reason, fields.label}
+    if not replace(fields, scales=()).predictors:  # a scale chooses none
+        taken = {*chosen.ids, chosen.step, outcome, chosen.stop_reason, fields.label, *scores}
         score_names = names_among(SCORES, [name for name in columns if name not in taken])
-        scores = guessed["scores"] = tuple(name for name in columns if name in score_names)
+        guessed["scores"] = tuple(name for name in columns if name in score_names)
+        scores += guessed["scores"]
         if not scores:
             raise _no_scores(frame, chosen)
     return replace(chosen, scores=scores), guessed
@@ -262,6 +263,8 @@ def _refuse_several_runs(frame: pd.DataFrame, ids: Sequence[str]) -> None:
     """Ask about runs that have several models or trials, where nobody named the id."""
     for name in frame.columns:
         if name not in OF_ONE_RUN or name in ids or holds_objects(frame[name]):
+            continue
+        if frame[name].dtype.kind == "f" and (frame[name] % 1 > 0).any():  # a signal of that name
             continue
         counts = frame.groupby(list(ids), sort=False)[name].nunique()
         if (counts > 1).any():
