@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import t
 
 from known_agent import runs_of
+from refused import must_refuse
 from trajscore import TrajectoryArray, metrics
 from trajscore.gates import Gate, RunSet, check, compare
 
@@ -302,13 +303,12 @@ def test_what_is_unusable_says_why():
         in gate_of(few, None, "AUROC", None, "recalibrated", 0.5).why
     )
     assert check(alike, BASE).verdict == "pass"
-    for new, options, problem in [
-        (SAME, {"baseline": BASE, "rules": 5}, "rules must be"),
-        (SAME, {"baseline": "baseline.json"}, "baseline must be a RunSet, got str"),
-        ([SAME], {}, "new must be a RunSet, got list"),
-    ]:
-        with pytest.raises(ValueError, match=problem):
-            check(new, **options)
+    rows = [
+        (SAME, BASE, 5, "rules must be"),
+        (SAME, "baseline.json", "baseline must be a RunSet, got str"),
+        ([SAME], "new must be a RunSet, got list"),
+    ]
+    must_refuse(check, rows)
 
 
 def test_a_fault_of_the_code_is_not_hidden(monkeypatch):
@@ -345,7 +345,7 @@ def test_a_run_that_crashed_is_a_failure_of_the_agent_and_no_forecast_to_judge()
 
 
 def test_bad_gates_are_named():
-    for options, said in [
+    rows = [
         ({"margin": 1}, r"margin = 1 decides nothing$"),
         ({"margin": -1}, r"margin = -1 decides nothing$"),
         ({"margin": 1.5}, "margin = 1.5 .* 0.015"),
@@ -366,9 +366,8 @@ def test_bad_gates_are_named():
         ({"metric": "cost", "most": "much"}, "most must be a number"),
         ({"predictor": 3}, "predictor must be text"),
         ({"form": "raw"}, "form"),
-    ]:
-        with pytest.raises(ValueError, match=said):
-            Gate(**options)
+    ]
+    must_refuse(lambda options: Gate(**options), rows)
     for options, share in [
         ({"margin": 0.99}, None), ({"margin": -0.99}, None), ({"versus": 0}, None),
         ({"versus": 1}, None), ({"margin": "150%", "metric": "AURC"}, 1.5),
