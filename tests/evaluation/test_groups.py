@@ -6,8 +6,9 @@ import pytest
 from scipy.stats import t as student
 
 from judged import drawn, evaluate
+from known_scores import margin_over_best_constant
 from refused import must_refuse
-from trajscore import TrajectoryArray, metrics
+from trajscore import TrajectoryArray
 from trajscore.datasets import make_trajectories
 
 USE, AVOID, TOO_FEW = "use as it is", "do not use", "too few runs"
@@ -127,19 +128,12 @@ def test_the_cards_of_groups_that_differ_are_their_own(grouped):
     assert groups["as_given"]["one"] < groups["own"]["one"]
     for name, row in groups.iterrows():
         own = np.asarray(grouped.by["kind"]) == name
-        margin = metrics.tps_score(grouped.y[own], grouped.X[own]) - base_score(grouped, own)
+        margin = margin_over_best_constant(grouped.y[own], grouped.X[own])
         assert row["own"] == pytest.approx(margin)
         assert row["n_runs"] == own.sum()
         assert row["success_rate"] == pytest.approx(grouped.y[own].mean())
     assert "but do not use it in kind turned" in " ".join(str(grouped.report).split())
     assert "how well forecast works differs between the" in grouped.report.verdicts()[0]
-
-
-def base_score(grouped, own):
-    X, y = grouped.X[own], grouped.y[own]
-    weight = 1 / np.sqrt(np.concatenate([np.arange(1, n + 1) for n in X.lengths]))
-    rate = np.average(np.repeat(y, X.lengths), weights=weight)
-    return metrics.tps_score(y, X.with_cells(np.full(len(X.cells), rate)))
 
 
 def shrunken(value, variance):

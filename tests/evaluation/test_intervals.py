@@ -98,23 +98,6 @@ def test_losses_not_seen_yet_are_in_the_interval(quick):
     assert cost["high"] - cost["value"] > 3 * (cost["value"] - cost["low"])
 
 
-def test_intervals_hold_the_truth(rng, fast):
-    """Of 30 at 95%, six that miss come once in 300."""
-    y = np.arange(120) % 2
-
-    def true_forecasts(y):
-        seen = rng.normal(y - 0.5, 1)
-        return TrajectoryArray(1 / (1 + np.exp(-seen)), np.ones(len(y), dtype=int))
-
-    many = np.arange(100_000) % 2
-    truth = metrics.tps_score(many, true_forecasts(many)) - np.log(0.5)
-    X = {f"p{k}": true_forecasts(y) for k in range(30)}
-    rows = evaluate(X, y, **fast).intervals.xs("TPS log", level="metric").loc[list(X)]
-    missed = (rows["margin_low"] > truth) | (rows["margin_high"] < truth)
-    assert missed.sum() < 6
-    assert np.mean(rows["margin_high"] - rows["margin_low"]) < 4 * truth
-
-
 def test_runs_of_a_cluster_are_no_evidence_of_their_own(runs, fast):
     X, y = runs
     rows = np.repeat(np.arange(150), 4)

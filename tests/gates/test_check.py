@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import t
 
 from known_agent import runs_of
+from known_scores import margin_over_best_constant
 from refused import must_refuse
 from trajscore import TrajectoryArray, metrics
 from trajscore.gates import Gate, RunSet, check, compare
@@ -127,17 +128,12 @@ def test_a_share_is_of_the_baseline_itself_and_not_of_what_was_seen():
 
 def test_forecasts_are_held_against_the_base_rate_and_numbers():
     found = gate_of(WORSE, None, "TPS log margin", "judge", versus=0)
-    X, y = WORSE.traces["judge"], WORSE.labels
-    weight = 1 / np.sqrt(np.concatenate([np.arange(1, n + 1) for n in X.lengths]))
-    rate = np.average(np.repeat(y, X.lengths), weights=weight)  # the best constant
-    constant = X.with_cells(np.full(len(X.cells), rate))
-    margin = metrics.tps_score(y.astype(int), X) - metrics.tps_score(y.astype(int), constant)
-    assert found.change == pytest.approx(margin)
+    X, y = WORSE.traces["judge"], WORSE.labels.astype(int)
+    assert found.change == pytest.approx(margin_over_best_constant(y, X))
     how = {"score": ("beta", 2, 4)}  # which reports show only where they are asked to
-    of_beta = [metrics.tps_score(y.astype(int), traces, **how) for traces in (X, constant)]
     found = gate_of(WORSE, None, "TPS beta(2,4) margin", "judge", versus=0)
-    assert found.change == pytest.approx(of_beta[0] - of_beta[1])
-    parts = metrics.tps_decomposition(y.astype(int), X, **how)
+    assert found.change == pytest.approx(margin_over_best_constant(y, X, **how))
+    parts = metrics.tps_decomposition(y, X, **how)
     found = gate_of(WORSE, WORSE, "MCB beta(2,4)", margin=1e-3)
     assert (found.value, found.verdict) == (pytest.approx(parts.miscalibration), "pass")
     for parameters, versus, expected in [
