@@ -179,17 +179,6 @@ def test_an_alarm_is_of_the_quantity_that_reaches_its_threshold():
     )
 
 
-def test_quiet_streams_seldom_have_an_alarm():
-    X, y = make_trajectories(20_000, lengths=(2, 6), random_state=2, return_X_y=True)
-    alarms = []
-    for k in range(40):
-        rows = np.random.default_rng(k).choice(len(y), 350)
-        stream = TrajectoryArray(X[rows].cells, X[rows].lengths)
-        fleet = FleetMonitor(alpha=0.3).fit(stream[:100], y[rows[:100]])
-        alarms.append(fleet.update(stream[100:], y[rows[100:]]).alarm)
-    assert np.mean(alarms) < 0.15 + 3 * np.sqrt(0.15 * 0.85 / 40)
-
-
 def test_evidence_begins_anew_after_an_alarm_and_keeps_its_share_of_alpha():
     """A quarter of alpha is left for the second alarm, if what follows stays as it is."""
     X, y = make_trajectories(20_000, lengths=(2, 6), random_state=2, return_X_y=True)

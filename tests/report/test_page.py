@@ -12,7 +12,7 @@ import pytest
 
 from judged import evaluate
 from known_scores import collapsed
-from trajscore import DensityRatioEProcess, PrefixForecaster, TrajectoryArray, io
+from trajscore import PrefixForecaster, TrajectoryArray, io
 from trajscore.calibration import cross_fit_traces
 from trajscore.datasets import make_trajectories
 from trajscore.report import MonitoringOptions
@@ -270,12 +270,6 @@ def test_where_stopping_costs_good_runs_none_is_stopped(fast):
     level = TrajectoryArray(np.repeat(np.where(y == 1, 0.9, 0.8), 1), np.ones(200, dtype=int))
     said = answer_of(None, y, fast, level)["stop"]
     assert "no threshold saves steps" in said  # of runs of one step
-
-
-def test_a_rule_on_other_runs_stands_beside_the_steps_saved(short_wins, fast):
-    monitoring = MonitoringOptions(DensityRatioEProcess(alpha=[0.1, 0.3]), n_splits=1)
-    page = check(evaluate(*short_wins, monitoring=monitoring, **fast).to_html())
-    assert "fitted on some runs and judged on others" in page
 
 
 # ------------------------------------------------------------------ said against happened

@@ -404,14 +404,6 @@ def test_progress_wraps_what_takes_long(short_wins, fast):
         evaluate(X, y, progress=True)
 
 
-def test_one_score_alone(short_wins, quick):
-    X, y = short_wins
-    report = evaluate(X, y, families=("beta", 2, 4), calibrator=None, intervals=quick)
-    expected = metrics.tps_score(y, X, score=("beta", 2, 4))
-    assert report.table.loc[("forecast", "as_given"), report.score_name] == pytest.approx(expected)
-    assert len(report.options.score_names) == 1
-
-
 def test_hotpotqa_is_held_against_both_ways_of_counting(hotpotqa, quick):
     X, y = hotpotqa
     rows = np.arange(0, len(y), 8)
