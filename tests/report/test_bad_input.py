@@ -77,6 +77,8 @@ def test_what_is_not_fitted_anew_is_refused_by_name(runs):
 
 def test_rows_are_named_as_they_were_given(runs):
     X, y = runs
+    with pytest.raises(ValueError, match="row 0 is run 0 in predictor 'a', but run 39 in"):
+        evaluate({"a": X, "b": X[::-1]}, y)
     hidden = np.where(np.arange(40) == 3, -1, y)
     q_z = np.where(np.arange(40) == 3, 1.5, 0.5)
     with pytest.raises(ValueError, match="row 3: .* q_z is 1.5"):

@@ -12,7 +12,7 @@ import pytest
 
 from judged import evaluate
 from known_scores import collapsed
-from trajscore import PrefixForecaster, TrajectoryArray, io
+from trajscore import DensityRatioEProcess, PrefixForecaster, TrajectoryArray, io
 from trajscore.calibration import cross_fit_traces
 from trajscore.datasets import make_trajectories
 from trajscore.report import MonitoringOptions
@@ -164,6 +164,7 @@ def test_a_notebook_shows_the_first_screen(report, page, monkeypatch):
 
 @pytest.mark.parametrize("how", [
     {"weights": "uniform"}, {"censored": "drop", "groups": np.arange(360) // 3},
+    {"calibrator": PrefixForecaster(features="running", pooled=True)},
     {"calibrator": PrefixForecaster(), "censored": "drop", "groups": np.arange(360) // 3},
 ])  # fmt: skip
 def test_the_forecaster_is_the_one_that_was_judged(chess, quick, how):
@@ -270,6 +271,12 @@ def test_where_stopping_costs_good_runs_none_is_stopped(fast):
     level = TrajectoryArray(np.repeat(np.where(y == 1, 0.9, 0.8), 1), np.ones(200, dtype=int))
     said = answer_of(None, y, fast, level)["stop"]
     assert "no threshold saves steps" in said  # of runs of one step
+
+
+def test_a_rule_on_other_runs_stands_beside_the_steps_saved(short_wins, fast):
+    monitoring = MonitoringOptions(DensityRatioEProcess(alpha=[0.1, 0.3]), n_splits=1)
+    page = check(evaluate(*short_wins, monitoring=monitoring, **fast).to_html())
+    assert "fitted on some runs and judged on others" in page
 
 
 # ------------------------------------------------------------------ said against happened
