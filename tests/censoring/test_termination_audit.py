@@ -141,7 +141,9 @@ def test_bad_input():
     meta = pd.DataFrame({"stop_kind": ["complete", "x"]})
     rows = [
         (pd.DataFrame(index=[0]), [1], {}, "stop_reason="),
+        (meta, [1, -1], {}, "row 1: stop_kind 'x'"),
         (meta, [1], ["a"], {}, "1 outcomes for 2 runs"),
         (None, [1, 0], ["done"], {}, "stop_reason .* 2, got 1"),
+        (None, [-1], ["x"], lambda name: "censored", {}, "'x': the rule says"),
     ]
     assert not not_refused(termination_audit, rows)

@@ -350,6 +350,7 @@ def test_bad_gates_are_named():
         ({"margin": 1, "metric": "AUROC"}, "AUROC"),
         ({"margin": "much"}, "margin.* 'much'"),
         ({"margin": "10"}, "margin.* '10'"),
+        ({"margin": "nan%"}, "margin.* 'nan%'"),
         ({"margin": "inf%", "metric": "cost"}, "margin.* 'inf%'"),
         ({"margin": "100%"}, "never below 0, so margin '100%' decides nothing"),
         ({"margin": True}, "margin"),
