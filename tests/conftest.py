@@ -1,5 +1,7 @@
 """Shared fixtures: small data made on the spot, and public data where it is at hand."""
 
+import io
+import json
 import os
 import re
 from pathlib import Path
@@ -18,6 +20,7 @@ from hypothesis import settings
 
 from public_data import fetch, is_fetchable
 from trajscore import TrajectoryArray
+from trajscore.cli.main import main
 
 mpl.use("Agg")
 
@@ -92,6 +95,20 @@ def hotpotqa(public_file) -> tuple[TrajectoryArray, np.ndarray]:
 def n_simulations() -> int:
     """Repeats of heavy simulations; TRAJSCORE_SIMULATIONS=2000 runs them in full."""
     return int(os.environ.get("TRAJSCORE_SIMULATIONS", "200"))
+
+
+@pytest.fixture
+def monitored(monkeypatch, capsys):
+    """Send lines to `trajscore monitor`; return its exit code, its answers and its warnings."""
+
+    def send(model, lines, *options, stdin=None):
+        given = b"\n".join(one if isinstance(one, bytes) else one.encode() for one in lines)
+        monkeypatch.setattr("sys.stdin", stdin or io.TextIOWrapper(io.BytesIO(given)))
+        code = main(["monitor", "--model", str(model), *map(str, options)])
+        out, err = capsys.readouterr()
+        return code, [json.loads(line) for line in out.splitlines()], err
+
+    return send
 
 
 @pytest.fixture

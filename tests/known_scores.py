@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import beta, betainc
 
 from trajscore import TraceAggregator
-from trajscore.metrics import tps_samples
+from trajscore.metrics import tps_samples, tps_score
 
 
 class Score(NamedTuple):
@@ -81,6 +81,12 @@ def steps_of(X):
 def collapsed(X, phi="weighted", **weights):
     """One number of each trace."""
     return TraceAggregator(phi, **weights).fit(X).predict_proba(X)[:, 1]
+
+
+def margin_over_best_constant(y, X, **how):
+    """The score over forecasts with early weights, less that of their success rate."""
+    rate = np.average(np.repeat(y, X.lengths), weights=1 / np.sqrt(steps_of(X)))
+    return tps_score(y, X, **how) - tps_score(y, X.with_cells(np.full(len(X.cells), rate)), **how)
 
 
 def censored_tps_samples(y, X, q_z=0.0, **how):

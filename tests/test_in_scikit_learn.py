@@ -15,8 +15,6 @@ from sklearn.model_selection import (
     StratifiedKFold,
     cross_val_predict,
     cross_validate,
-    learning_curve,
-    permutation_test_score,
     train_test_split,
 )
 from sklearn.pipeline import FeatureUnion, make_pipeline
@@ -72,16 +70,6 @@ def test_searches(runs, pipeline, search):
     found = search(pipeline, GRID, scoring=tps_scorer, cv=3, **options).fit(*runs)
     assert found.best_params_ == {"plattcrossfitcalibrator__C": 1.0}
     assert np.isfinite(found.cv_results_["mean_test_score"]).all()
-
-
-def test_learning_curve_and_permutation_test(runs, pipeline):
-    _, _, test = learning_curve(pipeline, *runs, scoring=tps_scorer, cv=3, train_sizes=[0.5, 1.0])
-    assert np.isfinite(test).all()
-    score, _, p = permutation_test_score(
-        pipeline, *runs, scoring=tps_scorer, cv=3, n_permutations=9, random_state=0
-    )
-    assert score > np.log(0.5)
-    assert p == pytest.approx(0.1)
 
 
 def test_memory_unions_and_splits(runs, tmp_path):

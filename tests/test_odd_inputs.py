@@ -1,7 +1,5 @@
 """Odd inputs get a result or a sentence, never a raw error."""
 
-import io as streams
-import json
 import warnings
 
 import numpy as np
@@ -12,7 +10,6 @@ from hypothesis import strategies as st
 
 from judged import evaluate
 from trajscore import DensityRatioEProcess, TrajectoryArray, metrics
-from trajscore.cli.main import main
 from trajscore.datasets import make_trajectories
 from trajscore.gates import Gate, RunSet
 
@@ -112,16 +109,13 @@ def test_altered_files_are_read_or_refused(seed, tmp_path_factory):
         assert is_clear(lambda path=path, read=read: read(path))
 
 
-def test_each_line_is_answered_and_harms_no_other_run(tmp_path, rng, monkeypatch, capsys):
+def test_each_line_is_answered_and_harms_no_other_run(tmp_path, rng, monitored):
     pytest.importorskip("skops.io").dump(PROCESS, tmp_path / "p.skops")
     line = b'{"id": "a", "step": 1, "score": 0.7, "end": false}'
     odd = [altered(line, rng).replace(b"\n", b" ") for _ in range(300)]
     lines = [b'{"id": "good", "score": 0.4}', *odd, b'{"id": "good", "score": 0.3, "step": 2}']
-    monkeypatch.setattr("sys.stdin", streams.TextIOWrapper(streams.BytesIO(b"\n".join(lines))))
-    assert main(["monitor", "--model", str(tmp_path / "p.skops")]) == 0
-    answers = capsys.readouterr().out.splitlines()
-    assert len(answers) == sum(bool(one.strip()) for one in lines)
+    code, answers, _ = monitored(tmp_path / "p.skops", lines)
+    assert (code, len(answers)) == (0, sum(bool(one.strip()) for one in lines))
     alone = PROCESS.monitor()
     alone.update(0.4, "good")
-    last = json.loads(answers[-1])["log_e_value"]
-    assert last == alone.update(0.3, "good").log_e_value
+    assert answers[-1]["log_e_value"] == alone.update(0.3, "good").log_e_value

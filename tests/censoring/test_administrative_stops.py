@@ -143,7 +143,6 @@ def test_bad_input():
         (X, [1, 0], {}, "no run was stopped"),
         (X, [-1, 0], {"stopped": [True, True]}, "row 1: its outcome was observed"),
         (X, [-1, 0], {"stopped": [1, 0]}, "stopped must be 2 booleans"),
-        (X, [-1, 0], {"stopped": [True]}, "stopped must be 2 booleans"),
         (X, [-1, 0], {"features": lambda X: np.ones(3)}, "features must give 4 rows"),
         (X, [-1, 0], {"strata": [1]}, "strata must be 2 labels"),
         (X, [-1, 0], {"groups": [1]}, "groups must be 2 labels"),

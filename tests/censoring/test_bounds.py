@@ -91,13 +91,6 @@ def test_equal_predictors_have_no_point_at_which_a_verdict_flips():
     assert np.isnan(point.q)
 
 
-def test_bounds_of_observed_runs_are_their_score():
-    _, X, _, _, low, high = drawn(0)
-    y = np.arange(12) % 2
-    found = tps_bounds(y, X, low, high)
-    np.testing.assert_allclose([found.low, found.high], censored_tps_score(y, X))
-
-
 def test_bad_input():
     X = TrajectoryArray(np.array([0.5, 0.6]), [1, 1], ids=["a", "b"])
     y = [1, -1]

@@ -139,7 +139,6 @@ def test_bad_input():
     y, half, scored = [0, 1] * 10, np.full(20, 0.5), pd.DataFrame({"score": Y})
     rows = [
         ([1, 0, np.nan], [0.5] * 3, {}, "only 2 held-out runs .* at least 10"),
-        (Y[:9], Q[:9], {}, "only 9 held-out runs"),
         ([0, 1, -1, -1] * 4, half[:16], {}, "only 8 held-out runs"),
         ([1, 0], [0.5], {}, r"outcome and q_z .*\(2,\) and \(1,\)"),
         (y, np.r_[1.5, half[1:]], {}, "row 0: q_z is 1.5"),

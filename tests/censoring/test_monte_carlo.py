@@ -21,6 +21,9 @@ def test_branch_identity(branches, rng, score, how):
     lengths = rng.integers(1, 8, 100)
     X = TrajectoryArray(rng.uniform(0.05, 0.95, lengths.sum()), lengths)
     audit = MonteCarloContinuation(min_branches=3).fit(X, branches)
+    np.testing.assert_array_equal(audit.n_valid_, [(b >= 0).sum() for b in branches])
+    np.testing.assert_array_equal(audit.n_unresolved_, [(b < 0).sum() for b in branches])
+    np.testing.assert_array_equal(np.isnan(audit.q_z_), audit.n_valid_ < 3)
     table = audit.summary(X, score=score, n_resamples=50, **how)
     kept = np.flatnonzero(audit.audited_)
     q = audit.predict(X)[kept]
@@ -43,14 +46,6 @@ def test_branch_identity(branches, rng, score, how):
     np.testing.assert_allclose(table.loc["simple score", "value"], simple, rtol=1e-13)
     np.testing.assert_allclose(table.loc["exact - simple", "value"], exact - simple, rtol=1e-10)
     assert table.loc["exact - simple", "low"] < table.loc["exact - simple", "high"]
-
-
-def test_counts_and_unresolved_branches(branches):
-    X = TrajectoryArray(np.full(100, 0.5), np.ones(100, dtype=int))
-    audit = MonteCarloContinuation(min_branches=1).fit(X, branches)
-    np.testing.assert_array_equal(audit.n_valid_, [(b >= 0).sum() for b in branches])
-    np.testing.assert_array_equal(audit.n_unresolved_, [(b < 0).sum() for b in branches])
-    np.testing.assert_array_equal(np.isnan(audit.q_z_), audit.n_valid_ < 1)
 
 
 def test_branches_are_read_by_position():

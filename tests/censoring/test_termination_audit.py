@@ -72,10 +72,6 @@ def test_what_the_reader_took_a_reason_to_mean_decides():
     assert given.mechanism.tolist() == ["complete"] + ["administrative"] * 4
     only_kinds = termination_audit(meta[["stop_kind"]].iloc[:3], y[:3])
     assert only_kinds.mechanism.tolist() == kinds[:3]
-    audit = termination_audit(
-        None, [-1, -1, 0], ["a", "b", "b"], rule=lambda name: kinds[1 + (name == "b")]
-    )
-    assert audit.mechanism.tolist() == ["administrative", "informative", "complete"]
 
 
 def test_unknown_reasons_are_named_and_not_scored():
@@ -148,6 +144,6 @@ def test_bad_input():
         (meta, [1, -1], {}, "row 1: stop_kind 'x'"),
         (meta, [1], ["a"], {}, "1 outcomes for 2 runs"),
         (None, [1, 0], ["done"], {}, "stop_reason .* 2, got 1"),
-        (None, [-1], ["x"], {"x": "censored"}, {}, "'x': the rule says"),
+        (None, [-1], ["x"], lambda name: "censored", {}, "'x': the rule says"),
     ]
     assert not not_refused(termination_audit, rows)

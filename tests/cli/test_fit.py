@@ -1,7 +1,6 @@
 """``trajscore fit``: from a table or a log to a monitor, or to forecasts of new runs."""
 
 import ast
-import io
 import json
 import subprocess
 import sys
@@ -45,7 +44,7 @@ def fit(run):
     return lambda words: run(f"fit {words}")
 
 
-def test_it_is_the_process_of_python(folder, fit, monkeypatch, capsys):
+def test_it_is_the_process_of_python(folder, fit, monitored):
     words = "runs.csv --score judge --group run_id --alpha 0.3 --alpha 0.1 --out p.skops"
     code, out, err = fit(words)
     assert code == 0
@@ -65,9 +64,7 @@ def test_it_is_the_process_of_python(folder, fit, monkeypatch, capsys):
     assert "--guarantee confident: with 90% confidence for this set; needs 24 successes" in out
     # the line that it says to send
     line = out.partition("send lines such as ")[2].splitlines()[0]
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(line.encode())))
-    assert main(["monitor", "--model", "p.skops"]) == 0
-    assert json.loads(capsys.readouterr().out)["step"] == 1
+    assert monitored("p.skops", [line])[1][0]["step"] == 1
     assert "--threshold conformal" in fit(f"{words} --end-worth 0.5 --threshold ville")[2]
     assert fit(f"{words} --end-worth 0.5")[0] == 0
     process.set_params(threshold=Conformal(end_worth=0.5)).fit(X, Y, groups=X.ids)
@@ -123,7 +120,7 @@ def test_bad_input_ends_with_one_sentence(folder, refuses):
 
 
 @pytest.mark.filterwarnings("default")
-def test_too_few_runs_or_tasks_are_said(folder, fit, monkeypatch, capsys):
+def test_too_few_runs_or_tasks_are_said(folder, fit, monitored):
     words = "runs.csv --score judge --alpha 0.3 --out p.skops"
     code, out, err = fit(words)
     assert code == 0
@@ -142,9 +139,8 @@ def test_too_few_runs_or_tasks_are_said(folder, fit, monkeypatch, capsys):
     code, out, _ = fit("few.csv --score judge --out p.skops")
     assert code == 0
     assert "alpha = 0.05: no run will be flagged" in out
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
-    assert main(["monitor", "--model", "p.skops"]) == 0
-    assert "warning: p.skops can flag no run" in capsys.readouterr().err
+    code, _, err = monitored("p.skops", [])
+    assert (code, "warning: p.skops can flag no run" in err) == (0, True)
 
 
 def test_runs_that_are_left_out_are_counted(folder, fit):

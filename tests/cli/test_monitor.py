@@ -1,14 +1,13 @@
 """``trajscore monitor``: lines in, decisions out."""
 
-import io
 import json
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
 from trajscore import DensityRatioEProcess
-from trajscore.cli.main import main
 from trajscore.datasets import make_trajectories
 
 skops = pytest.importorskip("skops.io")
@@ -24,20 +23,11 @@ def model(tmp_path_factory):
 
 
 @pytest.fixture
-def monitored(model, monkeypatch, capsys):
-    """Send lines to the command; return its exit code, its answers and its warnings."""
-
-    def send(lines, *options, stdin=None):
-        given = b"\n".join(one if isinstance(one, bytes) else one.encode() for one in lines)
-        monkeypatch.setattr("sys.stdin", stdin or io.TextIOWrapper(io.BytesIO(given)))
-        code = main(["monitor", "--model", str(model[2]), *map(str, options)])
-        out, err = capsys.readouterr()
-        return code, [json.loads(line) for line in out.splitlines()], err
-
-    return send
+def send(model, monitored):
+    return partial(monitored, model[2])
 
 
-def test_it_answers_bad_lines_and_goes_on(monitored):
+def test_it_answers_bad_lines_and_goes_on(send):
     bad = {
         "score": "not JSON",
         "[" * 5000: "not JSON",
@@ -58,7 +48,7 @@ def test_it_answers_bad_lines_and_goes_on(monitored):
         '{"id": "b", "end": true}': "run 'b' is not open",
     }
     good = ['{"id": "a", "score": 0.4}', "", '{"id": "a", "score": 0.3}']
-    _, answers, _ = monitored([good[0], *bad, *good[1:]])
+    _, answers, _ = send([good[0], *bad, *good[1:]])
     assert [answer.get("step") for answer in answers] == [1, *[None] * len(bad), 2]
     pairs = zip(answers[1:-1], bad.values(), strict=True)
     for number, (answer, named) in enumerate(pairs, start=2):
@@ -67,11 +57,11 @@ def test_it_answers_bad_lines_and_goes_on(monitored):
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_step_after_the_end_and_a_score_out_of_range(monitored):
+def test_a_step_after_the_end_and_a_score_out_of_range(send):
     ends = [{"id": "a", "step": 1, "score": 0.4, "end": True}, {"id": "a", "step": 2, "score": 0.4}]
-    _, answers, _ = monitored(map(json.dumps, ends))
+    _, answers, _ = send(map(json.dumps, ends))
     assert "run 'a': step 2 comes after its end" in answers[1]["error"]
-    _, _, err = monitored([json.dumps({"id": "b", "step": 1, "score": 7})])
+    _, _, err = send([json.dumps({"id": "b", "step": 1, "score": 7})])
     assert err.startswith("warning: run 'b', step 1: score 7 is out of range")
     assert err.count("\n") == 1
 
@@ -88,22 +78,20 @@ class Interrupted:
         return self.lines.pop()
 
 
-def test_a_state_survives_interrupts_and_ends(model, monitored, tmp_path):
+def test_a_state_survives_interrupts_and_ends(model, send, tmp_path):
     options = ("--state", tmp_path / "state", "--durability", "full")
     first = Interrupted(b'{"id": "a", "step": 1, "score": 0.4}')
-    code, answers, _ = monitored([], *options, stdin=first)
+    code, answers, _ = send([], *options, stdin=first)
     assert (code, [one["step"] for one in answers]) == (130, [1])
     for step in (2, 3):
-        code, answers, _ = monitored(
-            [json.dumps({"id": "a", "step": step, "score": 0.3})], *options
-        )
+        code, answers, _ = send([json.dumps({"id": "a", "step": step, "score": 0.3})], *options)
         assert (code, answers[0]["step"]) == (0, step)
     monitor = model[0].monitor()
     decisions = [monitor.update(score, "a") for score in (0.4, 0.3, 0.3)]
     assert decisions[-1].flagged == answers[0]["flagged"]
 
 
-def test_it_goes_on_where_it_was_killed(model, monitored, tmp_path):
+def test_it_goes_on_where_it_was_killed(model, send, tmp_path):
     process, X, path = model
     rows = [row for row in range(20) if X.lengths[row] > 1]
     lines = []
@@ -120,17 +108,17 @@ def test_it_goes_on_where_it_was_killed(model, monitored, tmp_path):
         answers = [json.loads(served.stdout.readline()) for _ in range(half)]
         served.kill()
     # the last line that was answered is sent again, as a client may who does not know
-    _, rest, _ = monitored(lines[half - 1 :], *state)
+    _, rest, _ = send(lines[half - 1 :], *state)
     assert rest[0] == answers[-1]
     last = {answer["id"]: answer["flagged"] for answer in [*answers, *rest]}
     assert [last[row] for row in rows] == (process.predict(X[rows], 0.1) == 0).tolist()
 
 
-def test_what_cannot_be_used(model, monitored, refuses):
+def test_what_cannot_be_used(model, send, refuses):
     cases = [
         ("--alpha 0.5", "--alpha 0.5 was not fitted"),
         ("--forget-after 0", "--forget-after must"),
     ]
     refuses(cases, f"monitor --model {model[2]}")
     with pytest.raises(SystemExit):
-        monitored([], "--durability", "some")
+        send([], "--durability", "some")

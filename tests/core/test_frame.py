@@ -204,7 +204,6 @@ BAD = [
     (table(run=list("baba"), t=[1, 1, 2, 2], p=["1", "2", "3", "x"]), {}, "'a', step 2: 'x'"),
     (table(p=[0.1, None, 0.3, 0.4]), {}, r"'b' \(row 0\), step 2.*NaN"),
     (table(p=pd.Series([0.1, 10**400, 0.3, 0.4], dtype=object)), {}, "step 2"),
-    (table(p=pd.Series([-(10**400), 1, 0.3, 0.4], dtype=object)), {}, "step 1"),
     (table(p=DATES), {}, "'p' .*dates"),
     (table(p=[0.5 + 1j, 0.1, 0.1, 0.1]), {}, "'p' .*Complex"),
     # ids

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from judged import evaluate
-from known_intervals import t_interval
+from known_intervals import numeric_influence, t_interval
 from trajscore import TraceAggregator, TrajectoryArray, metrics
 from trajscore.metrics import step_calibration_error, trajectory_diagnostics
 
@@ -95,13 +95,6 @@ def judged():
     p = np.clip(rng.integers(1, 9, lengths.sum()) / 10 + 0.15 * np.repeat(y, lengths), 0, 0.95)
     X = TrajectoryArray(p, lengths)
     return X, y, evaluate(X, y, calibrator=None, intervals="influence", families=["log", "brier"])
-
-
-def numeric_influence(function, n_runs, step=1e-5):
-    """n times the derivative in the weight of each run."""
-    weights = 1 + step * np.stack([np.eye(n_runs), -np.eye(n_runs)])
-    above, below = (np.array([function(w) for w in side]) for side in weights)
-    return n_runs * (above - below) / (2 * step)
 
 
 def test_intervals_rest_on_derivatives_in_the_weights_of_runs(judged):

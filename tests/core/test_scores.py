@@ -54,7 +54,8 @@ def test_what_beta_punishes_most():
         family = score_of(("beta", a, b))
         assert family.success(np.array([0.0]))[0] == pytest.approx(success)
         assert family.failure(np.array([1.0]))[0] == pytest.approx(failure)
-        report = evaluate(X, y, families=[("beta", a, b)], calibrator=None, intervals="influence")
+        report = evaluate(X, y, families=("beta", a, b), calibrator=None, intervals="influence")
+        assert report.options.score_names == [f"TPS beta({a},{b})"]
         assert words in report.disclosures["score"]
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from judged import evaluate
 from known_scores import ShiftedBrier
+from refused import must_refuse
 from trajscore import TrajectoryArray
 from trajscore.streaming import iter_batches
 
@@ -206,7 +207,7 @@ def test_runs_of_few_steps_have_a_report(frame):
 
 def test_what_is_not_for_batches(frame):
     batches = batches_of(frame, meta="chance")
-    for options, match in [
+    rows = [
         ({"y": [1, 0]}, "leave out y"),
         ({"missing": "all"}, "missing must be"),
         ({"censored": "no"}, "censored: .*'no'"),
@@ -215,9 +216,8 @@ def test_what_is_not_for_batches(frame):
         ({"by": "chanc"}, "by: .*'chanc'; did you mean 'chance'"),
         ({"stop_reason": "model"}, "stop_reason: .*'model'"),
         ({"end": "known"}, "end must be"),
-    ]:
-        with pytest.raises(ValueError, match=match):
-            evaluate(batches, **options)
+    ]
+    must_refuse(lambda options: evaluate(batches, **options), rows)
 
 
 def test_bad_values_name_their_run(frame):

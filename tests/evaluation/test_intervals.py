@@ -74,14 +74,11 @@ def test_few_of_an_outcome_are_drawn_from(runs):
     made = report.interval_methods["value"].loc["forecast"].loc["as_given"]
     assert made[["AUROC", "AURC", "TPS log"]].tolist() == ["bootstrap"] * 3
     assert made["T-ECE"] == "bounds"
-    asked = evaluate(confident, y, **FAST, intervals="influence").interval_methods
-    assert "bootstrap" not in asked.to_numpy()
-    rng = np.random.default_rng(0)
-    for n, kind in ((1000, "bootstrap"), (2000, "influence")):
-        y = (np.arange(n) >= n // 20).astype(int)  # 50 and 100 failures
-        p = TrajectoryArray.from_padded(np.clip(0.9 + 0.05 * rng.normal(size=(n, 1)), 0.5, 0.99))
-        report = evaluate(p, y, **FAST, intervals=drawn(20))
-        assert report.interval_methods["value"]["forecast", "as_given", "TPS log"] == kind
+    draws = drawn(method="influence", confidence_level=0.8)
+    asked = evaluate(confident, y, **FAST, intervals=draws)
+    assert "bootstrap" not in asked.interval_methods.to_numpy()
+    assert "80%" in asked.disclosures["intervals"]
+    assert asked.cards["confidence_level"].iloc[0] == pytest.approx(0.8)
 
 
 def test_losses_not_seen_yet_are_in_the_interval(quick):
@@ -99,23 +96,6 @@ def test_losses_not_seen_yet_are_in_the_interval(quick):
     assert row["high"] - row["value"] < unseen / 5
     cost = report.intervals.loc[("forecast", "as_given", "ECUAS_0")]
     assert cost["high"] - cost["value"] > 3 * (cost["value"] - cost["low"])
-
-
-def test_intervals_hold_the_truth(rng, fast):
-    """Of 30 at 95%, six that miss come once in 300."""
-    y = np.arange(120) % 2
-
-    def true_forecasts(y):
-        seen = rng.normal(y - 0.5, 1)
-        return TrajectoryArray(1 / (1 + np.exp(-seen)), np.ones(len(y), dtype=int))
-
-    many = np.arange(100_000) % 2
-    truth = metrics.tps_score(many, true_forecasts(many)) - np.log(0.5)
-    X = {f"p{k}": true_forecasts(y) for k in range(30)}
-    rows = evaluate(X, y, **fast).intervals.xs("TPS log", level="metric").loc[list(X)]
-    missed = (rows["margin_low"] > truth) | (rows["margin_high"] < truth)
-    assert missed.sum() < 6
-    assert np.mean(rows["margin_high"] - rows["margin_low"]) < 4 * truth
 
 
 def test_runs_of_a_cluster_are_no_evidence_of_their_own(runs, fast):
@@ -183,16 +163,3 @@ def test_what_others_are_drawn_for_changes_nothing(runs):
     alone = evaluate({"a": X[:300]}, y[:300], **FAST, intervals=draws).intervals
     beside = evaluate({"a": X[:300], "b": sure[:300]}, y[:300], **FAST, intervals=draws).intervals
     assert beside.loc[["a"]].equals(alone.loc[["a"]])
-
-
-def test_the_level_is_the_one_asked_for(runs):
-    X, y = runs
-    widths = []
-    for level in (0.8, 0.95):
-        draws = drawn(method="influence", confidence_level=level)
-        report = evaluate(X, y, **FAST, intervals=draws)
-        row = report.intervals.loc["forecast", "as_given", "TPS log"]
-        widths.append(row["high"] - row["low"])
-        assert f"{level:.0%}" in report.disclosures["intervals"]
-        assert report.cards["confidence_level"].iloc[0] == pytest.approx(level)
-    assert widths[0] / widths[1] == pytest.approx(1.2816 / 1.96, rel=0.01)

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from judged import evaluate
+from refused import must_refuse
 from trajscore import DensityRatioEProcess, TrajectoryArray
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import CalibratedVerifier, split_report
@@ -99,16 +100,11 @@ def test_grades_are_not_taken_for_failures(runs, fast):
     assert "judge: not monitored; run 0: outcome 0.5" in report.notes[0]
 
 
-@pytest.mark.parametrize(
-    ("wrong", "match"),
-    [
+def test_what_is_no_rule(runs):
+    rows = [
         ("yes", "monitoring must be .* got 'yes'"),
         (1, "monitoring must be .* got 1"),
         (MonitoringOptions(known_share=80), "known_share.* got 80"),
         (MonitoringOptions(n_splits=0), "n_splits"),
-    ],
-    ids=["text", "number", "share", "splits"],
-)
-def test_what_is_no_rule(runs, wrong, match):
-    with pytest.raises(ValueError, match=match):
-        evaluate(*runs, monitoring=wrong)
+    ]
+    must_refuse(lambda wrong: evaluate(*runs, monitoring=wrong), rows)

@@ -7,6 +7,8 @@ import pytest
 from scipy.stats import t
 
 from known_agent import runs_of
+from known_scores import margin_over_best_constant
+from refused import must_refuse
 from trajscore import TrajectoryArray, metrics
 from trajscore.gates import Gate, RunSet, check, compare
 
@@ -126,17 +128,12 @@ def test_a_share_is_of_the_baseline_itself_and_not_of_what_was_seen():
 
 def test_forecasts_are_held_against_the_base_rate_and_numbers():
     found = gate_of(WORSE, None, "TPS log margin", "judge", versus=0)
-    X, y = WORSE.traces["judge"], WORSE.labels
-    weight = 1 / np.sqrt(np.concatenate([np.arange(1, n + 1) for n in X.lengths]))
-    rate = np.average(np.repeat(y, X.lengths), weights=weight)  # the best constant
-    constant = X.with_cells(np.full(len(X.cells), rate))
-    margin = metrics.tps_score(y.astype(int), X) - metrics.tps_score(y.astype(int), constant)
-    assert found.change == pytest.approx(margin)
+    X, y = WORSE.traces["judge"], WORSE.labels.astype(int)
+    assert found.change == pytest.approx(margin_over_best_constant(y, X))
     how = {"score": ("beta", 2, 4)}  # which reports show only where they are asked to
-    of_beta = [metrics.tps_score(y.astype(int), traces, **how) for traces in (X, constant)]
     found = gate_of(WORSE, None, "TPS beta(2,4) margin", "judge", versus=0)
-    assert found.change == pytest.approx(of_beta[0] - of_beta[1])
-    parts = metrics.tps_decomposition(y.astype(int), X, **how)
+    assert found.change == pytest.approx(margin_over_best_constant(y, X, **how))
+    parts = metrics.tps_decomposition(y, X, **how)
     found = gate_of(WORSE, WORSE, "MCB beta(2,4)", margin=1e-3)
     assert (found.value, found.verdict) == (pytest.approx(parts.miscalibration), "pass")
     for parameters, versus, expected in [
@@ -302,13 +299,12 @@ def test_what_is_unusable_says_why():
         in gate_of(few, None, "AUROC", None, "recalibrated", 0.5).why
     )
     assert check(alike, BASE).verdict == "pass"
-    for new, options, problem in [
-        (SAME, {"baseline": BASE, "rules": 5}, "rules must be"),
-        (SAME, {"baseline": "baseline.json"}, "baseline must be a RunSet, got str"),
-        ([SAME], {}, "new must be a RunSet, got list"),
-    ]:
-        with pytest.raises(ValueError, match=problem):
-            check(new, **options)
+    rows = [
+        (SAME, BASE, 5, "rules must be"),
+        (SAME, "baseline.json", "baseline must be a RunSet, got str"),
+        ([SAME], "new must be a RunSet, got list"),
+    ]
+    must_refuse(check, rows)
 
 
 def test_a_fault_of_the_code_is_not_hidden(monkeypatch):
@@ -345,7 +341,7 @@ def test_a_run_that_crashed_is_a_failure_of_the_agent_and_no_forecast_to_judge()
 
 
 def test_bad_gates_are_named():
-    for options, said in [
+    rows = [
         ({"margin": 1}, r"margin = 1 decides nothing$"),
         ({"margin": -1}, r"margin = -1 decides nothing$"),
         ({"margin": 1.5}, "margin = 1.5 .* 0.015"),
@@ -366,9 +362,8 @@ def test_bad_gates_are_named():
         ({"metric": "cost", "most": "much"}, "most must be a number"),
         ({"predictor": 3}, "predictor must be text"),
         ({"form": "raw"}, "form"),
-    ]:
-        with pytest.raises(ValueError, match=said):
-            Gate(**options)
+    ]
+    must_refuse(lambda options: Gate(**options), rows)
     for options, share in [
         ({"margin": 0.99}, None), ({"margin": -0.99}, None), ({"versus": 0}, None),
         ({"versus": 1}, None), ({"margin": "150%", "metric": "AURC"}, 1.5),
@@ -400,7 +395,6 @@ def test_files_of_gates_are_read_strictly(rules, tmp_path):
         ("[[gate]]\n[[gate]]\nmargin = 2", "gate 2: .*margin"),
         (f"[[gate]]\nmargin = 1{'0' * 400}", "margin"),
         ("level = 0.5\n[[gate]]", "level"),
-        ("level = 'a'\n[[gate]]", "level"),
         ("undecided = 'skip'\n[[gate]]", "undecided"),
         ("least_runs = 0\n[[gate]]", "least_runs"),
         ("[[gate]", "TOML"),

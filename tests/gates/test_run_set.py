@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from refused import must_refuse, not_refused
 from trajscore import TrajectoryArray
 from trajscore.gates import RunSet
 
@@ -53,27 +54,22 @@ def test_outcomes_alone():
     assert lengths.predictors == ["judge"]
 
 
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
+def test_what_cannot_be_used():
+    rows = [
         ({"spent": [1]}, r"spent must be a dict of numbers by name, got \[1\]"),
         ({"spent": {"cost": [1, 2]}}, r"spent\['cost'\] must be one number or 6"),
         ({"spent": {"cost": [1, NAN, 1, -np.inf, 1, 1]}}, r"row 3: spent\['cost'\] is -inf"),
         ({"tasks": ["a"]}, "tasks must be 6 labels"),
         ({"tasks": pd.Series([1] * 6, index=list("abcdef"))}, "row 0: tasks is of run 'a'"),
         ({"censored": "q_z"}, "censored"),
-    ],
-)
-def test_what_cannot_be_used(options, problem):
-    with pytest.raises(ValueError, match=problem):
-        runs(**options)
-
-
-def test_without_infrastructure_errors_two_runs_must_be_left():
-    with pytest.raises(ValueError, match="at least 2 runs, got 1"):
-        RunSet(None, [1, -1], stop_reason=["done", "infrastructure_error"])
-    with pytest.raises(ValueError, match="none of the 2 runs has an observed outcome"):
-        RunSet(None, [-1, -1])
+    ]
+    must_refuse(lambda options: runs(**options), rows)
+    few = {"stop_reason": ["done", "infrastructure_error"]}
+    rows = [
+        (None, [1, -1], few, "at least 2 runs, got 1"),
+        (None, [-1, -1], {}, "none of the 2 runs has an observed outcome"),
+    ]
+    assert not not_refused(RunSet, rows)
     assert RunSet(None, [1, 1]).labels.mean() == 1
 
 

@@ -114,6 +114,7 @@ def test_a_rare_outcome_has_all_its_intervals_by_bootstrap():
         (9, 100, True),
         (10, 100, False),
         (59, 700, True),
+        (60, 700, False),
     ]:
         y = (np.arange(n) >= n_failures).astype(int)
         report = report_of({"p": rng.uniform(0.2, 0.8, n)}, y, n_resamples=50)

@@ -285,18 +285,10 @@ def test_what_no_label_shows_may_never_happen_and_what_all_show_always(runs):
         assert 0.5 < passed["low"] < 1
 
 
-def share_held(draw, truth, n_repeats):
-    hits = np.zeros(len(truth))
-    for seed in range(n_repeats):
-        table = draw(np.random.default_rng(seed)).loc[list(truth)]
-        hits += (table["low"] <= list(truth.values())) & (table["high"] >= list(truth.values()))
-    for name, count in zip(truth, hits.astype(int), strict=True):
-        assert binomtest(count, n_repeats, 0.94).proportion_ci(0.999).high > 0.94, name
-
-
 def test_intervals_of_a_nearly_perfect_judge_hold(n_simulations):
     population = make_trajectories(20_000, base_rate=0.7, sharpness=1.5, random_state=9)
     all_labels = label_intervals(population.data, population.target, label_probability=1.0)
+    truth, n_repeats = all_labels["value"], max(n_simulations // 4, 40)
 
     def draw(rng):
         rows = rng.integers(20_000, size=400)
@@ -308,7 +300,10 @@ def test_intervals_of_a_nearly_perfect_judge_hold(n_simulations):
         labels[design.query()] = y[design.query()]
         return label_intervals(X, labels, judge=judge, label_probability=design.probabilities_)
 
-    share_held(draw, all_labels["value"].to_dict(), max(n_simulations // 4, 40))
+    tables = [draw(np.random.default_rng(seed)).loc[truth.index] for seed in range(n_repeats)]
+    hits = sum((table["low"] <= truth) & (table["high"] >= truth) for table in tables)
+    for name, count in hits.items():
+        assert binomtest(count, n_repeats, 0.94).proportion_ci(0.999).high > 0.94, name
 
 
 def test_fewest_labels_of_a_class(runs):

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from any_input import any_two_labels, as_forecasts, public_classes, reads_forecasts
+from refused import must_refuse
 from trajscore import PrefixForecaster, TrajectoryArray, monitoring
 from trajscore.datasets import make_trajectories
 from trajscore.monitoring import CalibratedVerifier, LearnThenTestStop, RawVerifier, StoppingRule
@@ -63,10 +64,11 @@ def test_decisions():
 def test_power_and_its_weights():
     for weight, power in [(None, 2 / 3), ([1, 9, 2, 9, 5, 9], 3 / 8), ([0, 1, 0, 1, 1, 1], 0)]:
         assert RULE.score(X6, Y6, weight) == pytest.approx(power)
-    with pytest.raises(ValueError, match="no run failed"):
-        RULE.score(X6, [1, 1, 1, 1, 1, -1])
-    with pytest.raises(ValueError, match="failed have weight zero"):
-        RULE.score(X6, Y6, [0, 1, 0, 1, 0, 1])
+    rows = [
+        ([1, 1, 1, 1, 1, -1], None, "no run failed"),
+        (Y6, [0, 1, 0, 1, 0, 1], "failed have weight zero"),
+    ]
+    must_refuse(lambda y, weight: RULE.score(X6, y, weight), rows)
 
 
 def test_report():
@@ -103,14 +105,13 @@ def test_report_without_flags_or_costs():
 
 def test_bad_reports():
     flat = TrajectoryArray([0.5, 0.4, 0.3], [1, 2])
-    for X, y, cost, message in [
+    rows = [
         (X6, [-1] * 6, None, "none of the 6 runs has an observed outcome"),
         (X6, Y6, [*COST[:5], [9, -2]], "run 5 .*step 2: cost -2 is negative"),
         (X6, Y6, COST[:5], "costs have .*5 runs"),
         (flat, [0, 1], np.ones(2), r"cost has shape \(2,\)"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            RULE.report(X, y, cost=cost)
+    ]
+    must_refuse(lambda X, y, cost: RULE.report(X, y, cost=cost), rows)
 
 
 @pytest.mark.parametrize("kind", RULES)
@@ -210,22 +211,16 @@ def test_learn_then_test_bad_input():
     assert few.thresholds_.tolist() == [-np.inf]
     with pytest.warns(UserWarning, match="longer .* 4 steps"):
         LearnThenTestStop(alpha=0.3).fit(X.prefix(4), y).predict(X_new)
-    for name in ("alpha", "delta", "calibration_fraction", "lost_accuracy"):
-        with pytest.raises(ValueError, match=f"{name} must (be|lie) .*1.5"):
-            LearnThenTestStop(**{name: 1.5}).fit(X, y)
-    for forecaster, message in [
-        ("pass", 'forecaster must be .*"passthrough"'),
-        (HistGradientBoostingClassifier(), r"PrefixForecaster\(HistGr"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            LearnThenTestStop(forecaster).fit(X, y)
-    for forecaster, runs_, outcomes, message in [
-        (None, [[0.5], [0.4]], [1, -1], "n_samples = 1"),
-        (None, X, -np.ones(len(y)), "observed outcome"),
-        ("passthrough", [[2.0], [0.5]], [1, 0], "lies outside"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            LearnThenTestStop(forecaster).fit(runs_, outcomes)
+    names = ("alpha", "delta", "calibration_fraction", "lost_accuracy")
+    rows = [
+        *(({name: 1.5}, X, y, f"{name} must (be|lie) .*1.5") for name in names),
+        ({"forecaster": "pass"}, X, y, 'forecaster must be .*"passthrough"'),
+        ({"forecaster": LogisticRegression()}, X, y, r"PrefixForecaster\(Logi"),
+        ({}, [[0.5], [0.4]], [1, -1], "n_samples = 1"),
+        ({}, X, -np.ones(len(y)), "observed outcome"),
+        ({"forecaster": "passthrough"}, [[2.0], [0.5]], [1, 0], "lies outside"),
+    ]
+    must_refuse(lambda how, runs_, outcomes: LearnThenTestStop(**how).fit(runs_, outcomes), rows)
 
 
 def test_rows_held_out_by_hand():
@@ -233,21 +228,14 @@ def test_rows_held_out_by_hand():
     rule, mask = LearnThenTestStop("passthrough", alpha=0.9, lost_accuracy=None), np.arange(5) > 1
     for rows in ([3, 1, 2], mask, mask.astype(object), np.array([3, 2], dtype=object)):
         assert rule.fit(X, y, calibration=rows).n_calibration_ == 2 + (len(rows) == 5)
-    for rows, message in [
-        ([5], "from 0 to 4"),
-        ([-1], "from 0 to 4"),
-        ([[0]], "calibration must be"),
-        ([[1], [1, 2]], "calibration must be"),
-        ([0.5], "calibration must be"),
+    bad = [
+        *((rows, "from 0 to 4") for rows in ([5], [-1])),
+        *((rows, "calibration must be") for rows in ([[0]], [[1], [1, 2]], [0.5], ["a"], 3)),
         ([True, False], "mask of 5 bools"),
-        (["a"], "calibration must be"),
-        (3, "calibration must be"),
-        ([0, 0, 1, 1, 0], "row more than once"),
-        ([0.0, 1.0, 1.0, 0.0, 0.0], "row more than once"),
+        *((rows, "row more than once") for rows in ([0, 0, 1, 1, 0], [0.0, 1.0, 1.0, 0.0, 0.0])),
         ([3, 4], "none of the 2 held-out runs succeeded"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            rule.fit(X, y, calibration=rows)
+    ]
+    must_refuse(lambda rows: rule.fit(X, y, calibration=rows), bad)
 
 
 class _Forecasts:

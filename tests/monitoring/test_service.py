@@ -1,6 +1,5 @@
 """Model files and ``trajscore monitor``: what is read works, runs no code, and repairs nothing."""
 
-import io
 import json
 import zipfile
 
@@ -11,7 +10,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from trajscore import DensityRatioEProcess, PlattCrossFitCalibrator, PrefixForecaster, tps_scorer
-from trajscore.cli.main import main
 from trajscore.datasets import make_trajectories
 from trajscore.integrations import Guard
 from trajscore.monitoring import Conformal, Pac
@@ -25,15 +23,6 @@ RUNNING = {"features": "running", "pooled": True}
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "process.skops"
-
-
-def monitored(monkeypatch, capsys, path, lines, *options):
-    """Exit code, answers, and what was said beside them."""
-    given = io.BytesIO("\n".join(lines).encode())
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(given))
-    code = main(["monitor", "--model", str(path), *options])
-    out, err = capsys.readouterr()
-    return code, [json.loads(line) for line in out.splitlines()], err
 
 
 @pytest.mark.parametrize(
@@ -51,21 +40,19 @@ def monitored(monkeypatch, capsys, path, lines, *options):
     ],
     ids=["levels", "ties", "ville", "steps", "pac", "passthrough", "pipeline", "trees", "grid"],
 )  # fmt: skip
-def test_a_process_that_is_read_decides_as_the_one_that_was_written(
-    options, path, monkeypatch, capsys
-):
+def test_a_process_that_is_read_decides_as_the_one_that_was_written(options, path, monitored):
     process = DensityRatioEProcess(**{"alpha": 0.3, **options}).fit(X, Y)
     skops.dump(process, path)
     trees = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"
     if "HistGradient" in repr(options) and trees in skops.get_untrusted_types(file=path):
-        code, _, err = monitored(monkeypatch, capsys, path, [])
+        code, _, err = monitored(path, [])
         assert (code, f"--trust {trees}" in err) == (2, True)
     lines = []
     for row in range(30):
         lines += [json.dumps({"id": row, "score": score}) for score in X[row].tolist()]
         lines.append(json.dumps({"id": row, "end": True}))
     for said, alpha in (((), None), (("--alpha", str(process.alphas_[-1])), process.alphas_[-1])):
-        code, answers, _ = monitored(monkeypatch, capsys, path, lines, "--trust", trees, *said)
+        code, answers, _ = monitored(path, lines, "--trust", trees, *said)
         assert (code, len(answers)) == (0, len(lines))
         last = {answer["id"]: answer["flagged"] for answer in answers}
         expected = process.predict(X[:30].with_ended(), alpha) == 0
@@ -83,7 +70,7 @@ def malicious(path, module, name, arguments):
         file.writestr("schema.json", json.dumps(schema | call))
 
 
-def test_a_model_file_runs_no_code(path, monkeypatch, capsys):
+def test_a_model_file_runs_no_code(path, monitored):
     marker = path.with_name("ran")
     arguments = (f"open({str(marker)!r}, 'w').write('')", {})
     for module, name in [
@@ -93,7 +80,7 @@ def test_a_model_file_runs_no_code(path, monkeypatch, capsys):
         ("trajscore.monitoring._eprocess", "np.testing.runstring"),
     ]:
         malicious(path, module, name, arguments)
-        code, _, err = monitored(monkeypatch, capsys, path, [])
+        code, _, err = monitored(path, [])
         with pytest.raises(ValueError, match=name):
             Guard.load(path)
         assert (code, f"holds {module}.{name}" in err, marker.exists()) == (2, True, False)
@@ -103,14 +90,14 @@ class Unknown:
     """A type of a user's own."""
 
 
-def test_other_files_are_refused(path, monkeypatch, capsys):
+def test_other_files_are_refused(path, monitored):
     process = DensityRatioEProcess(alpha=0.3).fit(X, Y)
     name = f"{Unknown.__module__}.Unknown"
     broken = DensityRatioEProcess(alpha=0.3).fit(X, Y)
     del broken.test_.__dict__["alphas"]
 
     def said(*options):
-        code, _, err = monitored(monkeypatch, capsys, path, [], *options)
+        code, _, err = monitored(path, [], *options)
         assert code == 2
         assert "process.skops" in err
         return err
@@ -134,7 +121,7 @@ def test_other_files_are_refused(path, monkeypatch, capsys):
     assert "is damaged" in said()
 
 
-def test_runs_without_a_score_are_forgotten_when_a_minute_has_gone_by(path, monkeypatch, capsys):
+def test_runs_without_a_score_are_forgotten_when_a_minute_has_gone_by(path, monkeypatch, monitored):
     skops.dump(DensityRatioEProcess(alpha=0.3).fit(X, Y), path)
     now = [0.0]
 
@@ -147,6 +134,6 @@ def test_runs_without_a_score_are_forgotten_when_a_minute_has_gone_by(path, monk
     last = '{"id": "old", "score": 0.4}'
     for hours, step in (("0.03", 1), ("1", 2)):
         said = ("--forget-after", hours)
-        _, answers, _ = monitored(monkeypatch, capsys, path, [*lines, last], *said)
+        _, answers, _ = monitored(path, [*lines, last], *said)
         assert answers[-1]["step"] == step
         assert np.isfinite(answers[-1]["margin"])

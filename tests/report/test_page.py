@@ -164,6 +164,7 @@ def test_a_notebook_shows_the_first_screen(report, page, monkeypatch):
 
 @pytest.mark.parametrize("how", [
     {"weights": "uniform"}, {"censored": "drop", "groups": np.arange(360) // 3},
+    {"calibrator": PrefixForecaster(features="running", pooled=True)},
     {"calibrator": PrefixForecaster(), "censored": "drop", "groups": np.arange(360) // 3},
 ])  # fmt: skip
 def test_the_forecaster_is_the_one_that_was_judged(chess, quick, how):

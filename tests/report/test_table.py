@@ -158,20 +158,6 @@ def test_the_alive_rates_are_made_out_of_fold(short_wins, counted, fast, is_grou
         assert row["TPS log"] == pytest.approx(metrics.tps_score(y, expected))
 
 
-def test_the_alive_rate_is_that_of_other_runs_still_going(short_wins, counted):
-    X, y = short_wins
-    found = counted.traces[ALIVE, "as_given"]
-    y, fold = y[np.argsort(X.ids)], found.meta["cross_fit_fold"].to_numpy()
-    assert set(fold) == set(range(5))
-    for k in range(5):
-        rate = y[fold != k].mean()
-        for t in range(1, 10):  # from there on steps share a rate
-            going = (fold != k) & (found.lengths >= t)
-            rate = (y[going].sum() + 5 * rate) / (going.sum() + 5)
-            here = np.repeat(fold == k, found.lengths) & (steps_of(found) == t)
-            np.testing.assert_allclose(found.cells[here], rate)
-
-
 def test_numbers_over_counting_are_differences_of_rows(counted):
     table = counted.table
     for over, name in (("over_alive", ALIVE), ("over_alive_end", ALIVE_END)):
@@ -250,16 +236,6 @@ def test_the_end_does_not_tell_which_outcomes_are_missing(fast):
 
 
 # ------------------------------------------------------------------ calibrators
-
-
-def test_noise_stays_noise(rng, quick):
-    y = np.arange(200) % 2
-    X = TrajectoryArray(rng.random((800, 4)), [4] * 200, channels=list("abcd"))
-    model = PrefixForecaster(features="running", pooled=True)
-    report = evaluate(X, y, calibrator=model, families="log", intervals=quick)
-    rows = report.table.loc[list("abcd")].xs("recalibrated", level="form")
-    assert rows["AUROC"].mean() == pytest.approx(0.5, abs=0.08)
-    assert (rows["TPS log margin_low"] < 0).all()
 
 
 def test_signals_are_ranked_as_given_and_scored_recalibrated():
@@ -426,14 +402,6 @@ def test_progress_wraps_what_takes_long(short_wins, fast):
     assert len(seen) == 1
     with pytest.raises(ValueError, match="progress"):
         evaluate(X, y, progress=True)
-
-
-def test_one_score_alone(short_wins, quick):
-    X, y = short_wins
-    report = evaluate(X, y, families=("beta", 2, 4), calibrator=None, intervals=quick)
-    expected = metrics.tps_score(y, X, score=("beta", 2, 4))
-    assert report.table.loc[("forecast", "as_given"), report.score_name] == pytest.approx(expected)
-    assert len(report.options.score_names) == 1
 
 
 def test_hotpotqa_is_held_against_both_ways_of_counting(hotpotqa, quick):
