@@ -113,7 +113,9 @@ class Conversation:
         """Add a message, or a completion with its choices; return the turn, if it is one."""
         fields, scores = self._unwrap(as_object(message, f"message {index} is"), index)
         if "role" not in fields:
-            raise MalformedRunError(f"message {index} has no role; write messages, a run a line")
+            raise MalformedRunError(
+                f"message {index} has no role; write each with its role and content"
+            )
         kind = role_of(fields["role"])
         try:
             if kind == "system":
