@@ -168,13 +168,9 @@ def _of_graph(event: Any) -> Span | None:
 def _is_update(fields: Record) -> bool:
     """Tell the updates of nodes, each an object with messages, that are not a run of chats."""
     nodes = list(map(as_fields, fields.values()))
-    if (
-        find_messages(fields)[0]
-        or fields.keys() & {*MESSAGE_OWNERS}
-        or not any(map(_listed, nodes))
-    ):
-        return False
-    if any(result_messages(node)[0] for node in nodes):
+    is_chat = find_messages(fields)[0] or fields.keys() & {*MESSAGE_OWNERS}
+    is_result = any(result_messages(node)[0] for node in nodes)
+    if is_chat or is_result or not any(map(_listed, nodes)):
         return False
     are_nodes = all(isinstance(node, (dict, list, type(None))) for node in fields.values())
     return are_nodes or USUAL_FIELDS.id_of(fields) is not None
