@@ -41,6 +41,7 @@ def tool(words, key=None, **more):
 CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"order": 3}'}}
 ASK, LOOK = user("Where is order 3?"), agent("I look.", tool_calls=[CALL])
 FOUND, TOLD = tool("in Paris", "c1"), agent("In Paris.")
+HI, YES = user(), agent("Yes")
 ALL = [
     ("user", "Where is order 3?"),
     ("agent", "I look."),

@@ -1,21 +1,15 @@
 """Files of chats: where the messages of a run are, which records are runs, and their ids."""
 
 import json
-import re
 
 import pytest
 
-from known_dialogue import ALL, ASK, FOUND, LOOK, TOLD, said
+from known_dialogue import ALL, ASK, FOUND, HI, LOOK, TOLD, YES, agent, said
 from trajscore import io
 
 TALK = [ASK, LOOK, FOUND, TOLD]
-HI, YES = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}
 BOTH = [("user", "Hi"), ("agent", "Yes")]
 RUN = {"messages": [HI, YES]}
-
-
-def agent(content="Yes", **more):
-    return {"role": "assistant", "content": content, **more}
 
 
 def scores(*values, **more):
@@ -160,15 +154,10 @@ def test_completions(write):
 
 
 def test_malformed_runs_are_left_out_and_named(write):
-    good = {"id": "good", "messages": [agent()]}
+    good = {"id": "good", "messages": [YES]}
     loud = {"content": [{"token": "x", "logprob": 0.2}]}
     with pytest.raises(ValueError, match=r"r\.json, run 'r7' \(index 0\), message 1.*0\.2"):
-        io.read_runs(write("r.json", [{"id": "r7", "messages": [agent(), agent(logprobs=loud)]}]))
-    bad = {"id": "bad", "messages": [agent(), agent(confidence="high")]}
-    with pytest.warns(UserWarning, match=r"1 of 2 runs.*run 'bad' \(index 0\)"):
-        runs = io.read_runs(write("runs.json", [bad, good]))
-    assert [run.id for run in runs] == ["good"]
-    assert re.search("message 1.*confidence is 'high'", runs.left_out[0].reason)
+        io.read_runs(write("r.json", [{"id": "r7", "messages": [YES, agent(logprobs=loud)]}]))
     raws = [
         "x", 3, None, [], {"id": "a"}, {"id": "a", "messages": "x"}, {"id": "a", "messages": {}},
     ]  # fmt: skip

@@ -1,5 +1,7 @@
 """What graphs, workflows and programs report and return: read to the same turns in every form."""
 
+import json
+
 import pytest
 
 import known_dialogue as chat
@@ -82,6 +84,16 @@ def test_events_and_states(write, name):
     for path in (write("log.json", log), write("log.jsonl", log, lines=True)):
         assert [(said(run), run.id) for run in io.read_runs(path)] == [(ALL, "log")]
     assert [said(run) for run in io.read_runs(write("logs.json", [log, log]))] == [ALL, ALL]
+
+
+def test_runs_of_one_file(write):
+    runs = [{"run_id": k, "success": k == "a", "log": NODES} for k in "ab"]
+    texts = [run | {"log": json.dumps(NODES)} for run in runs]
+    columns = {name: {k: run[name] for k, run in enumerate(runs)} for name in runs[0]}
+    for form in (runs, texts, {"runs": runs}, {"schema": {"n": 1}, "data": runs}, columns,
+                 dict(enumerate(runs))):  # fmt: skip
+        found = io.read_runs(write("log.json", form))
+        assert [(said(run), run.id, run.outcome) for run in found] == [(ALL, "a", 1), (ALL, "b", 0)]
 
 
 @pytest.mark.parametrize("name", RESULTS)

@@ -4,10 +4,8 @@ import json
 
 import pytest
 
-from known_dialogue import ALL, ASK, SAMPLES, said
+from known_dialogue import ALL, ASK, SAMPLES, YES, said
 from trajscore import io
-
-YES = {"role": "assistant", "content": "Yes"}
 
 
 def generation(key="g", trace="t", **fields):

@@ -2,10 +2,8 @@
 
 import pytest
 
-from known_dialogue import ALL, SAMPLES, said, turns
+from known_dialogue import ALL, HI, SAMPLES, YES, said, turns
 from trajscore import io
-
-HI, YES = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}
 
 
 def record(key, kind="llm", parent=None, **fields):

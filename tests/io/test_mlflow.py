@@ -5,10 +5,8 @@ import json
 
 import pytest
 
-from known_dialogue import ALL, SAMPLES, said, turns
+from known_dialogue import ALL, HI, SAMPLES, YES, said, turns
 from trajscore import io
-
-HI, YES = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}
 
 
 def span(key="2", kind="CHAT_MODEL", parent=None, attributes=None, **fields):

@@ -2,10 +2,9 @@
 
 import json
 
-from known_dialogue import said
+from known_dialogue import HI, YES, said
 from trajscore import io
 
-HI, YES = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}
 PART = {"text": "Hi"}
 
 

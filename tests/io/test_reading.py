@@ -38,13 +38,6 @@ def test_runs_that_an_infrastructure_error_ended_are_left_out(log):
     assert left.file == str(path)
 
 
-def test_an_excluded_run_need_not_be_readable(log):
-    path = log({}, {"stop_reason": "user_error", "messages": []}, {"messages": []})
-    with pytest.warns(UserWarning, match="1 of 3 runs could not be read"):
-        left = io.read_runs(path).left_out
-    assert [run.kind for run in left] == ["excluded", "malformed"]
-
-
 def test_what_is_no_run_is_left_out_with_its_place(write):
     good = {"id": "a", "messages": [TURN]}
     for bad, named in [

@@ -70,6 +70,11 @@ def test_files_that_are_not_tables(tables, tmp_path):
         said = tables.refusal(path)
         assert named in said, (name, data)
         assert name in said or "no rows" in named, (name, data)
+    crew = [{"timestamp": 1, "task_name": None, "task": "x", "agent": "y", "status": "started"}]
+    assert "save what kickoff() returns" in tables.refuse(crew, name="t.jsonl")
+    assert "there are: class_name, p" in tables.refuse(
+        [{"class_name": "x", "p": 1}], name="t.jsonl"
+    )
     assert "none.csv does not exist" in tables.refusal(tmp_path / "none.csv")
     (tmp_path / "empty").mkdir()
     assert "empty" in tables.refusal(tmp_path / "empty")

@@ -113,11 +113,16 @@ class Conversation:
         """Add a message, or a completion with its choices; return the turn, if it is one."""
         fields, scores = self._unwrap(as_object(message, f"message {index} is"), index)
         if "role" not in fields:
-            raise MalformedRunError(f"message {index} has no role; write messages, a run a line")
+            raise MalformedRunError(
+                f"message {index} has no role; write each with its role and content"
+            )
         kind = role_of(fields["role"])
         try:
             if kind == "system":
-                self._add_instruction(text_of(fields.get("content")))
+                text = text_of(fields.get("content"))
+                if text not in self.system[-1:]:  # some libraries repeat it with each request
+                    self.system.append(text)
+                    self._before_instructions.append(self.steps[-1] if self.steps else None)
             elif kind == "tool":
                 self._add_results(fields, index)
             else:
@@ -125,11 +130,6 @@ class Conversation:
         except MalformedRunError as error:
             raise MalformedRunError(f"message {index}: {error}") from error
         return None
-
-    def _add_instruction(self, text: str) -> None:
-        if text not in self.system[-1:]:  # some libraries repeat it with each request
-            self.system.append(text)
-            self._before_instructions.append(self.steps[-1] if self.steps else None)
 
     def _unwrap(self, message: Record, index: int) -> tuple[Record, TokenScores]:
         """Return a message with what an answer within it adds, and its log-probabilities."""

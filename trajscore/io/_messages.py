@@ -325,9 +325,7 @@ def _of_item(item: Record) -> list[Any]:
         return messages_of_parts(dict(item), item["content"])
     if kind in ("reasoning", "thoughtevent"):
         thought = {"role": "assistant", "content": "", "reasoning": thought_of(item)}
-        if "source" in item:
-            thought["source"] = item["source"]
-        return [thought]
+        return [{**thought, "source": item.get("source")}]
     if kind.endswith("_output") or kind in keys.TYPES["result"]:
         return [result_of_part(item)]
     call = {**item, "name": first(item, keys.PARTS["call_name"]) or kind.removesuffix("_call")}
@@ -503,12 +501,13 @@ def result_of_part(part: Record) -> Message:
         or type_of(part) in ("retry-prompt", "tool-error")
         or part.get("outcome") in ("failed", "retried")
     )
-    message = {"role": "tool", "content": result, "tool_call_id": id_of(part)}
-    if name := first(part, keys.PARTS["call_name"], blank=True):
-        message["name"] = str(name)
-    if failed:
-        message["error"] = True
-    return message
+    return {
+        "role": "tool",
+        "content": result,
+        "tool_call_id": id_of(part),
+        "name": as_id(first(part, keys.PARTS["call_name"], blank=True)),
+        "error": bool(failed) or None,
+    }
 
 
 def thought_of(part: Record) -> str:

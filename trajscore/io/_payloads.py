@@ -162,11 +162,9 @@ def _bare_answer(fields: Record) -> list[Any]:
         if not fields:
             return []
         text = dict(fields)
-    message: Message = {"role": "assistant", "content": text, "tool_calls": calls}
-    reason = fields.get("finish_reason", fields.get("finishReason"))
-    if reason is not None:
-        message["finish_reason"] = reason
-    return [scored(message, fields)]
+    reason = first(fields, ("finish_reason", "finishReason"), blank=True)
+    message = {"content": text, "tool_calls": calls, "finish_reason": reason}
+    return [scored({"role": "assistant", **message}, fields)]
 
 
 def with_parts(message: Message) -> Message:

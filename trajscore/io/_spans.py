@@ -99,7 +99,7 @@ def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
     thread = Thread(talk)
     turns: dict[str, Step] = {}
     for index, (span, ends) in enumerate(tree.visits()):
-        if span.kind == "other" or tree.repeats(span):
+        if span.kind == "other" or span.id in tree.around_models:
             _add_values(tree, thread, span, index, ends, run)
         elif ends or (span.kind == "tool" and tree.is_tool_again(span)):
             continue
@@ -162,14 +162,14 @@ class _Tree:
             moments = [moment(span.start) for span in siblings if span.kind != "other"]
             if None not in moments:  # else the order of the log holds
                 siblings.sort(key=lambda span: moment(span.start) or 0)
-        self._has_models: dict[str, bool] = {}
+        self.around_models: set[str] = set()  # spans that hold the messages of calls within
         for span, ends in self.visits():
-            if ends:
-                self._has_models[span.id] = any(
-                    (inner.kind == "model" and inner.outputs is not None)
-                    or self._has_models.get(inner.id)
-                    for inner in self._inner.get(span.id, ())
-                )
+            if ends and any(
+                (inner.kind == "model" and inner.outputs is not None)
+                or inner.id in self.around_models
+                for inner in self._inner.get(span.id, ())
+            ):
+                self.around_models.add(span.id)
 
     @property
     def outermost(self) -> list[Span]:
@@ -178,7 +178,7 @@ class _Tree:
     def is_tool_again(self, span: Span) -> bool:
         """Tell a span within that of the same call, or around several calls."""
         return span.name == _AROUND_TOOLS or any(
-            outer.kind == "tool" and outer.inputs == span.inputs for outer in self._around(span)
+            outer.kind == "tool" and outer.inputs == span.inputs for outer in self.around(span)
         )
 
     def check_content(self) -> None:
@@ -196,23 +196,16 @@ class _Tree:
             "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_AND_EVENT (true in older ones)"
         )
 
-    def repeats(self, span: Span) -> bool:
-        """Tell a call of a model around others, which hold the same messages."""
-        return self._has_models.get(span.id, False)
-
-    def is_outermost_with_values(self, span: Span) -> bool:
-        """Tell a span around which no other one has an input or an output."""
-        return not any(outer.inputs or outer.outputs for outer in self._around(span))
-
     def is_answered(self, span: Span) -> bool:
         """Tell a call of a model from a record that one began or ended, whose answer is elsewhere.
 
         A call that failed, was judged, or whose tokens were counted is a turn without an answer.
         """
-        has_more = span.error or span.scores or span.tokens.get("output") or self.repeats(span)
-        return span.outputs is not None or bool(has_more) or not self._has_text
+        has_more = span.error or span.scores or span.tokens.get("output")
+        is_around = span.id in self.around_models
+        return span.outputs is not None or bool(has_more) or is_around or not self._has_text
 
-    def _around(self, span: Span) -> Iterator[Span]:
+    def around(self, span: Span) -> Iterator[Span]:
         """Yield the spans around a span, the innermost first."""
         seen = {span.id}  # spans may be each other's parents
         while (outer := self._by_id.get(span.parent or "")) is not None and outer.id not in seen:
@@ -244,7 +237,8 @@ def _add_values(tree: _Tree, thread: Thread, span: Span, index: int, ends: bool,
     value = span.outputs if ends else span.inputs
     messages = messages_in(value, None)
     thread.weave(messages, index)
-    if not messages and value is not None and tree.is_outermost_with_values(span):
+    around = tree.around(span)
+    if not (messages or value is None or any(outer.inputs or outer.outputs for outer in around)):
         run.extra["output" if ends else "input"] = unnested(value)
 
 

@@ -12,7 +12,7 @@ import json
 import re
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from os import PathLike
@@ -91,7 +91,7 @@ class LogFile:
     def items(self, streamed: Collection[str] = ()) -> Iterator[Item]:
         """Yield items as `JsonScanner.items`; lines are items of a list, bad ones are `Broken`."""
         first = ""
-        with self._open() as file:
+        with open_text(self.path, self.max_size) as file:
             if has_ending(self.path, LINES_ENDINGS):
                 first = file.readline()
                 if first.strip() not in ("{", "["):
@@ -106,9 +106,6 @@ class LogFile:
                 yield from scanner.texts()
             else:
                 yield from scanner.items(streamed)
-
-    def _open(self) -> AbstractContextManager[TextIO]:
-        return open_text(self.path, self.max_size)
 
     def whole(self) -> dict[str, Any]:
         """Read a file that holds one JSON object, such as one run."""

@@ -38,6 +38,7 @@ from trajscore.io.fields import (
     usual_names,
 )
 from trajscore.io.files import Broken, LogFile, from_csv, open_text, parquet_dataset, parquet_files
+from trajscore.io.unread import save_instead
 from trajscore.io.vocabulary import role_of
 from trajscore.io.wide_tables import as_lists
 
@@ -226,6 +227,8 @@ def _missing_parts(parts: list[str], frame: pd.DataFrame, there: Sequence[Any]) 
             "scores",
             lists[0],
         )
+    if instead := save_instead(there, 2):  # one name is that of a column of any table
+        return ArgumentError(f"the rows are neither steps nor runs; {instead}", parts[0])
     names = " and ".join(PARTS[part] for part in parts)
     options = ", ".join(f"{{argument:{part}}}{hints.get(part, '')}" for part in parts)
     return ArgumentError(

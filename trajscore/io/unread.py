@@ -229,6 +229,14 @@ def _excess(error: ArgumentError) -> int:
     return len(error.in_options({})) - _LONGEST
 
 
+def save_instead(names: Collection[str], least: int = 1) -> str:
+    """Say what to save instead of what has these fields, known by at least so many; or ""."""
+    for marks, instead in _INSTEAD.items():
+        if len(marks.split()) >= least and {*marks.split()} <= {*names}:
+            return f"save {instead} instead"
+    return ""
+
+
 def unknown_json(
     file: Path, record: Record, formats: Mapping[str, tuple[str, ...]]
 ) -> ArgumentError:
@@ -240,9 +248,8 @@ def unknown_json(
         )
     inner = (first_object(value) or as_fields(value) for value in record.values())
     owners = [record, *inner]
-    for marks, instead in _INSTEAD.items():
-        if any(owner.keys() >= {*marks.split()} for owner in owners):
-            return ArgumentError(f"{file}: it does not hold runs; save {instead} instead", "format")
+    if instead := next(filter(None, map(save_instead, owners)), ""):
+        return ArgumentError(f"{file}: it does not hold runs; {instead}", "format")
     missing = {name: [key for key in keys if key not in record] for name, keys in formats.items()}
     nearest = max(formats, key=lambda name: len(formats[name]) - len(missing[name]))
     absent = ", ".join(map(repr, missing[nearest][:2]))

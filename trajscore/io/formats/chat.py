@@ -1,6 +1,6 @@
 """Chat messages of OpenAI's interface or another client's; a list of them, or runs that hold it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from trajscore.io._conversation import Conversation, add_tokens
@@ -30,7 +30,8 @@ from trajscore.io.vocabulary import (
 )
 
 _ANSWER_ID = ("id", "response_id")
-_LISTS = ("runs", "data", "results")
+RUN_LISTS = ("runs", "data", "results")
+"""Fields of a file that list its runs."""
 
 
 def is_chat(head: Head) -> bool:
@@ -44,18 +45,23 @@ def is_chat(head: Head) -> bool:
     if is_message(fields):
         is_of_pydantic = {"parts", "kind"} <= fields.keys() and not usual_names("outcome", fields)
         return is_of_pydantic or is_of_line
-    runs = (first_object(fields.get(name)) for name in _LISTS)
+    runs = (first_object(fields.get(name)) for name in RUN_LISTS)
     return is_chat_list(head.item) or any(map(is_run, (fields, *runs))) or bool(named_runs(fields))
 
 
-def named_runs(fields: Record) -> list[Record]:
+def is_talk(record: Record) -> bool:
+    """Tell a record that holds messages, also in an object within it."""
+    return is_chat_list(find_messages(spread(record))[0])
+
+
+def named_runs(fields: Record, is_one: Callable[[Record], Any] = is_talk) -> list[Record]:
     """Return the runs of an object that has them by their ids, or by columns as frames do."""
     rows = next(map(as_fields, fields.values()), {})
     by_row = {row: {k: as_fields(v).get(row) for k, v in fields.items()} for row in rows}
     runs: list[Record]
     for named in (fields, by_row):
         runs = [{"id": k, **(as_fields(run) or {"messages": run})} for k, run in named.items()]
-        if len(runs) > 1 and all(is_chat_list(find_messages(spread(run))[0]) for run in runs):
+        if len(runs) > 1 and all(map(is_one, runs)):
             return runs
     return []
 
@@ -73,7 +79,7 @@ class OpenAI(Format):
         fields: dict[str, Any] = {}
         talks: dict[Any, list[Any]] = {}  # messages by their conversation, if they name one
         chains: dict[Any, list[Record]] = {}  # of responses, by what goes on with them
-        for key, index, item in file.items(_LISTS):
+        for key, index, item in file.items(RUN_LISTS):
             if index is None:
                 fields[str(key)] = item
             elif is_response(item) and not talks:

@@ -133,14 +133,12 @@ def _messages_of(of_line: str, item: Record) -> list[Message]:
     if kind == "agent_message":
         return [{"role": "assistant", "content": item.get("text")}]
     if kind == "command_execution":
-        call = {"id": item.get("id"), "name": "shell", "arguments": item.get("command")}
-        result = {"tool_call_id": item.get("id"), "content": item.get("aggregated_output")}
-        if item.get("exit_code") not in (0, None):
-            result["error"] = True
-        return [
-            {"role": "assistant", "content": "", "tool_calls": [call]},
-            {"role": "tool", **result},
-        ]
+        key = item.get("id")
+        call = {"id": key, "name": "shell", "arguments": item.get("command")}
+        result = {"role": "tool", "tool_call_id": key, "content": item.get("aggregated_output")}
+        failed = item.get("exit_code") not in (0, None) or None
+        turn = {"role": "assistant", "content": "", "tool_calls": [call]}
+        return [turn, {**result, "error": failed}]
     if item.get("role") == "user" and kind == "message":
         text = text_of(item.get("content")).lstrip()
         if text.startswith(_INSTRUCTIONS):

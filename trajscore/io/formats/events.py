@@ -10,7 +10,7 @@ from trajscore.io._run import Run, as_object, leftover
 from trajscore.io._spans import Span, add_spans
 from trajscore.io.fields import USUAL_FIELDS, dig
 from trajscore.io.files import Broken, LogFile, Place, stem
-from trajscore.io.formats.chat import named_runs, new_run
+from trajscore.io.formats.chat import RUN_LISTS, named_runs, new_run
 from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import (
     MESSAGE_OWNERS,
@@ -19,6 +19,7 @@ from trajscore.io.vocabulary import (
     as_fields,
     as_list,
     first,
+    parsed,
     span_kind,
     text_of,
 )
@@ -33,9 +34,9 @@ class Events(Format):
     holds = "event"
 
     def recognise(self, head: Head) -> bool:
-        lists = ([head.item], [head.fields], head.item, *head.fields.values())
         is_whole = head.whole and (head.listed or not named_runs(head.fields))
-        return is_whole and any(map(_is_log, lists))
+        is_log = any(map(_is_log, ([head.item], [head.fields], head.item)))
+        return is_whole and (is_log or bool(_runs_in(head.fields)))
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
         """Yield a run of each list of events, and of the lines that share the name of a run."""
@@ -47,7 +48,8 @@ class Events(Format):
                 name = name_of(item) or name
                 groups.setdefault(name, []).append(item)
             else:
-                yield place, item
+                runs = enumerate(_runs_in(as_fields(item)) or [item], place.index)
+                yield from ((file.place(index), run) for index, run in runs)
         for index, (name, events) in enumerate(groups.items()):
             last = as_fields(events[-1])
             names = file.fields.names(last, ("outcome", "task", "trial")).values()
@@ -57,11 +59,12 @@ class Events(Format):
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         raw = as_object({"events": raw} if isinstance(raw, list) else raw)
-        logs = [name for name, value in raw.items() if _is_log(value)]
+        logs = _logs(raw)
         if len(logs) != 1:
             raise self.malformed(f"it has {len(logs)} lists of events; write one run a file")
         run = new_run(raw, place, {*logs})
-        spans = [s for s in map(span_of, raw[logs[0]]) if s and (s.inputs or s.outputs)]
+        (events,) = logs.values()
+        spans = [s for s in map(span_of, events) if s and (s.inputs or s.outputs)]
         states = [span for span in spans if span.name == "values"]
         states.sort(key=lambda span: len(_listed(span.inputs)))
         for span in states:
@@ -165,13 +168,9 @@ def _of_graph(event: Any) -> Span | None:
 def _is_update(fields: Record) -> bool:
     """Tell the updates of nodes, each an object with messages, that are not a run of chats."""
     nodes = list(map(as_fields, fields.values()))
-    if (
-        find_messages(fields)[0]
-        or fields.keys() & {*MESSAGE_OWNERS}
-        or not any(map(_listed, nodes))
-    ):
-        return False
-    if any(result_messages(node)[0] for node in nodes):
+    is_chat = find_messages(fields)[0] or fields.keys() & {*MESSAGE_OWNERS}
+    is_result = any(result_messages(node)[0] for node in nodes)
+    if is_chat or is_result or not any(map(_listed, nodes)):
         return False
     are_nodes = all(isinstance(node, (dict, list, type(None))) for node in fields.values())
     return are_nodes or USUAL_FIELDS.id_of(fields) is not None
@@ -190,6 +189,20 @@ def _is_log(value: Any) -> bool:
     ends = as_list(value)[:: max(len(as_list(value)) - 1, 1)]
     names = {*map(_run_name, ends)} - {None}
     return bool(ends) and span_of(ends[0]) is not None and len(names) <= 1
+
+
+def _logs(record: Any) -> dict[str, list[Any]]:
+    """Return the lists of events of an object, by name."""
+    lists = {name: parsed(value) for name, value in as_fields(record).items()}
+    return {name: events for name, events in lists.items() if _is_log(events)}
+
+
+def _runs_in(fields: Record) -> list[Record]:
+    """Return the runs of an object: itself, or those that it lists, or has as a frame does."""
+    if _logs(fields):
+        return [fields]
+    listed = [run for name in RUN_LISTS for run in as_list(fields.get(name)) if _logs(run)]
+    return listed or named_runs(fields, _logs)
 
 
 def _run_name(event: Any) -> str | None:

@@ -27,7 +27,12 @@ class LangSmith(TraceFormat):
     def spans(self, records: list[Record], run: Run) -> list[Span]:
         root = next((k for k, record in enumerate(records) if not record.get("parent_run_id")), 0)
         spans = [
-            read_span("langsmith", record, tokens=token_counts(record), scores=_feedback(record))
+            read_span(
+                "langsmith",
+                record,
+                tokens=token_counts(record),
+                scores=dict(as_fields(unnested(record.get("feedback_stats")))),
+            )
             for record in records
         ]
         run.extra = {"metadata": dict(_metadata(records[root])), "name": records[root].get("name")}
@@ -38,7 +43,3 @@ class LangSmith(TraceFormat):
 
 def _metadata(record: Record) -> Record:
     return as_fields(record, "extra", "metadata")
-
-
-def _feedback(record: Record) -> dict[str, Any]:
-    return dict(as_fields(unnested(record.get("feedback_stats"))))

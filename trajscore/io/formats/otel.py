@@ -182,9 +182,8 @@ def _kind(attributes: Record) -> Kind:
         return "tool"
     if attributes.get("gcp.vertex.agent.llm_response") not in (None, "", "{}"):
         return "model"
-    is_models = any(name.startswith(_OF_MODELS) for name in attributes)
-    is_models = is_models or read_attribute(attributes, SPANS["output"][:3]) is not None
-    if is_models:
+    has_answer = read_attribute(attributes, SPANS["output"][:3]) is not None
+    if has_answer or any(name.startswith(_OF_MODELS) for name in attributes):
         return "model"
     return "other"
 
