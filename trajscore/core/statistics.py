@@ -11,7 +11,7 @@ weight, by default where all runs weigh 1: of a mean, the run's deviation from i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,13 +32,8 @@ class MeanOfRuns:
 
     def __call__(self, run_weight: FloatArray) -> FloatArray:
         """Return the mean for each weighting, NaN where no run counts."""
-        return self.means(run_weight, self.samples[:, None])[..., 0]
-
-    def means(self, run_weight: FloatArray, samples: FloatArray) -> FloatArray:
-        """Return the means of columns of numbers of these runs, with this divisor."""
-        sums = run_weight @ np.column_stack([samples, self._sizes])
         with undefined_is_nan():
-            return sums[..., :-1] / sums[..., -1:]
+            return np.asarray((run_weight @ self.samples) / (run_weight @ self._sizes))
 
     @property
     def _sizes(self) -> FloatArray:
@@ -118,36 +113,20 @@ Statistic = MeanOfRuns | OfTies | CalibrationError
 def all_at_once(metrics: Mapping[str, Statistic]) -> Callable[[FloatArray], FloatArray]:
     """Return a function from run weights (..., n_runs) to metrics (..., n_metrics), in their order.
 
-    Runs are added up once for metrics that hold the same `ties` and `divisor`: the same objects,
-    not equal ones.
+    Runs are added up once for metrics of the same `ties`: the same object, not an equal one.
     """
-    groups: dict[tuple[Any, ...], list[int]] = {}
-    statistics = list(metrics.values())
-    for column, statistic in enumerate(statistics):
-        shared = (id(getattr(statistic, name, None)) for name in ("ties", "divisor"))
-        groups.setdefault((type(statistic), *shared), []).append(column)
-    joint = [_joint([statistics[column] for column in columns]) for columns in groups.values()]
 
     def values(run_weight: FloatArray) -> FloatArray:
-        out = np.empty((*run_weight.shape[:-1], len(statistics)))
-        for columns, function in zip(groups.values(), joint, strict=True):
-            out[..., columns] = function(run_weight)
+        out = np.empty((*run_weight.shape[:-1], len(metrics)))
+        sums: dict[int, FloatPair] = {}
+        for place, statistic in enumerate(metrics.values()):
+            if isinstance(statistic, OfTies):
+                ties = statistic.ties
+                if id(ties) not in sums:
+                    sums[id(ties)] = ties.sums(run_weight)
+                out[..., place] = statistic.function(*sums[id(ties)])
+            else:
+                out[..., place] = statistic(run_weight)
         return out
 
     return values
-
-
-def _joint(group: Sequence[Any]) -> Callable[[FloatArray], FloatArray]:
-    """Metrics of one kind, with the same ties, as one function from run weights to columns."""
-    first = group[0]
-    if isinstance(first, OfTies):
-
-        def values(run_weight: FloatArray) -> FloatArray:
-            sums = first.ties.sums(run_weight)
-            return np.stack([metric.function(*sums) for metric in group], axis=-1)
-
-        return values
-    if isinstance(first, CalibrationError):
-        return lambda run_weight: np.stack([metric(run_weight) for metric in group], axis=-1)
-    samples = np.stack([metric.samples for metric in group], axis=1)
-    return lambda run_weight: first.means(run_weight, samples)

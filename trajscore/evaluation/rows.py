@@ -215,8 +215,7 @@ def row_metrics(row: Row, options: Options) -> Metrics:
     metrics: dict[str, Statistic] = {}
     if row.is_probability:
         scores = [row.score(score, options.weights) for score in options.scores]
-        shared = [replace(score, divisor=scores[0].divisor) for score in scores]
-        metrics |= zip(options.score_names, shared, strict=True)
+        metrics |= zip(options.score_names, scores, strict=True)
     if row.form == CONSTANT:  # the best one for one number a run
         confidence = np.full(len(labels), labels.mean())
     else:
