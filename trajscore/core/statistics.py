@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -80,6 +80,13 @@ class OfTies:
         return len(weight) * weight * self.ties.to_runs(*derivatives)
 
 
+class BinMeans(NamedTuple):
+    """Means of shape (n_bins,) and the influences of runs on them, of shape (n_runs, n_bins)."""
+
+    mean: FloatArray
+    influence: FloatArray
+
+
 @dataclass(frozen=True)
 class CalibrationError:
     """Sum over bins of the absolute value of the mean gap between outcomes and forecasts.
@@ -96,15 +103,15 @@ class CalibrationError:
         with undefined_is_nan():
             return np.abs(run_weight @ self.gaps).sum(axis=-1) / (run_weight @ self.weight)
 
-    def parts(self, weight: FloatArray) -> FloatPair:
-        """Return the mean gap of each bin, and influences on them of shape (n_runs, n_bins)."""
+    def bins(self, weight: FloatArray) -> BinMeans:
+        """Return the mean gap of each bin; the influences on them take as much memory as `gaps`."""
         total = weight @ self.weight
         with undefined_is_nan():  # NaN where nothing has a weight
             mean = weight @ self.gaps / total
             deviations = self.weight[:, None] * mean
             np.subtract(self.gaps, deviations, out=deviations)
             deviations *= (len(weight) / total) * weight[:, None]
-        return mean, deviations
+        return BinMeans(mean, deviations)
 
 
 Statistic = MeanOfRuns | OfTies | CalibrationError

@@ -15,11 +15,10 @@ from scipy.special import ndtr, ndtri, stdtrit
 
 from trajscore.core.errors import CannotMeasureError
 from trajscore.core.policy import POWER
-from trajscore.core.statistics import CalibrationError, MeanOfRuns
+from trajscore.core.statistics import BinMeans, CalibrationError, MeanOfRuns
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.gates._run_set import Matching, Measure
 from trajscore.inference.intervals import (
-    BinMeans,
     Units,
     absolute_interval,
     any_units,
@@ -315,7 +314,7 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
     freedom = n_equal(sizes) - 1
     value = float(statistic(weight))
     if isinstance(statistic, CalibrationError):
-        mean, influence = statistic.parts(weight)
+        mean, influence = statistic.bins(weight)
         totals = np.zeros((n_units, len(mean)))
         np.add.at(totals, units, influence / n_runs)
         bins = (BinMeans(mean, totals * scale[:, None]),)

@@ -6,13 +6,13 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import betaincinv, expit, gammaincinv, logit, ndtr, ndtri, stdtrit
 
 from trajscore.core.checks import check_groups
 from trajscore.core.policy import MIN_EFFECTIVE_CLUSTERS
+from trajscore.core.statistics import BinMeans
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
 from trajscore.core.values import (
     AnyArray,
@@ -122,13 +122,6 @@ def bounds(value: FloatArray, half_width: FloatArray, on_logit: BoolArray | bool
         of_logit = expit(logit(value) + half / slope)
     low, high = np.where(on_logit & (slope > 0), of_logit, value + half)
     return low, high
-
-
-class BinMeans(NamedTuple):
-    """Means of shape (n_bins,) and the influences of runs on them, of shape (n_runs, n_bins)."""
-
-    mean: FloatArray
-    influence: FloatArray
 
 
 def absolute_interval(
