@@ -120,13 +120,14 @@ def _drawn_quickly(cells: _Cells, place: int, metrics: dict[int, Metrics]) -> bo
         return False
     settings = cells.settings
     held = {0: place, **cells.references[place]}
+    marked = cells.marked([place])
     wanted = [
-        (of, column)
+        (of, name)
         for level, of in held.items()
-        for column in np.flatnonzero(~np.isnan(cells.estimate[level, place]))
-        if cells.names[column] in cells.marked([place])
+        for name in marked
+        if not np.isnan(cells.estimate[level, place, cells.names.index(name)])
     ]
-    statistics = [metrics[of][cells.names[column]] for of, column in wanted]
+    statistics = [metrics[of][name] for of, name in wanted]
     means = [each.pseudo_values() for each in statistics if isinstance(each, MeanOfRuns)]
     if len(means) < len(wanted):
         return False
@@ -137,8 +138,8 @@ def _drawn_quickly(cells: _Cells, place: int, metrics: dict[int, Metrics]) -> bo
         random_state=settings.random_state,
     )
     values = {of: np.full((len(drawn), len(cells.names)), np.nan) for of in held.values()}
-    for (of, column), replicates in zip(wanted, drawn.T, strict=True):
-        values[of][:, column] = replicates
+    for (of, name), replicates in zip(wanted, drawn.T, strict=True):
+        values[of][:, cells.names.index(name)] = replicates
     cells.resample(place, values, settings.confidence_level)
     return True
 
