@@ -1,4 +1,4 @@
-"""Intervals of t, written down: of a mean of influences, where asked for on the logit scale."""
+"""Intervals of t, written down: of a mean of influences, and influences as derivatives."""
 
 import numpy as np
 from scipy.special import expit, logit

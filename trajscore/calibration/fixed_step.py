@@ -166,7 +166,7 @@ def _both_ways(p: FloatArray, success: FloatArray, score: Any) -> MeanOfRuns:
     """Return the score of forecasts, and what it were, had each run ended the other way."""
     family = get_family(score)
     of_run, other = (score_cells(family, p, y) for y in (success, opposite(success)))
-    return MeanOfRuns(of_run, None, other)
+    return MeanOfRuns(of_run, other)
 
 
 class AliveRate(LearnedForecaster):

@@ -6,41 +6,34 @@ called with run weights of shape (..., n_runs) and return one value for each wei
 `all_at_once` does so for a whole table of them.
 
 The influence of a run is n_runs times the derivative of the metric in the logarithm of the run's
-weight, by default where all runs weigh 1: of a mean, the run's deviation from it. A run that is not
-used has none.
+weight, by default where all runs weigh 1: of a mean, the run's deviation from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from trajscore.core.ranking import GRADIENTS, TieGroups
-from trajscore.core.values import FloatArray, FloatPair, IntArray, undefined_is_nan
+from trajscore.core.values import FloatArray, FloatPair, undefined_is_nan
 from trajscore.core.weights import RunSums
 
 
 @dataclass(frozen=True)
 class MeanOfRuns:
-    """Mean of one number a run, or sum of it over that of a divisor; arrays of shape (n_rows,)."""
+    """Mean of one number a run, or sum of it over that of a divisor; arrays of shape (n_runs,)."""
 
     samples: FloatArray
-    rows: IntArray | None = None  # the runs whose numbers they are; None for all
     other: Any = None  # the numbers, had each run ended the other way, where that is asked for
     divisor: FloatArray | None = None  # such as the weight of a run's steps; None for one each
 
     def __call__(self, run_weight: FloatArray) -> FloatArray:
         """Return the mean for each weighting, NaN where no run counts."""
-        return self.means(run_weight, self.samples[:, None])[..., 0]
-
-    def means(self, run_weight: FloatArray, samples: FloatArray) -> FloatArray:
-        """Return the means of columns of numbers of these runs, with this divisor."""
-        sums = _of_rows(run_weight, self.rows) @ np.column_stack([samples, self._sizes])
         with undefined_is_nan():
-            return sums[..., :-1] / sums[..., -1:]
+            return np.asarray((run_weight @ self.samples) / (run_weight @ self._sizes))
 
     @property
     def _sizes(self) -> FloatArray:
@@ -48,17 +41,14 @@ class MeanOfRuns:
 
     def influence(self, weight: FloatArray) -> FloatArray:
         """Return the influence of each run, of which these weights count."""
-        used = _of_rows(weight, self.rows)
-        total = (used * self._sizes).sum()
-        mean = (used * self.samples).sum() / total
-        deviations = used * (self.samples - mean * self._sizes) / total
-        return _on_all_runs(len(weight) * deviations, self.rows, len(weight))
+        total = (weight * self._sizes).sum()
+        mean = (weight * self.samples).sum() / total
+        deviations = weight * (self.samples - mean * self._sizes) / total
+        return len(weight) * deviations
 
     def change(self, weight: FloatArray) -> FloatArray:
         """Return what each run would add to the mean, had it ended the other way."""
-        used = _of_rows(weight, self.rows)
-        change = used * (self.other - self.samples) / (used * self._sizes).sum()
-        return _on_all_runs(change, self.rows, len(weight))
+        return weight * (self.other - self.samples) / (weight * self._sizes).sum()
 
     def __sub__(self, reference: MeanOfRuns) -> MeanOfRuns:
         """Return what it is above another one of the same runs, with the same divisor."""
@@ -79,49 +69,49 @@ class OfTies:
 
     ties: TieGroups
     function: Callable[[FloatArray, FloatArray], FloatArray]
-    rows: IntArray | None = None  # the runs that were grouped; None for all
 
     def __call__(self, run_weight: FloatArray) -> FloatArray:
         """Return the value for each weighting, NaN where it does not exist."""
-        return self.function(*self.ties.sums(_of_rows(run_weight, self.rows)))
+        return self.function(*self.ties.sums(run_weight))
 
     def influence(self, weight: FloatArray) -> FloatArray:
         """Return the influence of each run; NaN where the value does not exist."""
-        used = _of_rows(weight, self.rows)
-        n_runs = len(weight)
-        derivatives = GRADIENTS[self.function](*self.ties.sums(used))
-        return _on_all_runs(n_runs * used * self.ties.to_runs(*derivatives), self.rows, n_runs)
+        derivatives = GRADIENTS[self.function](*self.ties.sums(weight))
+        return len(weight) * weight * self.ties.to_runs(*derivatives)
+
+
+class BinMeans(NamedTuple):
+    """Means of shape (n_bins,) and the influences of runs on them, of shape (n_runs, n_bins)."""
+
+    mean: FloatArray
+    influence: FloatArray
 
 
 @dataclass(frozen=True)
 class CalibrationError:
     """Sum over bins of the absolute value of the mean gap between outcomes and forecasts.
 
-    `gaps`, of shape (n_rows, n_bins), are the weighted sums of a run's gaps (outcome less forecast)
+    `gaps`, of shape (n_runs, n_bins), are the weighted sums of a run's gaps (outcome less forecast)
     in each bin that is not empty.
     """
 
     gaps: FloatArray
-    weight: FloatArray  # of shape (n_rows,): the sums of these weights
-    rows: IntArray | None = None  # the runs whose gaps they are; None for all
+    weight: FloatArray  # of shape (n_runs,): the sums of these weights
 
     def __call__(self, run_weight: FloatArray) -> FloatArray:
         """Return the value for each weighting, NaN where nothing has a weight; bins stay."""
-        used = _of_rows(run_weight, self.rows)
         with undefined_is_nan():
-            return np.abs(used @ self.gaps).sum(axis=-1) / (used @ self.weight)
+            return np.abs(run_weight @ self.gaps).sum(axis=-1) / (run_weight @ self.weight)
 
-    def parts(self, weight: FloatArray) -> FloatPair:
-        """Return the mean gap of each bin, and influences on them of shape (n_runs, n_bins)."""
-        used = _of_rows(weight, self.rows)
-        n_runs = len(weight)
-        total = used @ self.weight
+    def bins(self, weight: FloatArray) -> BinMeans:
+        """Return the mean gap of each bin; the influences on them take as much memory as `gaps`."""
+        total = weight @ self.weight
         with undefined_is_nan():  # NaN where nothing has a weight
-            mean = used @ self.gaps / total
+            mean = weight @ self.gaps / total
             deviations = self.weight[:, None] * mean
             np.subtract(self.gaps, deviations, out=deviations)
-            deviations *= (n_runs / total) * used[:, None]
-        return mean, _on_all_runs(deviations, self.rows, n_runs)
+            deviations *= (len(weight) / total) * weight[:, None]
+        return BinMeans(mean, deviations)
 
 
 Statistic = MeanOfRuns | OfTies | CalibrationError
@@ -130,48 +120,20 @@ Statistic = MeanOfRuns | OfTies | CalibrationError
 def all_at_once(metrics: Mapping[str, Statistic]) -> Callable[[FloatArray], FloatArray]:
     """Return a function from run weights (..., n_runs) to metrics (..., n_metrics), in their order.
 
-    Runs are picked and added up once for metrics that hold the same `rows`, `ties` and `divisor`
-    (the same objects, not equal ones).
+    Runs are added up once for metrics of the same `ties`: the same object, not an equal one.
     """
-    groups: dict[tuple[Any, ...], list[int]] = {}
-    statistics = list(metrics.values())
-    for column, statistic in enumerate(statistics):
-        shared = (id(getattr(statistic, name, None)) for name in ("rows", "ties", "divisor"))
-        groups.setdefault((type(statistic), *shared), []).append(column)
-    joint = [_joint([statistics[column] for column in columns]) for columns in groups.values()]
 
     def values(run_weight: FloatArray) -> FloatArray:
-        out = np.empty((*run_weight.shape[:-1], len(statistics)))
-        for columns, function in zip(groups.values(), joint, strict=True):
-            out[..., columns] = function(run_weight)
+        out = np.empty((*run_weight.shape[:-1], len(metrics)))
+        sums: dict[int, FloatPair] = {}
+        for place, statistic in enumerate(metrics.values()):
+            if isinstance(statistic, OfTies):
+                ties = statistic.ties
+                if id(ties) not in sums:
+                    sums[id(ties)] = ties.sums(run_weight)
+                out[..., place] = statistic.function(*sums[id(ties)])
+            else:
+                out[..., place] = statistic(run_weight)
         return out
 
     return values
-
-
-def _joint(group: Sequence[Any]) -> Callable[[FloatArray], FloatArray]:
-    """Metrics of one kind, runs and ties as one function, from weights of these runs to columns."""
-    first = group[0]
-    if isinstance(first, OfTies):
-
-        def values(run_weight: FloatArray) -> FloatArray:
-            sums = first.ties.sums(_of_rows(run_weight, first.rows))
-            return np.stack([metric.function(*sums) for metric in group], axis=-1)
-
-        return values
-    if isinstance(first, CalibrationError):
-        return lambda run_weight: np.stack([metric(run_weight) for metric in group], axis=-1)
-    samples = np.stack([metric.samples for metric in group], axis=1)
-    return lambda run_weight: first.means(run_weight, samples)
-
-
-def _of_rows(run_weight: FloatArray, rows: IntArray | None) -> FloatArray:
-    return run_weight if rows is None else run_weight[..., rows]
-
-
-def _on_all_runs(values: FloatArray, rows: IntArray | None, n_runs: int) -> FloatArray:
-    if rows is None:
-        return values
-    out = np.zeros((n_runs, *values.shape[1:]))
-    np.add.at(out, rows, values)  # a run may be used more than once
-    return out

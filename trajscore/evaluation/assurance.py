@@ -100,9 +100,9 @@ def runs_needed(
 
 def spread_of(mean: MeanOfRuns, units: Units) -> float:
     """Return the standard deviation of runs that counts: of clusters, what they add to it."""
-    values = mean.pseudo_values()
-    influence = (values - values.mean())[:, None]
-    return float(Spread(influence, units).half_width(1.0)[0] * np.sqrt(len(values)))
+    n_runs = len(mean.samples)
+    influence = mean.influence(np.ones(n_runs))[:, None]
+    return float(Spread(influence, units).half_width(1.0)[0] * np.sqrt(n_runs))
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from trajscore.evaluation.options import (
     Options,
 )
 from trajscore.evaluation.rows import Metrics, Row, Rows, row_metrics
-from trajscore.inference.intervals import BinMeans, absolute_interval, unseen_reach
+from trajscore.inference.intervals import absolute_interval, unseen_reach
 from trajscore.inference.mean_intervals import (
     bootstrap_many_means,
     bootstrap_units,
@@ -120,13 +120,14 @@ def _drawn_quickly(cells: _Cells, place: int, metrics: dict[int, Metrics]) -> bo
         return False
     settings = cells.settings
     held = {0: place, **cells.references[place]}
+    marked = cells.marked([place])
     wanted = [
-        (of, column)
+        (of, name)
         for level, of in held.items()
-        for column in np.flatnonzero(~np.isnan(cells.estimate[level, place]))
-        if cells.names[column] in cells.marked([place])
+        for name in marked
+        if not np.isnan(cells.estimate[level, place, cells.names.index(name)])
     ]
-    statistics = [metrics[of][cells.names[column]] for of, column in wanted]
+    statistics = [metrics[of][name] for of, name in wanted]
     means = [each.pseudo_values() for each in statistics if isinstance(each, MeanOfRuns)]
     if len(means) < len(wanted):
         return False
@@ -137,8 +138,8 @@ def _drawn_quickly(cells: _Cells, place: int, metrics: dict[int, Metrics]) -> bo
         random_state=settings.random_state,
     )
     values = {of: np.full((len(drawn), len(cells.names)), np.nan) for of in held.values()}
-    for (of, column), replicates in zip(wanted, drawn.T, strict=True):
-        values[of][:, column] = replicates
+    for (of, name), replicates in zip(wanted, drawn.T, strict=True):
+        values[of][:, cells.names.index(name)] = replicates
     cells.resample(place, values, settings.confidence_level)
     return True
 
@@ -167,7 +168,7 @@ class _Estimates:
     values: ByName
     influence: dict[str, FloatArray]
     change: dict[str, FloatArray]
-    errors: dict[str, CalibrationError]  # which have parts instead
+    errors: dict[str, CalibrationError]  # which have bins instead
 
     def minus(self, other: _Estimates, names: Collection[str]) -> _Estimates:
         """Return the estimates of the differences of metrics with these names."""
@@ -182,11 +183,6 @@ class _Estimates:
             differences(self.change, other.change),
             {},
         )
-
-    def parts(self, name: str) -> BinMeans:
-        """Return the gaps of a calibration error, and the influences on them, which is as much."""
-        error = self.errors[name]
-        return BinMeans(*error.parts(np.ones(len(error.weight))))
 
 
 def _estimates_of(metrics: Metrics, n_runs: int) -> _Estimates:
@@ -285,8 +281,9 @@ class _Cells:
         """Fill in the bounds of a row's calibration errors, and of what they are above others."""
         row = estimates[place]
         references = {level: estimates[at] for level, at in self.references[place].items()}
-        for name in row.errors:
-            parts = row.parts(name)
+        alike = np.ones(len(self.rows[place].runs))
+        for name, error in row.errors.items():
+            bins = error.bins(alike)
             column = self.names.index(name)
             for level, reference in {0: None, **references}.items():
                 cell = level, place, column
@@ -294,11 +291,11 @@ class _Cells:
                     continue
                 ends = (0.0, 0.0)
                 if row.values[name] > ROUNDING:  # not calibrated by construction
-                    reference_parts = None
+                    other = None
                     if reference is not None and reference.values[name] > ROUNDING:
-                        reference_parts = reference.parts(name)
+                        other = reference.errors[name].bins(alike)
                     ends = absolute_interval(
-                        parts, reference_parts, self.units, self.settings.confidence_level
+                        bins, other, self.units, self.settings.confidence_level
                     )
                 self.low[cell], self.high[cell] = ends
                 self.method[cell] = BOUNDS

@@ -75,7 +75,7 @@ class Row:
         """Return a score of its runs, and what it were, had each ended the other way."""
         sums = run_sums(self.runs.labels, self.traces, score, weights)
         other = run_sums(self.runs.opposite_labels, self.traces, score, weights)
-        return MeanOfRuns(sums.total, None, other.total, sums.divisor)
+        return MeanOfRuns(sums.total, other.total, sums.divisor)
 
     def overconfidence(self, weights: StepWeights) -> MeanOfRuns:
         """Return how much more success is forecast than happens, and with each end turned round."""
@@ -84,7 +84,7 @@ class Row:
         said = np.add.reduceat(of_runs.cells() * self.traces.cells, self.traces.offsets[:-1])
         labels = self.runs.labels
         other = said - self.runs.opposite_labels * divisor
-        return MeanOfRuns(said - labels * divisor, None, other, divisor)
+        return MeanOfRuns(said - labels * divisor, other, divisor)
 
     @property
     def outside(self) -> BoolArray:
@@ -214,8 +214,7 @@ def row_metrics(row: Row, options: Options) -> Metrics:
     metrics: dict[str, Statistic] = {}
     if row.is_probability:
         scores = [row.score(score, options.weights) for score in options.scores]
-        shared = [replace(score, divisor=scores[0].divisor) for score in scores]
-        metrics |= zip(options.score_names, shared, strict=True)
+        metrics |= zip(options.score_names, scores, strict=True)
     if row.form == CONSTANT:  # the best one for one number a run
         confidence = np.full(len(labels), labels.mean())
     else:
@@ -236,7 +235,7 @@ def row_metrics(row: Row, options: Options) -> Metrics:
     # the recalibration stays what it is: to first order the best one gains nothing by moving
     leading = scores[0]
     best = recalibrated_sums(steps, options.scores[0]).total
-    gained = MeanOfRuns(best - leading.samples, None, best - leading.other, leading.divisor)
+    gained = MeanOfRuns(best - leading.samples, best - leading.other, leading.divisor)
     return metrics | {options.miscalibration: gained}
 
 

@@ -11,16 +11,14 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import stdtrit
-from scipy.stats import norm, t
+from scipy.special import ndtr, ndtri, stdtrit
 
 from trajscore.core.errors import CannotMeasureError
 from trajscore.core.policy import POWER
-from trajscore.core.statistics import CalibrationError, MeanOfRuns
+from trajscore.core.statistics import BinMeans, CalibrationError, MeanOfRuns
 from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.gates._run_set import Matching, Measure
 from trajscore.inference.intervals import (
-    BinMeans,
     Units,
     absolute_interval,
     any_units,
@@ -174,7 +172,7 @@ class Estimate:
         error = self.std_error / np.sqrt(more)
         reach = 0.0
         if error > 0:
-            reach = error * t.ppf(level, n * more - 1)
+            reach = error * stdtrit(n * more - 1, level)
         # each of `more` times as many runs changes the mean that much less: divided below
         of_scores = [
             unseen_reach(change, any_units(units, len(change)), 2 * (1 - level), reach * more)
@@ -264,7 +262,7 @@ def level_of_each(estimates: Sequence[Estimate], level: float) -> list[float]:
     errors = np.stack([estimate.errors / estimate.std_error for estimate in normal], axis=1)
     values, vectors = np.linalg.eigh(errors.T @ errors)
     largest = ((draws * np.sqrt(values.clip(0))) @ vectors.T).max(axis=1)
-    joint = min(norm.cdf(np.quantile(largest, 1 - error * len(normal) / n)), bonferroni)
+    joint = min(ndtr(np.quantile(largest, 1 - error * len(normal) / n)), bonferroni)
     return [joint if estimate.std_error > 0 else bonferroni for estimate in estimates]
 
 
@@ -277,7 +275,7 @@ def runs_to_settle(estimate: Estimate, distance: float, n_runs: int, level: floa
     settles = error > 0 or not distance or estimate.parts
     if estimate.n_units < 2 or not estimate.varies or estimate.bins or not settles:
         return np.nan
-    z = norm.ppf(POWER)
+    z = ndtri(POWER)
 
     def shortfall(log_more: float) -> float:
         more = np.exp(log_more)
@@ -299,9 +297,7 @@ def runs_to_settle(estimate: Estimate, distance: float, n_runs: int, level: floa
 
 def _shares(measure: Measure, units: IntArray, n_units: int) -> FloatArray:
     """One over the number of runs of each unit that the metric is of; 0 where there is none."""
-    if measure.statistic.rows is not None:
-        units = units[measure.statistic.rows]
-    counts = np.bincount(units, minlength=n_units)
+    counts = np.bincount(units[measure.rows], minlength=n_units)
     return np.where(counts > 0, 1 / np.maximum(counts, 1), 0.0)
 
 
@@ -309,17 +305,16 @@ def _shares(measure: Measure, units: IntArray, n_units: int) -> FloatArray:
 def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArray) -> Estimate:
     """Return a metric of one set, with these weights of its runs."""
     statistic = measure.statistic
+    units = units[measure.rows]
+    weight = weight[measure.rows]
     n_runs = len(units)
-    rows = statistic.rows
-    if rows is None:
-        rows = np.arange(n_runs)
-    sizes = np.bincount(units[rows], weight[rows], n_units)
+    sizes = np.bincount(units, weight, n_units)
     n_used = int(np.count_nonzero(sizes))
     scale = left_out_factor(sizes)
     freedom = n_equal(sizes) - 1
     value = float(statistic(weight))
     if isinstance(statistic, CalibrationError):
-        mean, influence = statistic.parts(weight)
+        mean, influence = statistic.bins(weight)
         totals = np.zeros((n_units, len(mean)))
         np.add.at(totals, units, influence / n_runs)
         bins = (BinMeans(mean, totals * scale[:, None]),)
@@ -339,7 +334,7 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
     if not isinstance(statistic, MeanOfRuns):
         return result
     if measure.is_rate:
-        sums = np.bincount(units[rows], weight[rows] * statistic.samples, n_units)
+        sums = np.bincount(units, weight * statistic.samples, n_units)
         rates = sums / np.where(sizes > 0, sizes, 1.0)
         part = Rates(1 - rates, rates, sizes / sizes.sum())
         return replace(result, parts=((part, 1.0),), varies=True)

@@ -322,6 +322,7 @@ class Measure:
     """One number of a set of runs."""
 
     statistic: Statistic
+    rows: IntArray  # the runs that it is of, among those that count
     is_rate: bool = False  # of a run or task it is 0, 1 or between
     of_tasks: bool = False  # each task counts the same, however many runs it has
     is_amount: bool = False  # what a run took, of which there may be no most
@@ -348,15 +349,15 @@ def key_of(runs: RunSet, metric: str, predictor: str | None, form: str) -> Key:
 def measure_of(runs: RunSet, key: Key) -> Measure:
     """Return a number of a set of runs; all of a predictor are made once."""
     if key.metric == SUCCESS:
-        return Measure(MeanOfRuns(runs.labels), is_rate=True)
+        return Measure(MeanOfRuns(runs.labels), np.arange(runs.n_runs), is_rate=True)
     if power := _PASS.fullmatch(key.metric):
-        return Measure(_all_pass(runs, int(power[1])), is_rate=True, of_tasks=True)
+        return _all_pass(runs, int(power[1]))
     if key.metric in runs.amounts:
         numbers = runs.amounts[key.metric]
         rows = np.flatnonzero(~np.isnan(numbers))
         if not len(rows):
             raise CannotMeasureError("no run has a number")
-        return Measure(MeanOfRuns(numbers[rows], rows), is_amount=True)
+        return Measure(MeanOfRuns(numbers[rows]), rows, is_amount=True)
     wanted = key.predictor, options_of(key.metric)
     if wanted not in runs._known:
         runs._known[wanted] = _metrics_of(runs, *wanted)
@@ -471,15 +472,14 @@ def _metrics_of(runs: RunSet, predictor: str, options: Options) -> tuple[Metrics
     places = pd.Index(runs.source_rows).get_indexer(alone.source_rows)
     for row in rows.predictors:
         for name, statistic in row_metrics(row, options).items():
-            metrics[row.form, name] = Measure(replace(statistic, rows=places))
+            metrics[row.form, name] = Measure(statistic, places)
             reference = constant[name]
             if isinstance(statistic, MeanOfRuns) and isinstance(reference, MeanOfRuns):
-                margin = statistic - reference
-                metrics[row.form, name + MARGIN] = Measure(replace(margin, rows=places))
+                metrics[row.form, name + MARGIN] = Measure(statistic - reference, places)
     return metrics, notes
 
 
-def _all_pass(runs: RunSet, k: int) -> MeanOfRuns:
+def _all_pass(runs: RunSet, k: int) -> Measure:
     """Share of sets of k runs of a task that all succeed, for tasks with k runs."""
     if runs.tasks is None:
         raise CannotMeasureError(
@@ -497,4 +497,4 @@ def _all_pass(runs: RunSet, k: int) -> MeanOfRuns:
     if not len(rows):
         raise CannotMeasureError(f"pass^{k}: no task has {k} runs; the most is {n.max()}")
     chance = comb(successes, k) / comb(n, k, repetition=False).clip(1)
-    return MeanOfRuns(chance[code[rows]], rows)
+    return Measure(MeanOfRuns(chance[code[rows]]), rows, is_rate=True, of_tasks=True)

@@ -6,15 +6,13 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
-from scipy.special import betaincinv, expit, gammaincinv, logit, ndtr, ndtri
-from scipy.stats import norm, t
+from scipy.special import betaincinv, expit, gammaincinv, logit, ndtr, ndtri, stdtrit
 
 from trajscore.core.checks import check_groups
 from trajscore.core.policy import MIN_EFFECTIVE_CLUSTERS
+from trajscore.core.statistics import BinMeans
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
 from trajscore.core.values import (
     AnyArray,
@@ -126,13 +124,6 @@ def bounds(value: FloatArray, half_width: FloatArray, on_logit: BoolArray | bool
     return low, high
 
 
-class BinMeans(NamedTuple):
-    """Means of shape (n_bins,) and the influences of runs on them, of shape (n_runs, n_bins)."""
-
-    mean: FloatArray
-    influence: FloatArray
-
-
 def absolute_interval(
     ours: BinMeans, theirs: BinMeans | None, units: Units, confidence_level: float
 ) -> tuple[float, float]:
@@ -150,7 +141,7 @@ def absolute_interval(
     spread = Spread(influence, units)
     tail = (1 + confidence_level) / 2
     quantile = units.t_quantile(confidence_level)
-    errors = quantile / norm.ppf(tail) * spread.draw()
+    errors = quantile / ndtri(tail) * spread.draw()
     below, above = _above_truth(ours, errors[:, : len(ours.mean)])
     estimate = np.abs(ours.mean).sum()
     if theirs is not None:
@@ -249,7 +240,7 @@ def n_equal(sizes: AnyArray) -> float:
 def t_quantile(freedom: float, confidence_level: float) -> float:
     """Quantile of a two-sided interval by t; infinite for one unit, which bounds nothing."""
     level = as_fraction(confidence_level, "confidence_level")
-    return float(t.ppf((1 + level) / 2, freedom)) if freedom > 1e-9 else np.inf
+    return float(stdtrit(freedom, (1 + level) / 2)) if freedom > 1e-9 else np.inf
 
 
 def percentile_interval(replicates: FloatArray, confidence_level: float) -> FloatPair:
@@ -367,7 +358,9 @@ def _reach(loss: FloatArray, clusters: IntArray, alpha: float) -> float:
     block = np.cumsum(is_start) - 1
     ends = np.flatnonzero(np.append(is_start[1:], True))
     first_bad = int(np.append(block[bad], len(ends))[0])
-    n_before = np.cumsum(~pd.Series(clusters).duplicated().to_numpy())[ends]
+    is_first = np.zeros(len(loss))
+    is_first[np.unique(clusters, return_index=True)[1]] = 1
+    n_before = np.cumsum(is_first)[ends]
     of_all = clopper_pearson_excess(0, n_before[:first_bad], 1 - alpha)
     prefix = of_all * np.cumsum(size)[ends[:first_bad]]
     n = _n_clusters(block, clusters, len(ends))
@@ -380,5 +373,6 @@ def _reach(loss: FloatArray, clusters: IntArray, alpha: float) -> float:
 
 def _n_clusters(block: IntArray, clusters: IntArray, n_blocks: int) -> FloatArray:
     """Count the clusters of each block."""
-    pairs = pd.DataFrame({"block": block, "cluster": clusters}).drop_duplicates()
-    return np.bincount(pairs["block"], minlength=n_blocks).astype(float)
+    n_clusters = clusters.max(initial=0) + 1
+    pairs = np.unique(block * n_clusters + clusters)
+    return np.bincount(pairs // n_clusters, minlength=n_blocks).astype(float)
