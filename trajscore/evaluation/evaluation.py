@@ -32,7 +32,7 @@ from trajscore.evaluation.recommendation import (
     Interval,
     OtherChoice,
     Recommendation,
-    other_choice,
+    Shown,
     ranked,
 )
 from trajscore.evaluation.rows import Row, Rows, by_step_table, equal_length_table, row_index
@@ -171,7 +171,22 @@ class Evaluation:
     def other_choice(self, choice: str) -> OtherChoice:
         """Return what would be recommended under another choice of runs; of none, as today."""
         n_runs, others = self.otherwise.get(choice, (self.facts.n_censored, self.recommended))
-        return other_choice(n_runs, others, self.recommendations, self.pairs)
+        if others is None:
+            return OtherChoice(n_runs, None, stays=False)
+        here = self.best
+        best = ranked(others)[0]
+        there = next((each for each in others if each.predictor == here.predictor), best)
+        is_same = there.predictor == here.predictor
+        is_contrary = is_same and {here.at_its_word, there.at_its_word} == {Shown.YES, Shown.NO}
+        stays = here.action == best.action
+        is_change = here.is_useful and best.is_useful and best.predictor != here.predictor
+        if self.pairs is not None and is_change:
+            # the same if today's runs do not tell the two apart, and the other may be used alike
+            is_pair = self.pairs[["predictor", "reference"]].isin([here.predictor, best.predictor])
+            of_pair = self.pairs[is_pair.all(axis=1)]
+            is_tied = bool(((of_pair["low"] <= 0) & (of_pair["high"] >= 0)).any())
+            stays = is_tied and is_same and there.action == here.action
+        return OtherChoice(n_runs, best, stays and not is_contrary)
 
     @cached_property
     def length_ranking(self) -> Interval:
@@ -207,7 +222,7 @@ class Evaluation:
         """The cards within groups of runs, and whether groups differ; None without groups."""
         keys = [(each.by, each.group, each.best.predictor) for each in self.groups]
         cards = [
-            each.best.card() | {"own": each.own, "p_value": each.p_value} for each in self.groups
+            each.best.card() | {"own": each.margin, "p_value": each.p_value} for each in self.groups
         ]
         index = pd.MultiIndex.from_tuples(keys, names=["by", "group", "predictor"])
         return pd.DataFrame(cards, index).drop(columns="tied") if keys else None

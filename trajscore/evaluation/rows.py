@@ -30,8 +30,7 @@ from trajscore.core.outcomes import FAILURE
 from trajscore.core.ranking import TieGroups, auroc, auroc_within
 from trajscore.core.statistics import MeanOfRuns, OfTies, Statistic
 from trajscore.core.ties import group_ties, only_value
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import outside_unit
+from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.weights import StepWeights, collapse, run_sums, weighted_steps
 from trajscore.evaluation.options import (
     ALIVE,
@@ -82,15 +81,10 @@ class Row:
         """Return how much more success is forecast than happens, and with each end turned round."""
         of_runs = weights.of(self.traces)
         divisor = of_runs.divisor()
-        said = np.add.reduceat(of_runs.cells() * self.traces.cells, self.traces.offsets[:-1])
+        forecast = np.add.reduceat(of_runs.cells() * self.traces.cells, self.traces.offsets[:-1])
         labels = self.runs.labels
-        other = said - self.runs.opposite_labels * divisor
-        return MeanOfRuns(said - labels * divisor, None, other, divisor)
-
-    @property
-    def outside(self) -> BoolArray:
-        """Whether each value lies outside [0, 1] by more than rounding."""
-        return np.asarray(outside_unit(self.traces.cells))
+        other = forecast - self.runs.opposite_labels * divisor
+        return MeanOfRuns(forecast - labels * divisor, None, other, divisor)
 
     @property
     def only_value(self) -> float:
@@ -196,7 +190,7 @@ def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
     except ValueError as error:
         if isinstance(error, TypeError):  # scikit-learn's error of a wrong parameter is both
             raise
-        return [raw], [Note(raw.predictor, "text", {"text": f"not recalibrated; {error}"})]
+        return [raw], [Note(raw.predictor, text=f"not recalibrated; {error}")]
     notes = []
     maps = getattr(calibrator, "maps_", {})
     constant = [name for name, map_ in maps.items() if getattr(map_, "fallback", False)]

@@ -63,12 +63,14 @@ def short_number(value: float, digits: int) -> str:
 
 
 def with_interval(estimate: Iterable[float], digits: int = 3, sign: str = "") -> str:
-    """Write a number with its interval; with "+", signs of positive ones too.
+    """Write a number with its interval, if there is one; with "+", signs of positive ones too.
 
     >>> with_interval((0.1, -0.05, 0.2512), sign="+")
     '+0.100 [-0.050, +0.251]'
     """
     value, low, high = estimate
+    if math.isnan(value):
+        return ""
     return f"{fixed(value, digits, sign)} {interval(low, high, digits, sign)}"
 
 
