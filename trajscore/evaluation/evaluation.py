@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from trajscore.calibration.fixed_step import auroc_interval
+from trajscore.calibration.fixed_step import AUROC, auroc_interval, step_table
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.score_families import digits_of
 from trajscore.evaluation.combined import Purchase
@@ -22,6 +22,7 @@ from trajscore.evaluation.options import (
     OVER_ALIVE,
     OVER_ALIVE_END,
     OVER_AS_GIVEN,
+    OVER_LENGTH,
     RECALIBRATED,
     MonitoringOptions,
     Note,
@@ -35,7 +36,7 @@ from trajscore.evaluation.recommendation import (
     Shown,
     ranked,
 )
-from trajscore.evaluation.rows import Row, Rows, by_step_table, equal_length_table, row_index
+from trajscore.evaluation.rows import Row, Rows, among_equals, row_index
 from trajscore.evaluation.runs import Counts, EvaluatedRuns, Exclusion
 
 CLIPS = {"clip_1e-6": 1e-6, "clip_1e-2": 1e-2}
@@ -259,12 +260,30 @@ class Evaluation:
     @cached_property
     def by_step(self) -> pd.DataFrame:
         """AUROC and leading score at steps, of the runs that are at least that long."""
-        return by_step_table(self.rows.predictors, self.options.quiet)
+        options = self.options
+        rows = self.rows.predictors
+
+        def table(row: Row) -> pd.DataFrame:
+            return step_table(
+                row.traces,
+                row.runs.labels,
+                row.runs.groups,
+                forecasts=row.traces if row.is_probability else None,
+                score=options.scores[0],
+                confidence_level=options.settings.confidence_level,
+            )
+
+        return pd.concat(list(options.quiet.work.share(table, rows)), keys=row_index(rows))
 
     @cached_property
     def equal_length(self) -> pd.DataFrame:
         """AUROC over pairs of equally long runs, and what it is above that of length there."""
-        return equal_length_table(self.rows.predictors, self.options.quiet)
+        rows = self.rows.predictors
+        options = self.options.quiet
+        numbers = options.work.share(lambda row: among_equals(row, options), rows)
+        columns = ["n_runs", *AUROC, *OVER_LENGTH]
+        table = pd.DataFrame(list(numbers), row_index(rows), columns, dtype=float)
+        return table.astype({"n_runs": np.int64})
 
     @cached_property
     def sensitivity(self) -> pd.DataFrame:

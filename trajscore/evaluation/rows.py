@@ -16,12 +16,10 @@ from trajscore.calibration import AliveRate
 from trajscore.calibration.calibrators import CalibratorMaker
 from trajscore.calibration.cross_fit import cross_fit_sample, folds_of
 from trajscore.calibration.fixed_step import (
-    AUROC,
     auroc_interval,
     has_both,
     length_bins,
     runs_with_a_partner,
-    step_table,
 )
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
@@ -38,7 +36,6 @@ from trajscore.evaluation.options import (
     AS_GIVEN,
     BASE_RATE,
     CONSTANT,
-    OVER_LENGTH,
     RECALIBRATED,
     RUN_METRICS,
     STEP_ERRORS,
@@ -249,31 +246,8 @@ def _ties_of_counting(alive: Row, confidence: FloatArray) -> TieGroups:
 # -------------------------------------------------------------------- among runs of equal length
 
 
-def by_step_table(rows: list[Row], options: Options) -> pd.DataFrame:
-    """Return AUROC and leading score at steps, of the runs that are at least that long."""
-
-    def table(row: Row) -> pd.DataFrame:
-        return step_table(
-            row.traces,
-            row.runs.labels,
-            row.runs.groups,
-            forecasts=row.traces if row.is_probability else None,
-            score=options.scores[0],
-            confidence_level=options.settings.confidence_level,
-        )
-
-    return pd.concat(list(options.work.share(table, rows)), keys=row_index(rows))
-
-
-def equal_length_table(rows: list[Row], options: Options) -> pd.DataFrame:
-    """Return AUROC over pairs of equally long runs, and what it is above that of length there."""
-    numbers = options.work.share(lambda row: _of_equals(row, options), rows)
-    columns = ["n_runs", *AUROC, *OVER_LENGTH]
-    table = pd.DataFrame(list(numbers), row_index(rows), columns, dtype=float)
-    return table.astype({"n_runs": np.int64})
-
-
-def _of_equals(row: Row, options: Options) -> tuple[Any, ...]:
+def among_equals(row: Row, options: Options) -> tuple[Any, ...]:
+    """Return runs, AUROC over pairs of equal length, and what it is above that of length there."""
     level = options.settings.confidence_level
     confidence = collapse(row.traces, options.settings.phi, options.weights)
     lengths = row.traces.lengths.astype(float)
