@@ -300,7 +300,6 @@ OPTIONS = Options(tuple(map(get_family, USUAL_SCORES)), as_step_weights())
 SUCCESS = "success"
 LENGTH = "length"
 MARGIN = " margin"
-OF_FORECASTS = [name + end for name in OPTIONS.metrics for end in ("", MARGIN)]
 _PASS = re.compile(r"pass\^([1-9][0-9]?)")
 
 
@@ -408,7 +407,7 @@ def unknown_metric(metric: str, runs: RunSet) -> CannotMeasureError:
     if most_trials(runs) > 1:
         names.insert(1, "pass^2")
     if runs.predictors:
-        names += OF_FORECASTS
+        names += [name + end for name in OPTIONS.metrics for end in ("", MARGIN)]
     text = unknown_name("metric", metric, names)
     if metric in ("cost", "tokens"):
         text = f"no metric named {metric!r}; add a column {metric!r}; {known_names(metric, names)}"

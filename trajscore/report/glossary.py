@@ -32,12 +32,19 @@ def explain(name: str) -> str:
 
     >>> explain("S-ECE late") == explain("S-ECE")
     True
+    >>> explain("new")
+    Traceback (most recent call last):
+    ...
+    KeyError: "report/glossary.toml has no meaning of the column 'new'; add a line"
     """
     if name in GLOSSARY:
         return GLOSSARY[name]
     if " over_" in name:
         return GLOSSARY[name.rpartition(" ")[2]]
-    return GLOSSARY[next(family for family in GLOSSARY if name.startswith(family))]
+    family = next(filter(name.startswith, GLOSSARY), None)
+    if family is None:
+        raise KeyError(f"report/glossary.toml has no meaning of the column {name!r}; add a line")
+    return GLOSSARY[family]
 
 
 def arrow(name: str, options: Options) -> str:
