@@ -15,6 +15,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import stats
+from sklearn.dummy import DummyRegressor
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss
@@ -108,6 +110,17 @@ def threshold() -> float:
     return limit.log_threshold(0.1)
 
 
+def conformal() -> dict[str, float]:
+    from mapie.regression import SplitConformalRegressor
+
+    zero = DummyRegressor(strategy="constant", constant=0.0).fit(COLUMN, P)
+
+    new = partial(SplitConformalRegressor, zero, confidence_level=0.9, prefit=True)
+    other = lambda: new().conformalize(COLUMN, P).predict_interval(COLUMN[:1])[1]  # noqa: E731
+    np.testing.assert_allclose(threshold(), other()[0, 1, 0], rtol=1e-9)
+    return row(threshold, other)
+
+
 def ece() -> dict[str, float]:
     from netcal.metrics import ECE
 
@@ -124,7 +137,7 @@ def parts() -> dict[str, float]:
 
 def ecuas() -> dict[str, float]:
     import torch
-    from ecuas.metrics.confidences import ConfidenceECUAS
+    from ecuas.confidences import ConfidenceECUAS
 
     right, said = torch.tensor(WON), torch.tensor(P)
     mine = lambda: m.ecuas_from_confidence(WON, P)  # noqa: E731
@@ -147,7 +160,7 @@ def rows(args: Any) -> None:
         "Brier score (scikit-learn)": lambda: score("brier", brier_score_loss),
         "paired mean, alike (scipy)": lambda: mean(lambda x, axis: x.mean(axis) / x.std(axis)),
         "paired mean, bare: BCa (scipy)": lambda: mean(np.mean),
-        "threshold, alike: sorted (NumPy)": lambda: row(threshold, lambda: np.sort(P)[RANK]),
+        "threshold, alike (MAPIE)": conformal,
         "threshold, bare (NumPy)": lambda: row(threshold, lambda: np.partition(P, RANK)[RANK]),
         "ECE (netcal)": ece,
         "parts of the log loss (model-diagnostics)": parts,

@@ -19,13 +19,9 @@ from sklearn.model_selection import StratifiedGroupKFold
 
 from reproduction.items import Data
 from shared import JUDGES, Table, base_rate, dispatch, public_tables, show
-from trajscore import PlattCrossFitCalibrator, TrajectoryArray, evaluate
-from trajscore.calibration import (
-    BetaCrossFitCalibrator,
-    EnsembleCrossFitCalibrator,
-    IsotonicCrossFitCalibrator,
-    cross_fit_traces,
-)
+from trajscore import TrajectoryArray, evaluate
+from trajscore.calibration import cross_fit_traces
+from trajscore.calibration.calibrators import CALIBRATORS
 from trajscore.datasets import load_chess
 from trajscore.inference import compare_predictors
 from trajscore.metrics import tps_samples, tps_score
@@ -37,21 +33,15 @@ SHOWN = [
     *(one + end for one in MARGINS for end in ("", "_low", "_high")),
     *("S-ECE", "S-ECE early", "S-ECE middle", "S-ECE late", "T-ECE"),
 ]
-CALIBRATORS = {
-    "Platt": PlattCrossFitCalibrator(),
-    "beta": BetaCrossFitCalibrator(),
-    "isotonic": IsotonicCrossFitCalibrator(),
-    "ensemble": EnsembleCrossFitCalibrator(),
-}
 
 
 def compared(X: TrajectoryArray, y: np.ndarray) -> pd.DataFrame:
     """Mean log score of each map out of fold, and its difference to Platt's, simultaneous."""
     traces = {"as given": X}
-    traces |= {name: cross_fit_traces(one, X, y, cv=2) for name, one in CALIBRATORS.items()}
+    traces |= {name: cross_fit_traces(kind(), X, y, cv=2) for name, kind in CALIBRATORS.items()}
     outcomes = np.where(y == -1, 0, y)
     samples = {name: tps_samples(outcomes, trace) for name, trace in traces.items()}
-    table = compare_predictors(samples, reference="Platt", random_state=0)
+    table = compare_predictors(samples, reference="platt", random_state=0)
     ends = table.set_index("predictor")[["difference", "low", "high"]]
     return pd.DataFrame({"score": pd.DataFrame(samples).mean()}).join(ends)
 
@@ -69,8 +59,8 @@ def few(table: Table, n_runs: int, n_splits: int, seed: int) -> pd.DataFrame:
         cv = StratifiedGroupKFold(2, shuffle=True, random_state=int(rng.integers(1 << 31)))
         of = X[drawn], y[drawn]
         traces = {
-            name: cross_fit_traces(one, *of, cv=cv, groups=tasks[drawn])
-            for name, one in CALIBRATORS.items()
+            name: cross_fit_traces(kind(), *of, cv=cv, groups=tasks[drawn])
+            for name, kind in CALIBRATORS.items()
         }
         traces["base rate"] = base_rate(*of)
         rows.append({name: tps_score(of[1], one) for name, one in traces.items()})
@@ -82,9 +72,9 @@ def few_runs(args: Any) -> None:
     for name, (X, y, tasks) in public_tables(args.data):
         table = Table(X, np.maximum(y, 0), X.ids if tasks is None else tasks)
         scores = few(table, min(200, len(X)), args.splits, args.seed)
-        line = {"Platt": f"{(scores['Platt'] - scores['base rate']).mean():+.4f}"}
-        for other in ("beta", "isotonic", "ensemble"):
-            gain = scores[other] - scores["Platt"]
+        line = {"platt": f"{(scores['platt'] - scores['base rate']).mean():+.4f}"}
+        for other in ("beta", "isotonic", "auto"):
+            gain = scores[other] - scores["platt"]
             half = t.ppf(0.975, args.splits - 1) * gain.std() / np.sqrt(args.splits)
             line[other] = f"{gain.mean():+.4f} ± {half:.4f}"
         lines[name] = line

@@ -156,7 +156,5 @@ def _import_all() -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as temporary:
-        commands = {
-            "parquet": in_batches, "same": same_in_memory, "dask": on_dask,
-        }  # fmt: skip
+        commands = {"parquet": in_batches, "same": same_in_memory, "dask": on_dask}
         dispatch(__doc__, commands, steps=2_000_000, folder=temporary)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from followed import followed
 from known_scores import steps_of
 from trajscore import TrajectoryArray
 from trajscore.calibration import AliveRate
@@ -111,12 +112,7 @@ def test_live_rates_are_those_of_whole_runs_whatever_the_scores(runs, end):
     whole, fitted = AliveRate(end=end).fit(X, y).transform(X), AliveRate(end=end).fit(other, y)
     assert fitted.transform(other).cells.tolist() == whole.cells.tolist()
     assert fitted.transform(other).channels == ("probability",)
-    state, rows = fitted.begin(len(X)), np.arange(len(X))
-    for t in range(1, int(X.lengths.max()) + 1):
-        ends = X.lengths[rows] == t
-        state, p = fitted.advance(state, [other[int(row)][t - 1] for row in rows], ends)
-        assert p.tolist() == [whole[int(row)][t - 1] for row in rows]
-        rows = rows[~ends]
+    assert followed(fitted, other).tolist() == whole.cells.tolist()
 
 
 def test_bad_parameters(runs):

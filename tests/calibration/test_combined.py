@@ -8,6 +8,7 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
+from followed import followed
 from trajscore import DensityRatioEProcess, TrajectoryArray, tps_scorer
 from trajscore.calibration import CombinedForecaster, EnsembleCrossFitCalibrator, cross_fit_traces
 from trajscore.core.weights import StepWeights
@@ -34,17 +35,6 @@ def margin(fitted, X, y):
     return tps_score(y, p) - tps_score(y, constant)
 
 
-def live(fitted, X):
-    """The forecasts of each run, step by step."""
-    out = []
-    for cells in np.split(X.cells.reshape(len(X.cells), -1), X.offsets[1:-1]):
-        state = fitted.begin()
-        for scores in cells:
-            state, p = fitted.advance(state, scores[None])
-            out.append(p[0])
-    return np.array(out)
-
-
 @pytest.fixture(scope="module")
 def runs():
     return made(200, 0, missing=0.2)
@@ -57,19 +47,12 @@ def fitted(runs):
 
 def test_live_forecasts_are_those_of_whole_runs(fitted):
     X, _ = made(30, 1, missing=0.2)
-    np.testing.assert_array_equal(live(fitted, X), fitted.transform(X).cells)
+    whole = fitted.transform(X).cells
+    np.testing.assert_array_equal(followed(fitted, X), whole)
+    alone = np.concatenate([followed(fitted, X[[row]]) for row in range(len(X))])
+    np.testing.assert_array_equal(alone, whole)
     again = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(again.transform(X).cells, fitted.transform(X).cells)
-
-
-def test_runs_may_end_at_different_steps(fitted):
-    X, _ = made(30, 2)
-    X = X[X.lengths > 1]
-    first, second = (X.cells[X.offsets[:-1] + k] for k in (0, 1))
-    done = np.arange(len(X)) % 2 == 0
-    state, _ = fitted.advance(fitted.begin(len(X)), first, done)
-    _, p = fitted.advance(state, second[~done])
-    np.testing.assert_array_equal(p, fitted.transform(X).cells[X.offsets[:-1] + 1][~done])
+    np.testing.assert_array_equal(again.transform(X).cells, whole)
 
 
 def test_the_order_of_rows_changes_nothing(runs, fitted, rng):
@@ -152,19 +135,16 @@ def test_soft_outcomes_and_weights():
     np.testing.assert_allclose(dropped.transform(X).cells, alone.transform(X).cells, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("how", "y", "message"),
-    [
-        pytest.param({"penalty": 0}, [0, 1] * 10, "penalty must be a positive", id="penalty"),
-        pytest.param({"handicap": -1}, [0, 1] * 10, "handicap must be a number", id="handicap"),
-        pytest.param({}, [1] * 20, "successes", id="one outcome"),
-        pytest.param({}, [0, 1] * 3, "cv = 5 is more than", id="few runs"),
-    ],
-)
-def test_what_is_refused(how, y, message):
-    X = TrajectoryArray(np.linspace(0, 1, len(y)), np.ones(len(y), dtype=int))
-    with pytest.raises(ValueError, match=message):
-        CombinedForecaster(**how).fit(X, y)
+def test_what_is_refused():
+    for how, y, message in (
+        ({"penalty": 0}, [0, 1] * 10, "penalty must be a number"),
+        ({"handicap": -1}, [0, 1] * 10, "handicap must be a number"),
+        ({}, [1] * 20, "successes"),
+        ({}, [0, 1] * 3, "cv = 5 is more than"),
+    ):
+        X = TrajectoryArray(np.linspace(0, 1, len(y)), np.ones(len(y), dtype=int))
+        with pytest.raises(ValueError, match=message):
+            CombinedForecaster(**how).fit(X, y)
 
 
 def test_it_is_a_forecaster_like_the_others():

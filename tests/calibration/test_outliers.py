@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from followed import followed
 from trajscore import PlattCrossFitCalibrator, PrefixForecaster, TrajectoryArray
 from trajscore.calibration import EnsembleCrossFitCalibrator, IsotonicCrossFitCalibrator
 
@@ -36,11 +37,7 @@ def test_an_outlier_counts_as_the_nearest_of_the_others(name, value):
     )
     forecasts = model.transform(usual).cells
     np.testing.assert_array_equal(model.transform(odd).cells, forecasts)  # one of a new run
-    state, live = model.begin(), []
-    for score in odd.cells[21:24]:
-        state, p = model.advance(state, [score])
-        live += p.tolist()
-    np.testing.assert_allclose(live, forecasts[21:24], rtol=1e-12)
+    np.testing.assert_allclose(followed(model, odd), forecasts, rtol=1e-12)
 
 
 def test_what_is_not_far_out_or_not_rare_stays():

@@ -1,7 +1,5 @@
 """A forecaster that learns the chance of success from the scores so far."""
 
-import pickle
-
 import numpy as np
 import pytest
 from joblib import parallel_config
@@ -21,6 +19,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from followed import followed
 from trajscore import PrefixForecaster, TraceAggregator, TrajectoryArray
 from trajscore.datasets import make_trajectories
 
@@ -271,15 +270,7 @@ def test_live_is_batch_to_the_last_digit_alone_and_together(runs, forecaster):
         fitted = forecaster.fit(X[:200], y[:200])
         new = X[200:225]
         batch = fitted.transform(new)
-        state, rows = fitted.begin(len(new)), np.arange(len(new))
-        for t in range(int(new.lengths.max())):
-            scores = np.stack([np.atleast_1d(new[int(row)][t]) for row in rows])
-            ends = new.lengths[rows] == t + 1
-            before = pickle.dumps(state)
-            after, p = fitted.advance(state, scores, ends)
-            assert pickle.dumps(state) == before  # so that a step can be taken back
-            assert p.tolist() == [batch[int(row)][t] for row in rows]
-            state, rows = after, rows[~ends]
+        assert followed(fitted, new).tolist() == batch.cells.tolist()
         for scores, expected in zip(new[:3], batch[:3], strict=True):  # one after the other
             state = fitted.begin()
             for t, step in enumerate(scores):
@@ -363,12 +354,7 @@ def test_missing_scores_reach_classifiers_that_take_them(gaps, classifier, optio
     new = X[200:]
     batch = fitted.transform(new)
     assert ((batch.cells > 0) & (batch.cells < 1)).all()
-    state, rows = fitted.begin(len(new)), np.arange(len(new))
-    for t in range(int(new.lengths.max())):
-        ends = new.lengths[rows] == t + 1
-        state, p = fitted.advance(state, [new[int(row)][t] for row in rows], ends)
-        np.testing.assert_allclose(p, [batch[int(row)][t] for row in rows], rtol=0, atol=1e-15)
-        rows = rows[~ends]
+    np.testing.assert_allclose(followed(fitted, new), batch.cells, rtol=0, atol=1e-15)
     with pytest.raises(ValueError, match="infinite"):
         fitted.advance(fitted.begin(), [[0.5, np.inf, NAN]])
     # a channel that is missing everywhere changes nothing

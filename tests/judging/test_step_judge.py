@@ -87,13 +87,8 @@ def test_each_request_holds_the_messages_up_to_the_turn_and_nothing_later(tmp_pa
             known -= {"word-3"}
         assert seen == known, turn
     body = {name: value for name, value in asked.bodies[0].items() if name != "messages"}
-    assert body == {
-        "model": "m",
-        "max_tokens": 1,
-        "temperature": 0,
-        "logprobs": True,
-        "top_logprobs": 20,
-    }
+    options = {"max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": 20}
+    assert body == {"model": "m", **options}
 
 
 @pytest.mark.parametrize(("question", "text"), [("Good?", "Good?"), ("step", "a right step")])

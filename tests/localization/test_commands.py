@@ -9,6 +9,7 @@ import pytest
 from trajscore import evaluate
 from trajscore.cli.main import main
 from trajscore.cli.report import judge
+from trajscore.core.errors import TooFewRunsError
 from trajscore.datasets import load_who_and_when
 from trajscore.localization import FirstErrorLocator, FirstErrorWindow
 from trajscore.report import EvaluationOptions
@@ -144,6 +145,26 @@ def test_labels_of_python_go_with_their_rows(runs, report):
         except ValueError as error:
             text = str(error)
         assert part in text
+
+
+@pytest.mark.parametrize(
+    "part", ["first_errors.compare_locators", "combined.CombinedForecaster.held_out"]
+)
+def test_only_too_few_runs_are_noted_and_no_fault_is_hidden(runs, report, part, monkeypatch):
+    X = report.inputs_of("a")
+    labels = EvaluationOptions(first_error=runs[1])
+    for error, is_noted in ((TooFewRunsError("too few"), True), (ValueError("a fault"), False)):
+
+        def broken(*_, error=error, **__):
+            raise error
+
+        monkeypatch.setattr(f"trajscore.evaluation.{part}", broken)
+        if is_noted:
+            notes = " ".join(evaluate(X, report.runs.y, options=labels).notes)
+            assert "; too few" in notes
+            continue
+        with pytest.raises(ValueError, match="a fault"):
+            evaluate(X, report.runs.y, options=labels)
 
 
 @pytest.mark.filterwarnings("default")

@@ -248,21 +248,13 @@ def test_no_runs_have_no_numbers():
         assert tps_samples([], nothing, **how).tolist() == []
 
 
-RAMPS = {  # w_t up to a factor
-    "early": lambda t: t**-0.5,
-    "uniform": np.ones_like,
-    "linear_front": lambda t: 8 - t,  # over a horizon of 7
-    "exponential_front": lambda t: 2.0**-t,
-    "linear_back": lambda t: t,
-}
-
-
 def weight_of_runs(X, weights, horizon):
     """Weight of each run in the base rate over forecasts; in the paper each counts alike."""
     if horizon == "own":
         return np.ones(len(X))
     scored = X.lengths if horizon is None else np.minimum(X.lengths, horizon)
-    return np.array([RAMPS[weights](np.arange(1.0, T + 1)).sum() for T in scored])
+    # up to a factor
+    return np.array([sum(PAPER[weights](t, 7) for t in range(1, T + 1)) for T in scored])
 
 
 @pytest.mark.filterwarnings("ignore:horizon=7 leaves:UserWarning")
@@ -274,7 +266,7 @@ def test_every_cell_is_the_score_and_the_base_rate_is_a_predictor(ragged, rng, h
     table = tps_sensitivity(y, predictors, sample_weight=weight, horizon=horizon)
     assert list(table.index.unique("score")) == ["log", "brier", "beta(4,2)"]
     # linear_front falls to zero over a horizon, and needs one
-    schedules = [w for w in RAMPS if horizon or w != "linear_front"]
+    schedules = [w for w in PAPER if horizon or w != "linear_front"]
     assert sorted(table.index.unique("weights")) == sorted(schedules)
     for weights in schedules:
         how = {"weights": weights, "horizon": horizon, "sample_weight": weight}

@@ -154,8 +154,6 @@ def test_runs_and_users_do_not_mix():
     gaps = S["user_gap"].to_list()[1].ravel()
     assert gaps[1] == pytest.approx(0.5, abs=0.5)  # the turn before is the agent's
     assert math.isnan(gaps[2])  # the turn before is the user's
-    alone = TracerSignals().fit([one, two]).transform([two])
-    assert np.array_equal(alone.cells, S[[1]].cells, equal_nan=True)
 
 
 def test_turns_without_text_results_without_calls_and_unknown_roles():
@@ -258,19 +256,17 @@ def by_length(batches, as_sparse=False):
 
 
 @pytest.mark.parametrize("as_sparse", [False, True])
-def test_texts_are_embedded_once_in_batches_of_similar_length(as_sparse):
+def test_the_texts_of_a_batch_are_embedded_once(as_sparse):
     batches = []
     runs = [Run(f"r{k}", [agent("x" * (k + 1)), agent("y" * k)]) for k in range(200)]
     S = TracerSignals(by_length(batches, as_sparse)).fit_transform(runs)
-    assert [len(one) for one in batches] == [128, 128, 128, 15]
-    lengths = [length for one in batches for length in one]
-    assert lengths == sorted(lengths)
+    assert [len(one) for one in batches] == [399]
     # no word in common; the gap of results and answers is not there, and repetition is 0
     assert np.nanmax(S["repetition"].cells) == 0
     batches.clear()
-    long = [Step("user", "x" * (1 << 19)), agent("y" * (1 << 19)), user("z" * (1 << 20))]
-    TracerSignals(by_length(batches, as_sparse)).fit([Run("a", long)])
-    assert [len(one) for one in batches] == [2, 1]  # a megabyte at a time
+    long = [Run(f"r{k}", [agent("x" * (1 << 18 - k))]) for k in range(4)]
+    TracerSignals(by_length(batches, as_sparse)).fit_transform(long)
+    assert [len(one) for one in batches] == [1, 3]
 
 
 def test_gaps_are_one_minus_cosines_of_rows():
@@ -304,18 +300,52 @@ def test_what_is_learned_from_texts_is_remembered_in_a_folder(talk, tmp_path):
     for signals_of_talk in (kept, clone(kept)):
         again = signals_of_talk.fit_transform(talk)
         assert np.array_equal(again.cells, plain.cells, equal_nan=True)
-    assert len(list(tmp_path.rglob("output.pkl"))) == 1
+    assert len(list(tmp_path.rglob("output.pkl"))) == 2  # a fit, and the rows
     assert len(n_fits) == 1
 
 
-def test_the_words_of_few_texts_are_held_at_a_time():
-    words = " ".join(f"word{k}" for k in range(300))
-    steps = [agent(f"{words} number{k}") for k in range(800)]
-    tracemalloc.start()
-    signals(*steps, embedder=FunctionTransformer(lambda texts: np.ones((len(texts), 1))))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 5e6
+def talks(n_runs, rng):
+    words = np.array([f"word{k}" for k in range(999)])
+    said = [[" ".join(rng.choice(words, 60)) for _ in range(3)] for _ in range(n_runs)]
+    return [
+        Run(
+            f"r{k}", [user("Hello"), agent(texts[0], find(k), observation=texts[1]), user(texts[2])]
+        )
+        for k, texts in enumerate(said)
+    ]
+
+
+@pytest.mark.parametrize("embedder", ["char", CountVectorizer()], ids=repr)
+def test_no_digit_depends_on_the_order_of_runs_or_on_their_batches(embedder, rng):
+    runs = talks(400, rng)  # of several batches
+    fitted = TracerSignals(embedder).fit(runs)
+    S = fitted.transform(runs)
+    back = TracerSignals(embedder).fit_transform(runs[::-1])
+    assert np.array_equal(back[::-1].cells, S.cells, equal_nan=True)
+    some = [7, 211, 399]
+    alone = fitted.transform([runs[row] for row in some])
+    assert np.array_equal(alone.cells, S[some].cells, equal_nan=True)
+
+
+def test_a_text_of_two_batches_is_learned_once(rng):
+    runs = talks(400, rng)
+    twice = [*runs, *(Run(f"again {run.id}", run.steps) for run in runs)]
+    S = TracerSignals().fit_transform(twice)
+    assert np.array_equal(S[:400].cells, S[400:].cells, equal_nan=True)
+    assert np.array_equal(S[:400].cells, TracerSignals().fit_transform(runs).cells, equal_nan=True)
+
+
+def test_memory_is_that_of_a_batch_of_runs(rng):
+    beyond = []
+    for n_runs in (400, 1600):
+        runs = talks(n_runs, rng)
+        tracemalloc.start()
+        S = TracerSignals().fit_transform(runs)
+        now, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert len(S) == n_runs
+        beyond.append(peak - now)
+    assert beyond[1] < 1.1 * beyond[0]
 
 
 def test_a_pretrained_model_by_name(monkeypatch):

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from trajscore.core.checks import check_sample_weight
 from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, IntArray
-from trajscore.core.values import are_probabilities, as_array, as_numbers
+from trajscore.core.values import are_probabilities, as_array, as_flag, as_numbers
 
 
 class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
@@ -89,12 +89,10 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         UserWarning
             If `X` looks like probabilities instead of their logarithms.
         """
-        if not isinstance(self.bias, (bool, np.bool_)):
-            raise ValueError(f"bias must be True or False, got {self.bias!r}")
+        bias = as_flag(self.bias, "bias")
         if y is not None:
             y = as_array(y, "y")
-        scores, labels = validate_data(self, _numbers(X), y, dtype=float, ensure_all_finite=False)
-        _check_finite(scores)
+        scores, labels = _validated(self, X, y=y)
         check_classification_targets(labels)
         if are_probabilities(scores) and np.allclose(scores.sum(axis=1), 1, rtol=0, atol=1e-4):
             warnings.warn(
@@ -116,11 +114,11 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         spread = float(np.std(scores - scores.mean(axis=1, keepdims=True))) or 1.0
         scaled = (scores - scores.max(axis=1, keepdims=True)) / spread
         start = np.append(spread, np.zeros(n_columns))
-        optimum = _least_log_loss(scaled, codes, weight / weight.sum(), start, bool(self.bias))
+        optimum = _least_log_loss(scaled, codes, weight / weight.sum(), start, bias)
         self.scale_ = float(optimum.x[0] / spread)
         self.bias_ = optimum.x[1:] - optimum.x[1:].mean()
         self.n_iter_ = int(optimum.nit)
-        _warn_unless_converged(_margins(self.scale_ * scores + self.bias_, codes), optimum)
+        _warn_unless_converged(self.scale_ * scores + self.bias_, codes, optimum)
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
@@ -142,19 +140,26 @@ class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _affine(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)
-        scores = validate_data(self, _numbers(X), reset=False, dtype=float, ensure_all_finite=False)
-        _check_finite(scores)
-        return self.scale_ * scores + self.bias_
+        return self.scale_ * _validated(self, X, reset=False) + self.bias_
 
 
-def _numbers(X: Any) -> Any:
-    """Refuse what holds no numbers; a table keeps its names, for scikit-learn to check."""
-    if issparse(X):
-        return X
-    numbers = as_numbers(X, "log-probabilities")
-    if hasattr(X, "columns") and numbers.size:
-        return X
-    return numbers
+def _validated(calibrator: AffineCalibrator, X: Any, **options: Any) -> Any:
+    """Return X, and y if it is given, as scikit-learn does; of X, all are finite numbers."""
+    if not issparse(X):
+        numbers = as_numbers(X, "log-probabilities")
+        if not (hasattr(X, "columns") and numbers.size):  # a table keeps its names
+            X = numbers
+    validated = validate_data(calibrator, X, dtype=float, ensure_all_finite=False, **options)
+    scores = validated[0] if "y" in options else validated
+    bad = ~np.isfinite(scores)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise ValueError(
+            f"row {row}: the log-probability of column {column} is {scores[row, column]:g}, and "
+            f"NaN or infinity cannot be calibrated; leave the row out, or floor probabilities "
+            f"before taking logarithms"
+        )
+    return validated
 
 
 def _least_log_loss(
@@ -174,17 +179,12 @@ def _least_log_loss(
     return minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 2000})
 
 
-def _margins(z: FloatArray, codes: IntArray) -> FloatArray:
-    """By how much each sample's class is ahead of the next, in log-probability; writes to `z`."""
-    rows = np.arange(len(z))
-    chosen = z[rows, codes]
-    z[rows, codes] = -np.inf
-    return chosen - z.max(axis=1)
-
-
-def _warn_unless_converged(margins: FloatArray, optimum: Any) -> None:
-    # Where no sample is worse off as all parameters grow and some are better off, they grow for
-    # ever; ties are 0 up to rounding.
+def _warn_unless_converged(z: FloatArray, codes: IntArray, optimum: Any) -> None:
+    # By how much each sample's class is ahead of the next, in log-probability. Where no sample is
+    # worse off as all parameters grow and some are better off, they grow for ever; ties are 0 up to
+    # rounding.
+    is_own = codes[:, None] == np.arange(z.shape[1])
+    margins = z[is_own] - np.where(is_own, -np.inf, z).max(axis=1)
     if margins.max() > 0 and margins.min() >= -1e-9 * margins.max():
         problem = (
             "the classes are perfectly separable, so that no scale is large enough and calibrated "
@@ -198,14 +198,3 @@ def _warn_unless_converged(margins: FloatArray, optimum: Any) -> None:
     else:
         return
     warnings.warn(problem, ConvergenceWarning, stacklevel=3)
-
-
-def _check_finite(scores: FloatArray) -> None:
-    bad = ~np.isfinite(scores)
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        raise ValueError(
-            f"row {row}: the log-probability of column {column} is {scores[row, column]:g}, and "
-            f"NaN or infinity cannot be calibrated; leave the row out, or floor probabilities "
-            f"before taking logarithms"
-        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logit
@@ -17,18 +17,17 @@ from trajscore.calibration.combination import (
     Steps,
     between,
 )
-from trajscore.calibration.cross_fit import LearnedForecaster
+from trajscore.calibration.cross_fit import CrossFitForecaster
 from trajscore.calibration.fixed_step import AliveRate
-from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_groups
+from trajscore.calibration.training import fit_logistic
 from trajscore.core.convert import as_table
+from trajscore.core.errors import TooFewRunsError
 from trajscore.core.estimator import like_input
-from trajscore.core.folds import assign_folds, check_folds, out_of_fold
-from trajscore.core.ids import id_order
+from trajscore.core.folds import out_of_fold
 from trajscore.core.parallel import one_blas_thread
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray
-from trajscore.core.values import are_probabilities, as_count, is_number
+from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.values import are_probabilities, as_amount, as_count, as_within
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 
 
@@ -39,7 +38,7 @@ class State(NamedTuple):
     alone: FloatArray
 
 
-class CombinedForecaster(LearnedForecaster):
+class CombinedForecaster(CrossFitForecaster):
     """Forecast success from all signals so far and the step, as far as they add to the best one.
 
     The best signal, recalibrated, is moved towards a logistic regression on all recalibrated
@@ -122,51 +121,10 @@ class CombinedForecaster(LearnedForecaster):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not is_number(self.penalty) or not 0 < self.penalty < np.inf:
-            raise ValueError(f"penalty must be a positive number, got {self.penalty!r}")
-        if not is_number(self.handicap) or not 0 <= self.handicap < np.inf:
-            raise ValueError(f"handicap must be a number of nats, 0 or more, got {self.handicap!r}")
+        as_within(self.penalty, "penalty", 0, np.inf)
+        as_amount(self.handicap, "handicap")
         if self.subsample is not None:
             as_count(self.subsample, "subsample")
-        as_step_weights(self.weights, self.horizon)
-        check_folds(self.cv)
-
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-        q_z: ArrayLike | None = None,
-    ) -> Self:
-        """Fit maps and regression, and choose how much the regression counts.
-
-        Parameters
-        ----------
-        X : TrajectoryArray or array-like of shape (n_runs, T_max)
-            Signals, one or more a step; values may be missing.
-        y : array-like of shape (n_runs,)
-            Outcomes: 1 success, 0 failure, -1 not observed, or a grade in [0, 1].
-        sample_weight : array-like of shape (n_runs,), optional
-            Weight of each run; 0 leaves it out, 2 counts it twice.
-        groups : array-like of shape (n_runs,), optional
-            Runs of one group (say, trials of one task) stay in one fold.
-        q_z : float or array-like of shape (n_runs,), optional
-            Soft outcomes of the runs with outcome -1, for ``censored="q_z"``.
-
-        Returns
-        -------
-        CombinedForecaster
-            The fitted forecaster.
-
-        Raises
-        ------
-        ValueError
-            If a parameter, a value or an outcome cannot be used, or there are too few runs,
-            outcomes or groups for the folds.
-        """
-        self.fit_transform(X, y, sample_weight, groups, q_z)
-        return self
 
     @one_blas_thread
     def _fit_transform(self, X: Any, y: Any, **metadata: Any) -> Any:
@@ -196,25 +154,22 @@ class CombinedForecaster(LearnedForecaster):
         trajscore.calibration.combination.OutOfFold
             ``traces(choose(signals))`` are the forecasts from some of the signals, or all of them.
         """
-        groups = metadata.get("groups")
-        traces, labels, weight = self._training_runs(
-            X, y, metadata.get("sample_weight"), metadata.get("q_z")
-        )
-        codes = None if groups is None else check_groups(groups, len(traces))
-        order = id_order(traces.ids)  # so that the order of rows cannot matter
-        rows = order[weight[order] > 0]
-        if not len(rows):
-            raise ValueError("no training run counts; give runs with an observed outcome")
-        used = traces[rows]
+        training = self._training_runs(X, y, **metadata)
+        rows = training.rows
+        used = training.X[rows]
         self._range = OrdinaryRange.of(as_table(used.cells))
         used = used.with_cells(self._range.nearest(as_table(used.cells)).reshape(used.cells.shape))
-        steps = self._steps(used, labels.value[rows], weight[rows])
+        label = training.labels.value[rows]
+        weight = training.weight[rows]
+        of_runs = as_step_weights(self.weights, self.horizon).of(used)
+        mass = of_runs.cells() * np.repeat(weight, used.lengths)
+        mass *= weight.sum() / (weight * of_runs.divisor()).sum()
+        success = mass * np.repeat(label, used.lengths)
+        steps = Steps(used, label, weight, success, mass - success)
         # of a signal without a value, it does not matter
         recorded = (values[~np.isnan(values)] for values in as_table(used.cells).T)
         self._are_probabilities = tuple(len(v) > 0 and are_probabilities(v) for v in recorded)
-        fold = assign_folds(
-            self.cv, traces.ids, labels.stratum, is_counted=weight > 0, groups=codes
-        )
+        fold = training.folds(self.cv)
         fold_of_step = np.repeat(fold[rows], used.lengths)
         alone = np.empty((len(fold_of_step), used.n_channels))
         parts = []
@@ -228,22 +183,14 @@ class CombinedForecaster(LearnedForecaster):
             for channel, of in enumerate(fitted.alone):
                 alone[here, channel] = np.nan_to_num(of(filled[:, channel])) + fitted.base
             parts.append(HeldOut(here, fitted, fitted.rows_of(inside), *of_fewer))
-        return OutOfFold(traces, rows, fold, steps, fold_of_step, alone, parts, self.handicap)
-
-    def _steps(self, X: TrajectoryArray, label: FloatArray, weight: FloatArray) -> Steps:
-        """Return the steps of runs, with the weights of their outcomes."""
-        of_runs = as_step_weights(self.weights, self.horizon).of(X)
-        divisor = weight * of_runs.divisor()
-        mass = of_runs.cells() * np.repeat(weight, X.lengths) * (weight.sum() / divisor.sum())
-        success = mass * np.repeat(label, X.lengths)
-        return Steps(X, label, weight, success, mass - success)
+        return OutOfFold(training.X, rows, fold, steps, fold_of_step, alone, parts, self.handicap)
 
     def _combine(self, steps: Steps) -> tuple[Combination, FloatArray]:
         """Fit maps and regression to some runs; return them, and what the regression sees."""
         rate = steps.success.sum() / (steps.success + steps.failure).sum()
         if not 0 < rate < 1:
             kind = "successes" if rate else "failures"
-            raise ValueError(
+            raise TooFewRunsError(
                 f"all runs, or all of a fold, are {kind}; both outcomes are needed in every fold: "
                 f"give more runs, or a smaller cv"
             )
@@ -259,7 +206,8 @@ class CombinedForecaster(LearnedForecaster):
         alive.fit(steps.X, steps.label, sample_weight=steps.weight)
         fitted = Combination(base, tuple(alone), tuple(maps), alive)
         rows = fitted.rows_of(steps.X)
-        return replace(fitted, coef=steps.regress(rows, self.penalty)), rows
+        coef = fit_logistic(rows, steps.success, steps.failure, self.penalty, tol=1e-3, max_iter=50)
+        return replace(fitted, coef=coef), rows
 
     def _begin(self, n: int) -> State:
         return State(History.begin(n, self.n_channels_in_), np.zeros(n))
@@ -274,6 +222,4 @@ class CombinedForecaster(LearnedForecaster):
         alone = np.where(np.isnan(log_odds), state.alone, log_odds)
         together = fitted.log_odds(fitted.rows(history))
         p = between(alone + fitted.base, together, self.share_)
-        if done is None or not done.any():
-            return State(history, alone), p
-        return State(history.without(done), alone[~done]), p
+        return State(history, alone), p

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import count_nonzero  # of few values in a fifth of the time of `any`
 
+from trajscore.calibration.forecaster import states_by_step
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.convert import as_table
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import as_count
-from trajscore.core.within_runs import cells_by_step
 
 Features = str | Callable[[FloatArray], Any]
 Seen = tuple[FloatArray, ...]
@@ -50,13 +49,9 @@ class PrefixFeatures(NamedTuple):
                 'pooled=True needs as many features at every step; use features="running" or "last"'
             )
 
-    @property
-    def _are_statistics(self) -> bool:
-        return self.kind == "running"
-
     def begin(self, n_runs: int, n_channels: int) -> Seen:
         """What is seen of runs before their first step."""
-        if not self._are_statistics:
+        if self.kind != "running":
             return (np.empty((n_runs, 0, n_channels)),)
         zero = np.zeros((n_runs, n_channels))
         return _Statistics(zero, zero, zero, zero + np.inf, zero - np.inf, zero, zero, zero, zero)
@@ -64,7 +59,7 @@ class PrefixFeatures(NamedTuple):
     def push(self, seen: Seen, scores: FloatArray) -> Seen:
         """What is seen with the scores of one more step, of shape (n_runs, n_channels)."""
         scores = self.range.nearest(scores)
-        if self._are_statistics:
+        if self.kind == "running":
             missing = np.isnan(scores)
             new = _Statistics(*seen).push(scores)
             if not count_nonzero(missing):
@@ -79,7 +74,7 @@ class PrefixFeatures(NamedTuple):
     def rows(self, seen: Seen, t: int) -> FloatArray:
         """Features after step `t`, one row a run."""
         n_runs = len(seen[0])
-        if self._are_statistics:
+        if self.kind == "running":
             return _Statistics(*seen).rows_after(t)
         if callable(self.kind):
             rows = _called(self.kind, seen[0])
@@ -95,12 +90,8 @@ class PrefixFeatures(NamedTuple):
 
     def at_all_steps(self, X: TrajectoryArray) -> FloatArray:
         """Features of every run after every step, one row a cell, for one classifier."""
-        scores = as_table(X.cells)
-        seen = self.begin(len(X), X.n_channels)
         out = np.empty((len(X.cells), 0))
-        for t, (here, ends) in enumerate(cells_by_step(X), start=1):
-            seen = self.push(seen, scores[here])
-            rows = self.rows(seen, t)
+        for t, here, rows in self.by_step(X):
             if t == 1:
                 out = np.empty((len(X.cells), rows.shape[1]))
             if rows.shape[1] != out.shape[1]:
@@ -109,8 +100,13 @@ class PrefixFeatures(NamedTuple):
                     f"returned {out.shape[1] - 1} at step 1 and {rows.shape[1] - 1} at step {t}"
                 )
             out[here] = rows
-            seen = without(seen, ends)
         return out
+
+    def by_step(self, X: TrajectoryArray) -> Iterator[tuple[int, IntArray, FloatArray]]:
+        """Yield each step, its cells, and the features of their runs after it."""
+        states = states_by_step(X, self.begin(len(X), X.n_channels), self.push)
+        for t, (here, seen) in enumerate(states, start=1):
+            yield t, here, self.rows(seen, t)
 
 
 class _Statistics(NamedTuple):
@@ -161,13 +157,6 @@ class _Statistics(NamedTuple):
         log_t = np.log(t)
         of_step = np.tile(np.append(step, log_t), (len(core), 1))
         return np.hstack([core, core * log_t, of_step])
-
-
-def without(seen: Seen, ends: Any) -> Seen:
-    """Forget runs that have ended."""
-    if not count_nonzero(ends):
-        return seen
-    return tuple(part[~ends] for part in seen)
 
 
 def _called(function: Callable[[FloatArray], Any], seen: FloatArray) -> FloatArray:

@@ -9,12 +9,12 @@ import numpy as np
 from scipy.special import expit, logit
 from sklearn.isotonic import isotonic_regression
 
-from trajscore.calibration._platt import LINKS, PlattCrossFitCalibrator, check_penalty, fit_logistic
+from trajscore.calibration._platt import LINKS, PlattCrossFitCalibrator, fit_columns
 from trajscore.calibration.cross_fit import CrossFitCalibrator, Map
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.score_families import CLIP
 from trajscore.core.type_aliases import ArrayLike, FloatArray
-from trajscore.core.values import check_choice
+from trajscore.core.values import as_within, check_choice
 from trajscore.core.weights import Horizon, Weights
 
 
@@ -74,7 +74,7 @@ class BetaCrossFitCalibrator(CrossFitCalibrator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_penalty(self.C)
+        as_within(self.C, "C", 0, np.inf, "right")
 
     def _fit_map(self, sample: CalibrationSample) -> BetaMap:
         ends = _ends(sample.values)
@@ -83,12 +83,12 @@ class BetaCrossFitCalibrator(CrossFitCalibrator):
         c = float(logit(sample.base_rate))
         while used.any():
             # an end whose coefficient points the wrong way is left out, as the authors do
-            coefficients, intercept = fit_logistic(ends[:, used], sample, self.C)
-            if (coefficients >= 0).all():
-                slopes[used] = coefficients
-                c = intercept
+            *rises, constant = fit_columns(list(ends[:, used].T), sample, self.C)
+            if min(rises) >= 0:
+                slopes[used] = rises
+                c = float(constant)
                 break
-            used[np.flatnonzero(used)[coefficients < 0]] = False
+            used[used] = np.array(rises) >= 0
         return BetaMap(sample.n_runs, sample.base_rate, float(slopes[0]), float(slopes[1]), c)
 
 

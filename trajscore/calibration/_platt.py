@@ -9,10 +9,10 @@ import numpy as np
 from scipy.special import logit
 
 from trajscore.calibration.cross_fit import CrossFitCalibrator
-from trajscore.calibration.training import CalibrationSample, fit_weighted
+from trajscore.calibration.training import CalibrationSample, fit_logistic
 from trajscore.core.score_families import CLIP
-from trajscore.core.type_aliases import ArrayLike, FloatArray, FloatPair, IntArray
-from trajscore.core.values import check_choice, is_number
+from trajscore.core.type_aliases import ArrayLike, FloatArray
+from trajscore.core.values import as_within, check_choice
 from trajscore.core.weights import Horizon, Weights
 
 LINKS = ("logit", "identity")
@@ -20,10 +20,6 @@ LINKS = ("logit", "identity")
 # absolute value of a signal, which may come in any unit.
 _SMALLEST_LOGIT_SCALE = 1e-6
 _SMALLEST_SHARE = 1e-12
-# More distinct values than this are merged in cells of this width, in standard deviations or, of
-# log F and log(1 - F), in nats: benchmarks/scale.py shows what that changes.
-_MANY = 1 << 15
-_CELL = 1 / 1024
 
 
 class PlattCrossFitCalibrator(CrossFitCalibrator):
@@ -128,7 +124,7 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice(self.link, "link", LINKS)
-        check_penalty(self.C)
+        as_within(self.C, "C", 0, np.inf, "right")  # infinity is no penalty at all
         if self.increasing not in (True, False, "auto", None):
             raise ValueError(
                 f"increasing must be True, False, 'auto' or None, got {self.increasing!r}"
@@ -145,15 +141,15 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
         slope = 0.0
         fallback = is_flat
         if not is_flat:
-            slopes, constant = fit_logistic(x[:, None], sample, self.C)
+            rise, constant = fit_columns([x], sample, self.C)
             increasing = self.increasing
             if increasing is None:
                 increasing = True if self.link == "logit" else "auto"
-            wrong = slopes[0] < 0 if increasing else slopes[0] > 0
+            wrong = rise < 0 if increasing else rise > 0
             fallback = increasing != "auto" and bool(wrong)
             if not fallback:
-                intercept = constant
-                slope = float(slopes[0])
+                intercept = float(constant)
+                slope = float(rise)
         return PlattMap(
             sample.n_runs, sample.base_rate, self.link, center, scale, intercept, slope, fallback
         )
@@ -216,31 +212,7 @@ def _standardize(
     )
 
 
-def check_penalty(C: Any) -> None:
-    """Refuse a penalty that is not a positive number; infinity is none at all."""
-    if not is_number(C) or not C > 0:
-        raise ValueError(f"C must be a positive number, got {C!r}")
-
-
-def fit_logistic(
-    columns: FloatArray, sample: CalibrationSample, C: float
-) -> tuple[FloatArray, float]:
-    """Slopes and intercept of a weighted logistic regression, the slopes penalised by C."""
-    at: Any = [columns, columns]
-    weights: Any = [sample.success, sample.failure]
-    if len(columns) > _MANY:
-        cell = np.floor(columns / _CELL)
-        starts = np.flatnonzero(np.append(True, (cell[1:] != cell[:-1]).any(axis=1)))
-        at, weights = zip(*(_in_cells(columns, weight, starts) for weight in weights), strict=True)
-    return fit_weighted(at, weights, C=C, tol=1e-10, max_iter=200)
-
-
-def _in_cells(columns: FloatArray, weight: FloatArray, starts: IntArray) -> FloatPair:
-    """Merge monotone columns in narrow cells, each at its mean: sums of the likelihood stay.
-
-    A cell of width h changes the log-loss by at most (slope h)^2 / 32 of its weight.
-    """
-    total = np.add.reduceat(weight, starts)
-    used = total > 0
-    sums = np.add.reduceat(weight[:, None] * columns, starts, axis=0)
-    return sums[used] / total[used, None], total[used]
+def fit_columns(columns: list[FloatArray], sample: CalibrationSample, C: float) -> FloatArray:
+    """Slopes of columns, penalised by C, and the intercept of a logistic regression."""
+    rows = np.array([*columns, np.ones(len(sample.values))]).T
+    return fit_logistic(rows, sample.success, sample.failure, 1 / C)

@@ -12,21 +12,19 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from trajscore.calibration._features import Features, PrefixFeatures, Seen, without
+from trajscore.calibration._features import Features, PrefixFeatures, Seen
 from trajscore.calibration.cross_fit import LearnedForecaster
 from trajscore.calibration.forecaster import fit_arguments
 from trajscore.calibration.training import success_chances
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
-from trajscore.core.convert import as_table
 from trajscore.core.estimator import check_estimator_input
-from trajscore.core.ids import id_order
 from trajscore.core.parallel import one_blas_thread
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_count, check_jobs
+from trajscore.core.values import as_count, check_choice, check_jobs
 from trajscore.core.weights import row_chunks
-from trajscore.core.within_runs import cells_by_step, end_mask, run_numbers
+from trajscore.core.within_runs import end_mask, run_numbers
 
 # Steps whose features are held at a time in forecasting.
 _CHUNK_CELLS = 1 << 18
@@ -186,22 +184,17 @@ class PrefixForecaster(LearnedForecaster):
             classifier is to take missing values, weights or soft outcomes and cannot, or a
             parameter cannot be used.
         """
-        traces, labels, weight = self._training_runs(X, y, sample_weight, q_z)
-        traces = traces.with_ended(traces.ended | labels.observed)
-        used = weight > 0
-        outcomes = np.unique(labels.value[used])
-        if not len(outcomes):
-            raise ValueError("no training run has an observed outcome; give some")
-        if len(outcomes) == 1 and outcomes[0] in (0, 1):
-            kind = "successes" if outcomes[0] == 1 else "failures"
+        training = self._training_runs(X, y, sample_weight, q_z)
+        traces, labels, weight, _ = training
+        rows = training.rows
+        traces = traces.with_ended(traces.ended | labels.observed)[rows]
+        success = labels.value[rows]
+        if success.max() == 0 or success.min() == 1:
+            kind = "successes" if success[0] else "failures"
             raise ValueError(
-                f"the training runs (n_samples = {used.sum()}) are all {kind}, one class; both "
+                f"the training runs (n_samples = {len(rows)}) are all {kind}, one class; both "
                 f"outcomes are needed"
             )
-        order = id_order(traces.ids)  # so that the order of rows cannot matter
-        rows = order[used[order]]
-        traces = traces[rows]
-        success = labels.value[rows]
         weights = None if sample_weight is None else weight[rows]
         self.base_rate_ = float(np.average(success, weights=weights))
         self.n_steps_ = int(traces.lengths.max())
@@ -218,8 +211,7 @@ class PrefixForecaster(LearnedForecaster):
         self._classifier(np.zeros((1, 1)))
         self._features().check()
         as_count(self.min_class_count, "min_class_count", least=0)
-        if self.end not in ("step", "after", None):
-            raise ValueError(f"end must be 'step', 'after' or None, got {self.end!r}")
+        check_choice(self.end, "end", ("step", "after", None))
         if self.end is not None and not self.pooled:
             raise ValueError("end needs pooled=True, one classifier over all steps")
 
@@ -248,19 +240,12 @@ class PrefixForecaster(LearnedForecaster):
         return bool(min(y.sum(), len(y) - y.sum()) >= max(self.min_class_count, 1))
 
     def _fit_steps(self, X: TrajectoryArray, y: FloatArray, weight: FloatArray | None) -> list[Any]:
-        features = self._features()
-        scores = as_table(X.cells)
-        seen = features.begin(len(X), X.n_channels)
-        run = np.arange(len(X))
+        run = run_numbers(X)
         jobs = {}
-        for t, (here, ends) in enumerate(cells_by_step(X), start=1):
-            seen = features.push(seen, scores[here])
-            if self._are_enough(y[run]):
-                rows = features.rows(seen, t)
+        for t, here, rows in self._features().by_step(X):
+            if self._are_enough(y[run[here]]):
                 prototype = self._classifier(rows)
-                jobs[t] = delayed(_fit_one)(prototype, rows, run, y, weight)
-            seen = without(seen, ends)
-            run = run[~ends]
+                jobs[t] = delayed(_fit_one)(prototype, rows, run[here], y, weight)
         check_jobs(self.n_jobs)
         fitted = dict(zip(jobs, Parallel(n_jobs=self.n_jobs)(jobs.values()), strict=True))
         return [fitted.get(t) for t in range(1, self.n_steps_ + 1)]
@@ -310,18 +295,14 @@ class PrefixForecaster(LearnedForecaster):
             p = self._of_pooled(features.rows(seen, t), done)
         elif t <= len(self.estimators_) and self.estimators_[t - 1] is not None:
             p = success_chances(self.estimators_[t - 1], features.rows(seen, t))
-        if done is None or not done.any():
-            return State(t, p, seen), p
-        return State(t, p[~done], without(seen, done)), p
+        return State(t, p, seen), p
 
     def _of_pooled(self, rows: FloatArray, is_end: BoolArray | None) -> FloatArray:
         """Forecasts by the classifier of last steps where a run ends, elsewhere by the other."""
-        if self.end is None:
-            return success_chances(self.estimators_[0], rows)
         p = np.full(len(rows), self.base_rate_)
-        if is_end is None:
+        if is_end is None or self.end is None:
             is_end = np.zeros(len(rows), dtype=bool)
-        for model, used in zip(self.estimators_, (~is_end, is_end), strict=True):
+        for model, used in zip(self.estimators_, (~is_end, is_end), strict=False):
             if model is not None and used.any():
                 p[used] = success_chances(model, rows[used])
         return p
@@ -330,9 +311,7 @@ class PrefixForecaster(LearnedForecaster):
         if not self.pooled or not len(X):
             return super()._forecasts(X)
         # many steps at once, as some classifiers take a call's time; not all, for memory's sake
-        parts = [X]
-        if len(X.cells) > _CHUNK_CELLS:
-            parts = [X[rows] for rows in row_chunks(X.offsets, _CHUNK_CELLS)]
+        parts = [X[rows] for rows in row_chunks(X.offsets, _CHUNK_CELLS)]
         features = self._features()
         return np.concatenate(
             [self._of_pooled(features.at_all_steps(X), end_mask(X, X.ended)) for X in parts]

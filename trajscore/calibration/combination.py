@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -13,13 +13,14 @@ from scipy.special import expit, log_expit, logit
 from trajscore.calibration._maps import EnsembleCrossFitCalibrator
 from trajscore.calibration.cross_fit import Map, with_folds
 from trajscore.calibration.fixed_step import AliveRate
-from trajscore.calibration.training import CalibrationSample, fit_weighted
+from trajscore.calibration.forecaster import states_by_step
+from trajscore.calibration.training import CalibrationSample, curvature_of, fit_logistic, slope_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
 from trajscore.core.score_families import CLIP
 from trajscore.core.ties import group_ties
-from trajscore.core.type_aliases import BoolArray, FloatArray, FloatPair, IntArray
-from trajscore.core.within_runs import cells_by_step, step_numbers
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.within_runs import step_numbers
 
 # Log-odds of a signal count no further: those of .001 and .999.
 _LARGEST = float(logit(0.999))
@@ -77,14 +78,10 @@ class History(NamedTuple):
             self.t + 1,
             self.n + seen,
             np.where(seen, log_odds, self.last),
-            self.total + np.where(seen, log_odds, 0.0),
+            self.total + np.nan_to_num(log_odds),
             np.fmin(self.low, log_odds),
             np.fmax(self.high, log_odds),
         )
-
-    def without(self, done: BoolArray) -> History:
-        """Forget runs that have ended."""
-        return History(self.t, *(part[~done] for part in self[1:]))
 
     def rows(self, alive: FloatArray) -> FloatArray:
         """Return what the regression sees: history, the same times log t, t, and a constant."""
@@ -104,7 +101,8 @@ class Combination:
     alone: tuple[SignalMap, ...]  # by which each signal rises with success
     maps: tuple[SignalMap, ...]  # that rise or fall, whichever fits better
     alive: AliveRate
-    coef: FloatArray = field(default_factory=lambda: np.zeros(0))  # the intercept last
+    coef: Any = None  # the intercept last
+    columns: Any = ...  # of the rows, that the regression reads
 
     @property
     def n_columns(self) -> int:
@@ -127,37 +125,24 @@ class Combination:
         heard = self.heard(as_table(X.cells))
         history = History.begin(len(X), heard.shape[1])
         after = History(step_numbers(X), *(np.empty_like(heard) for _ in history[1:]))
-        for here, ends in cells_by_step(X):
-            history = history.push(heard[here])
-            for whole, part in zip(after[1:], history[1:], strict=True):
+        for here, so_far in states_by_step(X.with_cells(heard), history, History.push):
+            for whole, part in zip(after[1:], so_far[1:], strict=True):
                 whole[here] = part
-            if ends.any():
-                history = history.without(ends)
         return self.rows(after)
 
     def log_odds(self, rows: FloatArray) -> FloatArray:
         """Forecast by the regression."""
         # no product of matrices, whose last digit depends on how many rows there are
-        return np.add.reduce(rows * self.coef, axis=1)
-
-    def columns_of(self, signals: Sequence[int]) -> IntArray:
-        """Return what the regression on some of the signals sees, in `rows`."""
-        is_kept = np.isin((np.arange(self.n_columns) - 1) % len(self.maps), signals)
-        is_kept[[0, -2, -1]] = True  # the alive rate, the step and the constant
-        return np.flatnonzero(is_kept)
-
-    def with_regression(self, columns: IntArray, coef: Any) -> Combination:
-        """Return the same with a regression on some columns."""
-        of_all = np.zeros(self.n_columns)
-        of_all[columns] = coef
-        return replace(self, coef=of_all)
+        return np.add.reduce(rows[:, self.columns] * self.coef, axis=1)
 
     def of_signals(self, signals: Sequence[int], curvature: FloatArray) -> Combination:
         """Return the regression on some of the signals, by one Newton step from that on all."""
-        columns = self.columns_of(signals)
+        is_kept = np.isin((np.arange(self.n_columns) - 1) % len(self.maps), signals)
+        is_kept[[0, -2, -1]] = True  # the alive rate, the step and the constant
+        columns = np.flatnonzero(is_kept)
         slope = curvature[columns] @ self.coef
         fitted = np.linalg.solve(curvature[np.ix_(columns, columns)], slope)
-        return self.with_regression(columns, fitted)
+        return replace(self, coef=fitted, columns=columns)
 
 
 class Steps(NamedTuple):
@@ -200,12 +185,6 @@ class Steps(NamedTuple):
         fitted = EnsembleCrossFitCalibrator(link=link)._fit_map(sample)
         return blank if fitted.fallback else replace(blank, probability=fitted)
 
-    def regress(self, rows: FloatArray, penalty: float) -> FloatArray:
-        """Fit a ridge logistic regression; a soft outcome counts as both."""
-        weights = [part[part > 0] for part in (self.success, self.failure)]
-        at = [rows[part > 0, :-1] for part in (self.success, self.failure)]
-        return np.append(*fit_weighted(at, weights, C=1 / penalty, tol=1e-3, max_iter=50))
-
     def of_fewer(
         self, fitted: Combination, rows: FloatArray, penalty: float
     ) -> tuple[dict[tuple[int, ...], Combination], FloatArray]:
@@ -214,28 +193,20 @@ class Steps(NamedTuple):
         They go on from one Newton step away from that on all; with many signals single ones alone.
         """
         every = range(len(fitted.maps))
-        _, curvature = self.newton_step(rows, fitted.coef, penalty)
+        _, spread = slope_of(rows, self.success, self.failure, penalty, fitted.coef)
+        curvature = curvature_of(rows, spread, penalty)
         subsets: list[tuple[int, ...]] = [(k,) for k in every]
         if len(every) <= _MOST_REFINED:
             subsets += [tuple(k for k in every if k != left_out) for left_out in every]
         apart = {}
         for signals in subsets:
-            columns = fitted.columns_of(signals)
             near = fitted.of_signals(signals, curvature)
-            for _ in range(_N_NEWTON):
-                after, _ = self.newton_step(rows[:, columns], near.coef[columns], penalty)
-                near = fitted.with_regression(columns, after)
-            apart[signals] = near
+            coef = fit_logistic(
+                rows[:, near.columns], self.success, self.failure, penalty, start=near.coef,
+                tol=0, max_iter=_N_NEWTON,
+            )  # fmt: skip
+            apart[signals] = replace(near, coef=coef)
         return apart, curvature
-
-    def newton_step(self, rows: FloatArray, coef: FloatArray, penalty: float) -> FloatPair:
-        """Return coefficients after a Newton step, and the curvature."""
-        p = expit(rows[:, :-1] @ coef[:-1] + coef[-1])
-        mass = self.success + self.failure
-        of_penalty = np.append(np.full(len(coef) - 1, penalty), 0.0)  # not of the intercept
-        curvature = rows.T @ (rows * (mass * p * (1 - p))[:, None]) + np.diag(of_penalty)
-        slope = rows.T @ (self.success - mass * p) - of_penalty * coef
-        return coef + np.linalg.solve(curvature, slope), curvature
 
     def drawn(self, n_steps: int | None) -> Steps:
         """Keep whole runs at random, of about this number of steps in all, if there are more."""

@@ -20,7 +20,7 @@ from trajscore.calibration.forecaster import (
     fit_arguments,
 )
 from trajscore.calibration.look_ahead import sample_look_ahead, warn_of_look_ahead
-from trajscore.calibration.training import CalibrationSample, TrainingSteps
+from trajscore.calibration.training import CalibrationSample, TrainingRuns, TrainingSteps
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import (
     Sample,
@@ -28,12 +28,12 @@ from trajscore.core.checks import (
     check_sample,
     check_sample_weight,
     check_trajectories,
-    check_values,
 )
+from trajscore.core.errors import TooFewRunsError
 from trajscore.core.estimator import censored_of, like_input, require_y, track_channels
-from trajscore.core.folds import assign_folds, check_folds, out_of_fold
+from trajscore.core.folds import check_folds, out_of_fold
 from trajscore.core.ids import id_order, pair_codes
-from trajscore.core.outcomes import CENSORED, CENSORED_AS, Labels, as_labels, check_outcomes
+from trajscore.core.outcomes import CENSORED, CENSORED_AS, as_labels, check_outcomes
 from trajscore.core.parallel import one_blas_thread
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
@@ -216,16 +216,17 @@ def cross_fit_sample(
     # the folds of what the forecaster takes unobserved runs for
     censored = next(iter(censored_of(forecaster).values()), "failure")
     labels = as_labels(codes, censored=censored, q_z=sample.q_z if censored == "q_z" else None)
+    training = TrainingRuns(traces, labels, labels.is_counted * sample.weight, sample.groups)
     if isinstance(forecaster, CrossFitCalibrator):
-        check_values(traces, probabilities=forecaster._reads["probabilities"])
-        return forecaster._fit_checked(
-            traces, labels, sample.weight, sample.groups, for_new_runs=False
-        )
+        forecaster._check_parameters()
+        traces = check_trajectories(traces, **forecaster._reads)
+        track_channels(forecaster, traces, reset=True)
+        forecaster._count_left_out(training)
+        return forecaster._fit_checked(training._replace(X=traces), for_new_runs=False)
     metadata = {"groups": sample.groups, "q_z": sample.q_z}
     if is_weighted:
         metadata["sample_weight"] = sample.weight
-    counts = labels.is_counted & (sample.weight > 0)
-    fold = assign_folds(cv, traces.ids, labels.stratum, is_counted=counts, groups=sample.groups)
+    fold = training.folds(cv)
     order = sample.id_order()  # of the runs in each fit, so that the order of rows cannot matter
 
     def select(rows: IntArray) -> Any:
@@ -289,9 +290,9 @@ def _fitted_trace(
 
 
 class LearnedForecaster(Forecaster, BaseEstimator):
-    """Base of forecasters that learn from outcomes, of which a subclass says how in `fit`.
+    """Base of forecasters that learn from outcomes.
 
-    Its ``fit`` takes `groups`, which only ``fit_transform`` reads.
+    A subclass says how in `fit`, whose `groups` only ``fit_transform`` reads.
     """
 
     censored: str
@@ -341,21 +342,30 @@ class LearnedForecaster(Forecaster, BaseEstimator):
         return cross_fit_traces(self, X, y, **metadata)
 
     def _training_runs(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, q_z: ArrayLike | None = None
-    ) -> tuple[TrajectoryArray, Labels, FloatArray]:
-        """Check parameters and runs of a fit; runs that do not count have the weight 0."""
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        q_z: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> TrainingRuns:
+        """Check parameters and runs of a fit, of which some must count."""
         require_y(self, y)
         self._check_parameters()
         traces = self._check_runs(X, reset=True)
         labels = as_labels(check_outcomes(y, traces), censored=self.censored, q_z=q_z)
-        weight = check_sample_weight(sample_weight, len(traces))
-        weight = np.where(labels.is_counted, weight, 0.0)
-        self._count_left_out(labels, weight)
-        return traces, labels, weight
+        weight = labels.is_counted * check_sample_weight(sample_weight, len(traces))
+        if not weight.any():
+            raise TooFewRunsError("no training run counts; give runs with an observed outcome")
+        if groups is not None:
+            groups = check_groups(groups, len(traces))
+        training = TrainingRuns(traces, labels, weight, groups)
+        self._count_left_out(training)
+        return training
 
-    def _count_left_out(self, labels: Labels, weight: FloatArray) -> None:
-        self.n_censored_ = int((~labels.observed).sum())
-        self.n_dropped_ = int((weight == 0).sum())
+    def _count_left_out(self, training: TrainingRuns) -> None:
+        self.n_censored_ = int((~training.labels.observed).sum())
+        self.n_dropped_ = int((training.weight == 0).sum())
 
     def _check_parameters(self) -> None:
         """Refuse parameters that no runs can be fitted with; a subclass adds its own."""
@@ -368,26 +378,12 @@ class LearnedForecaster(Forecaster, BaseEstimator):
         return tags
 
 
-class CrossFitCalibrator(LearnedForecaster):
-    """Base of calibrators: one map of a signal's values to probabilities, fitted over all steps.
-
-    A subclass has the parameters `cv`, `weights`, `horizon` and `censored`, and says in `_fit_map`
-    how a map is fitted to a `CalibrationSample`; cross-fitting, weights, unobserved outcomes and
-    the form of the output follow. A map is called with values and returns probabilities, which rise
-    (or all fall) with the values; its numbers, such as ``slope``, become the columns of `summary`.
-    """
+class CrossFitForecaster(LearnedForecaster):
+    """Base of those whose fit gives out-of-fold forecasts as well, as `_fit_transform` says."""
 
     cv: Any
     weights: Weights
     horizon: Horizon
-    keyword: ClassVar[str] = ""  # calibrator="platt", --calibrator platt
-    _for_signals: ClassVar[dict[str, Any]] = {}  # parameters for signals outside [0, 1]
-    _is_stepwise: ClassVar[bool] = False  # whether its maps may jump between two near values
-    _range = OrdinaryRange()  # of the training values
-
-    @abstractmethod
-    def _fit_map(self, sample: CalibrationSample) -> Map:
-        """Fit one map; both outcomes have weight."""
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -402,12 +398,12 @@ class CrossFitCalibrator(LearnedForecaster):
         groups: ArrayLike | None = None,
         q_z: ArrayLike | None = None,
     ) -> Self:
-        """Fit the cross-fitted maps and the one on all runs.
+        """Fit to all runs, and to the folds of a cross-fit.
 
         Parameters
         ----------
         X : TrajectoryArray or array-like of shape (n_runs, T_max)
-            The signal, one value a step.
+            What `transform` takes: signals, one or more a step.
         y : array-like of shape (n_runs,)
             Outcomes: 1 success, 0 failure, -1 not observed, or a grade in [0, 1].
         sample_weight : array-like of shape (n_runs,), optional
@@ -420,7 +416,7 @@ class CrossFitCalibrator(LearnedForecaster):
         Returns
         -------
         estimator
-            The fitted calibrator.
+            The fitted forecaster.
 
         Raises
         ------
@@ -431,6 +427,25 @@ class CrossFitCalibrator(LearnedForecaster):
         """
         self.fit_transform(X, y, sample_weight, groups, q_z)
         return self
+
+
+class CrossFitCalibrator(CrossFitForecaster):
+    """Base of calibrators: one map of a signal's values to probabilities, fitted over all steps.
+
+    A subclass has the parameters `cv`, `weights`, `horizon` and `censored`, and says in `_fit_map`
+    how a map is fitted to a `CalibrationSample`; cross-fitting, weights, unobserved outcomes and
+    the form of the output follow. A map is called with values and returns probabilities, which rise
+    (or all fall) with the values; its numbers, such as ``slope``, become the columns of `summary`.
+    """
+
+    keyword: ClassVar[str] = ""  # calibrator="platt", --calibrator platt
+    _for_signals: ClassVar[dict[str, Any]] = {}  # parameters for signals outside [0, 1]
+    _is_stepwise: ClassVar[bool] = False  # whether its maps may jump between two near values
+    _range = OrdinaryRange()  # of the training values
+
+    @abstractmethod
+    def _fit_map(self, sample: CalibrationSample) -> Map:
+        """Fit one map; both outcomes have weight."""
 
     def _advance(
         self, state: Any, scores: FloatArray, done: BoolArray | None
@@ -454,38 +469,19 @@ class CrossFitCalibrator(LearnedForecaster):
         return pd.DataFrame(rows).set_index("map")
 
     def _fit_transform(self, X: Any, y: Any, **metadata: Any) -> Any:
-        traces, labels, weight = self._training_runs(
-            X, y, metadata["sample_weight"], metadata["q_z"]
-        )
-        groups = metadata["groups"]
-        if groups is not None:
-            groups = check_groups(groups, len(traces))
-        return like_input(self._fit_checked(traces, labels, weight, groups), X)
+        training = self._training_runs(X, y, **metadata)
+        return like_input(self._fit_checked(training), X)
 
     @one_blas_thread
-    def _fit_checked(
-        self,
-        traces: TrajectoryArray,
-        labels: Labels,
-        weight: FloatArray,
-        groups: IntArray | None,
-        for_new_runs: bool = True,
-    ) -> TrajectoryArray:
+    def _fit_checked(self, training: TrainingRuns, for_new_runs: bool = True) -> TrajectoryArray:
         """Fit the maps to checked runs, and return their out-of-fold traces."""
-        self._check_parameters()
-        weights = as_step_weights(self.weights, self.horizon)
-        track_channels(self, traces, reset=True)
-        if not len(traces):
-            raise ValueError("there are no runs to calibrate on; give successes and failures")
-        weight = np.where(labels.is_counted, weight, 0.0)
-        fold = assign_folds(
-            self.cv, traces.ids, labels.stratum, is_counted=weight > 0, groups=groups
-        )
-        self._count_left_out(labels, weight)
+        traces, labels, weight, _ = training
+        fold = training.folds(self.cv)
         self._range = OrdinaryRange.of(traces.cells[np.repeat(weight > 0, traces.lengths)])
         traces = traces.with_cells(self._range.nearest(traces.cells))
         # all sums run in the order of the ids, so that the order of rows cannot matter
         order = id_order(traces.ids)
+        weights = as_step_weights(self.weights, self.horizon)
         steps = TrainingSteps(
             traces[order], labels.value[order], weight[order], weights, fold[order]
         )

@@ -19,7 +19,7 @@ from trajscore.core.ranking import auroc_within
 from trajscore.core.score_families import CLIP, get_family
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray, IntArray
-from trajscore.core.values import is_number
+from trajscore.core.values import as_within, check_choice
 from trajscore.core.weights import Horizon, Weights, as_step_weights, score_cells
 from trajscore.core.within_runs import end_mask, step_numbers
 from trajscore.inference.intervals import any_units
@@ -263,9 +263,7 @@ class AliveRate(LearnedForecaster):
         ValueError
             If a parameter cannot be used, or no run counts.
         """
-        traces, labels, weight = self._training_runs(X, y, sample_weight)
-        if not weight.any():
-            raise ValueError("no training run counts; give runs with an observed outcome")
+        traces, labels, weight, _ = self._training_runs(X, y, sample_weight)
         counted = np.repeat(weight, traces.lengths)
         mass = as_step_weights(self.weights, self.horizon).of(traces).cells() * counted
         label = np.repeat(labels.value, traces.lengths)
@@ -283,21 +281,22 @@ class AliveRate(LearnedForecaster):
         # a run that goes on is in a bin as often as that has steps, and ends in one only once
         width = np.bincount(length_bins(np.arange(1, step.max() + 1)))
         rate = float(np.average(labels.value, weights=weight))
-        going = _counts(bins, mass, label, ~is_end) / np.maximum(width, 1)
-        self.going_ = np.empty(going.shape[1])
-        for k, (won, total) in enumerate(going.T):  # each rate leans towards the one before
-            rate = (won + self.prior * rate) / (total + self.prior)
+        won, total = (  # of runs that go on, and of those that end
+            [np.bincount(bins[used], part[used], len(width)) for used in (~is_end, is_end)]
+            for part in (mass * label, mass)
+        )
+        self.going_ = np.empty(len(width))
+        for k, n_steps in enumerate(np.maximum(width, 1)):
+            # each rate leans towards the one before
+            rate = (won[0][k] / n_steps + self.prior * rate) / (total[0][k] / n_steps + self.prior)
             self.going_[k] = rate
-        ends = _counts(bins, mass, label, is_end)
-        self.ended_ = (ends[0] + self.prior * self.going_) / (ends[1] + self.prior)
+        self.ended_ = (won[1] + self.prior * self.going_) / (total[1] + self.prior)
         return self
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.end not in ("step", None):
-            raise ValueError(f"end must be 'step' or None, got {self.end!r}")
-        if not is_number(self.prior) or not 0 < self.prior < np.inf:
-            raise ValueError(f"prior must be a positive number of runs, got {self.prior!r}")
+        check_choice(self.end, "end", ("step", None))
+        as_within(self.prior, "prior", 0, np.inf)
         as_step_weights(self.weights, self.horizon)
 
     def _begin(self, n: int) -> int:
@@ -319,10 +318,3 @@ class AliveRate(LearnedForecaster):
         if self.end is not None:
             rates = np.where(is_end, self.ended_[bins], rates)
         return np.clip(rates, CLIP, 1 - CLIP)
-
-
-def _counts(bins: IntArray, mass: FloatArray, label: FloatArray, used: BoolArray) -> FloatArray:
-    """Weight of successes and of all runs in each bin of steps."""
-    size = int(bins.max()) + 1
-    sums = [np.bincount(bins[used], part[used], size) for part in (mass * label, mass)]
-    return np.stack(sums)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy import count_nonzero  # of few values in a fifth of the time of `any`
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
@@ -44,7 +46,10 @@ class Forecaster(TraceTransformer, ABC):
     def _advance(
         self, state: Any, scores: FloatArray, done: BoolArray | None
     ) -> tuple[Any, FloatArray]:
-        """State and forecasts after scores of shape (n_runs, n_channels); changes no state."""
+        """State and forecasts after scores of shape (n_runs, n_channels); changes no state.
+
+        Runs that are `done` may stay in it: they are left out of every array afterwards.
+        """
 
     def _takes_missing(self) -> bool:
         """Whether scores may be missing."""
@@ -97,6 +102,7 @@ class Forecaster(TraceTransformer, ABC):
             return self._advance(None, scores, None)[1]
         for here, ends in cells_by_step(X):
             state, out[here] = self._advance(state, scores[here], ends)
+            state = without(state, ends)
         return out
 
     def begin(self, n: int = 1) -> Any:
@@ -154,9 +160,7 @@ class Forecaster(TraceTransformer, ABC):
             raise ValueError(
                 f"scores must have shape (n_runs, {self.n_channels_in_}), got {values.shape}"
             )
-        refused = ~np.isfinite(values)
-        if refused.any() and self._takes_missing():
-            refused = np.isinf(values)
+        refused = np.isinf(values) if self._takes_missing() else ~np.isfinite(values)
         if refused.any():
             raise ValueError("a score is missing or infinite; send finite numbers")
         if self._reads["probabilities"]:
@@ -171,7 +175,28 @@ class Forecaster(TraceTransformer, ABC):
             done = np.asarray(done, dtype=bool)
         after, p = self._advance(state, values, done)
         check_finite(p)
-        return after, p
+        return without(after, done), p
+
+
+def without(state: Any, done: BoolArray | None) -> Any:
+    """Forget runs that have ended, in every array of a state."""
+    if done is None or not count_nonzero(done):
+        return state
+    if isinstance(state, tuple):
+        parts = [without(part, done) for part in state]
+        return type(state)(*parts) if hasattr(state, "_fields") else tuple(parts)
+    return state[~done] if isinstance(state, np.ndarray) else state
+
+
+def states_by_step(
+    X: TrajectoryArray, state: Any, push: Callable[[Any, FloatArray], Any]
+) -> Iterator[tuple[IntArray, Any]]:
+    """Yield for each step its cells, and the state of their runs with the values of the step."""
+    values = as_table(X.cells)
+    for here, ends in cells_by_step(X):
+        state = push(state, values[here])
+        yield here, state
+        state = without(state, ends)
 
 
 def check_finite(p: FloatArray, X: TrajectoryArray | None = None) -> None:
@@ -186,38 +211,38 @@ def check_finite(p: FloatArray, X: TrajectoryArray | None = None) -> None:
         )
 
 
+@dataclass
 class Chain:
     """Forecasters, each of the forecasts of the one before; of none, scores are the forecasts."""
 
-    def __init__(self, forecasters: Sequence[Forecaster]) -> None:
-        self._forecasters = forecasters
+    forecasters: Sequence[Forecaster]
 
     def begin(self, n: int = 1) -> tuple[Any, ...]:
         """Return the state of n runs before their first step."""
-        return tuple(forecaster.begin(n) for forecaster in self._forecasters)
+        return tuple(forecaster.begin(n) for forecaster in self.forecasters)
 
     def advance(self, state: Any, scores: Any, done: Any = None) -> tuple[Any, FloatArray]:
         """Return the state after a step, and its forecasts."""
         values = np.asarray(scores, dtype=float)
         states = []
-        for forecaster, before in zip(self._forecasters, state, strict=True):
+        for forecaster, before in zip(self.forecasters, state, strict=True):
             after, p = forecaster.advance(before, values, done)
             states.append(after)
             values = p[:, None]
         return tuple(states), values[:, 0]
 
 
+@dataclass
 class Replay:
     """Any other forecaster: all scores so far go through its ``transform`` again at each step."""
 
-    def __init__(self, forecaster: Any, n_channels: int, channels: tuple[str, ...] | None) -> None:
-        self._forecaster = forecaster
-        self._n_channels = n_channels
-        self._channels = channels
+    forecaster: Any
+    n_channels: int
+    channels: tuple[str, ...] | None
 
     def begin(self, n: int = 1) -> FloatArray:
         """Return the state of n runs before their first step."""
-        return np.empty((n, 0, self._n_channels))
+        return np.empty((n, 0, self.n_channels))
 
     def advance(self, state: Any, scores: Any, done: Any = None) -> tuple[Any, FloatArray]:
         """Return the state after a step, and its forecasts."""
@@ -226,12 +251,9 @@ class Replay:
         cells = seen.reshape(n * t, n_channels)
         if n_channels == 1:  # as `check_trajectories` has them
             cells = cells[:, 0]
-        ended = np.zeros(n, dtype=bool)
-        if done is not None:
-            ended[:] = done
-        X = TrajectoryArray(cells, [t] * n, channels=self._channels, ended=ended, missing="allow")
-        p = self._forecaster.transform(X).cells.reshape(n, t)[:, -1]
-        return seen[~ended], p
+        ended = np.zeros(n, dtype=bool) if done is None else np.asarray(done)
+        X = TrajectoryArray(cells, [t] * n, channels=self.channels, ended=ended, missing="allow")
+        return seen[~ended], self.forecaster.transform(X).cells.reshape(n, t)[:, -1]
 
 
 Live = Chain | Replay
@@ -240,30 +262,20 @@ Live = Chain | Replay
 
 def live_form(forecaster: Any, n_channels: int, channels: tuple[str, ...] | None) -> Live:
     """Return what follows runs step by step as a fitted forecaster does; None takes scores as p."""
-    steps = _forecasters_in(forecaster)
-    if steps is None:
-        return Replay(forecaster, n_channels, channels)
-    return Chain(steps)
+    steps = _steps_of(forecaster)
+    if all(isinstance(step, Forecaster) for step in steps):
+        return Chain(steps)
+    return Replay(forecaster, n_channels, channels)
 
 
-def _forecasters_in(forecaster: Any) -> list[Forecaster] | None:
-    """Return the forecasters in an estimator, or None if a part of it cannot be followed."""
+def _steps_of(forecaster: Any) -> list[Any]:
+    """Return the estimators that scores go through, one after the other."""
     if forecaster is None or is_passthrough(forecaster):
         return []
-    if isinstance(forecaster, Forecaster):
-        return [forecaster]
     if isinstance(forecaster, Pipeline):
-        steps: list[Forecaster] = []
-        for _, step in forecaster.steps:
-            part = _forecasters_in(step)
-            if part is None:
-                return None
-            steps += part
-        return steps
+        return [part for _, step in forecaster.steps for part in _steps_of(step)]
     inside = inside_of(forecaster)
-    if inside is None:
-        return None
-    return _forecasters_in(inside)
+    return [forecaster] if inside is None else _steps_of(inside)
 
 
 def is_passthrough(forecaster: Any) -> bool:

@@ -6,7 +6,6 @@ neither id nor horizon, nor meta, nor that the run has ended, nor the other runs
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,8 +21,6 @@ from trajscore.core.within_runs import run_numbers, step_numbers
 _TOLERANCE = 1e-6
 _SAMPLE = 20
 _FRESH = 2**62  # ids from here on belong to prefixes
-# fields of a run of a log that are empty while it is under way
-_UNKNOWN = ("outcome", "stop_reason", "stop_kind", "task", "trial", "meta", "scores", "extra")
 
 _ADVICE = (
     "Compute a value from the steps so far: not from later steps, other runs, ids, meta, horizon "
@@ -99,7 +96,7 @@ def warn_of_look_ahead(forecaster: Any, look_ahead: str) -> None:
 def _prefix(X: Runs, seen: IntArray) -> Runs:
     """Return the first steps of runs, of which nothing else is known."""
     if not isinstance(X, TrajectoryArray):
-        return [_prefix_of_log(run, seen[row], str(_FRESH + row)) for row, run in enumerate(X)]
+        return [type(run)(str(_FRESH + row), run.steps[: seen[row]]) for row, run in enumerate(X)]
     short = X.truncate(seen)
     return TrajectoryArray(
         short.cells,
@@ -108,11 +105,4 @@ def _prefix(X: Runs, seen: IntArray) -> Runs:
         ids=(_FRESH + np.arange(len(X))).astype(X.ids.dtype.kind),
         ended=X.ended & (seen == X.lengths),
         missing="allow",
-    )
-
-
-def _prefix_of_log(run: Any, seen: int, name: str) -> Any:
-    empty = type(run)(name)
-    return replace(
-        run, id=name, steps=run.steps[:seen], **{part: getattr(empty, part) for part in _UNKNOWN}
     )

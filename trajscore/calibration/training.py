@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -13,10 +12,42 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import TooFewRunsError
+from trajscore.core.folds import assign_folds
+from trajscore.core.ids import id_order
+from trajscore.core.outcomes import Labels
 from trajscore.core.score_families import CLIP
 from trajscore.core.ties import rises
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.type_aliases import BoolArray, FloatArray, FloatPair, IntArray
 from trajscore.core.weights import StepWeights
+
+# Classifiers whose forecasts are computed here.
+_LINEAR = [LogisticRegression], [StandardScaler, LogisticRegression]
+
+
+class TrainingRuns(NamedTuple):
+    """Checked runs of a fit; those that do not count have the weight 0."""
+
+    X: TrajectoryArray
+    labels: Labels
+    weight: FloatArray
+    groups: IntArray | None = None
+
+    @property
+    def rows(self) -> IntArray:
+        """Those that count, in the order of the ids, so that the order of rows cannot matter."""
+        order = id_order(self.X.ids)
+        return order[self.weight[order] > 0]
+
+    def folds(self, cv: Any) -> IntArray:
+        """Return the fold in which each run is held out."""
+        return assign_folds(
+            cv,
+            self.X.ids,
+            self.labels.stratum,
+            is_counted=self.weight > 0,
+            groups=self.groups,
+        )
 
 
 @dataclass(frozen=True)
@@ -85,7 +116,7 @@ class TrainingSteps:
         for total, kind in ((success, "failures"), (failure, "successes")):
             if total.sum() <= 0:
                 which = "all runs" if train.all() else "all runs of a fold"
-                raise ValueError(
+                raise TooFewRunsError(
                     f"{which} are {kind}; calibration needs successes and failures in every fold: "
                     f"give more runs, or a smaller cv"
                 )
@@ -101,55 +132,83 @@ class TrainingSteps:
         return float(counted.min()), float(counted.max())
 
 
-def fit_weighted(
-    at: Sequence[FloatArray], weights: Sequence[FloatArray], **how: float
-) -> tuple[FloatArray, float]:
-    """Return slopes and intercept of a logistic regression on weights of successes and failures."""
-    model = LogisticRegression(solver="newton-cholesky", **how)
-    weight = np.concatenate(weights)
-    outcome = np.repeat([1, 0], [len(rows) for rows in at])
-    used = weight > 0
-    model.fit(np.concatenate(at)[used], outcome[used], sample_weight=weight[used])
-    return model.coef_[0], float(model.intercept_[0])
+def fit_logistic(
+    rows: FloatArray,
+    success: FloatArray,
+    failure: FloatArray,
+    penalty: float,
+    *,
+    start: FloatArray | None = None,
+    tol: float = 1e-10,
+    max_iter: int = 200,
+) -> FloatArray:
+    """Return the coefficients of a ridge logistic regression on weights of both outcomes.
+
+    The last column of the rows is constant, and its coefficient not penalised. Newton's steps are
+    halved until the gradient falls; `tol` is that of scikit-learn's solver, for the mean loss.
+    """
+    coef = np.zeros(rows.shape[1]) if start is None else start
+    tolerance = tol * (success.sum() + failure.sum())
+    slope, spread = slope_of(rows, success, failure, penalty, coef)
+    for _ in range(max_iter):
+        # the shortest step, where there are several
+        step = np.linalg.lstsq(curvature_of(rows, spread, penalty), slope, rcond=None)[0]
+        decrement = step @ slope / 2
+        before = np.linalg.norm(slope)
+        while True:
+            slope, spread = slope_of(rows, success, failure, penalty, coef + step)
+            if np.linalg.norm(slope) <= before or not step.any():
+                break
+            step /= 2
+        coef = coef + step
+        if max(np.abs(slope).max(), decrement) <= tolerance:
+            break
+    return coef
+
+
+def slope_of(
+    rows: FloatArray, success: FloatArray, failure: FloatArray, penalty: float, coef: FloatArray
+) -> FloatPair:
+    """Return how fast the log-likelihood rises in each coefficient, and the variance of rows."""
+    p = expit(rows @ coef)
+    expected = (success + failure) * p
+    return (success - expected) @ rows - _ridge(coef, penalty) * coef, expected * (1 - p)
+
+
+def curvature_of(rows: FloatArray, spread: FloatArray, penalty: float) -> FloatArray:
+    """Return how curved the log-likelihood is where rows have these variances."""
+    return (rows.T * spread) @ rows + np.diag(_ridge(rows[0], penalty))
+
+
+def _ridge(coef: FloatArray, penalty: float) -> FloatArray:
+    return np.append(np.full(len(coef) - 1, penalty), 0.0)  # not of the intercept
 
 
 def success_chances(model: Any, rows: FloatArray) -> FloatArray:
     """P(Y = 1 | row), clipped; the same digits for a row alone and among others."""
-    linear = _linear(model)
-    if linear is None:
-        column = int(np.flatnonzero(model.classes_ == 1)[0])
-        p = np.asarray(model.predict_proba(rows)[:, column], dtype=float)
-    else:
-        p = _logistic(rows, *linear)
-    return np.clip(p, CLIP, 1 - CLIP)
-
-
-def _linear(model: Any) -> tuple[LogisticRegression, Any, Any] | None:
-    """Return a logistic regression with the scaling before it; None for anything else."""
     steps = [model]
     if isinstance(model, Pipeline):
         steps = [step for _, step in model.steps]
-    if getattr(steps[-1], "multi_class", None) == "multinomial":
-        return None  # older releases then double the logit
-    kinds = [type(step) for step in steps]
-    if kinds == [StandardScaler, LogisticRegression]:
-        scaler, model = steps
-        mean = scaler.mean_ if scaler.with_mean else 0.0
-        return model, mean, 1.0 if scaler.scale_ is None else scaler.scale_
-    if kinds == [LogisticRegression]:
-        return model, 0.0, 1.0
-    return None
-
-
-def _logistic(rows: FloatArray, model: LogisticRegression, mean: Any, scale: Any) -> FloatArray:
-    coef = model.coef_[0]
-    if rows.shape[1] != len(coef):
+    *scalers, last = steps
+    is_linear = [type(step) for step in steps] in _LINEAR
+    if not is_linear or getattr(last, "multi_class", None) == "multinomial":
+        # of a multinomial one, older releases double the logit
+        column = int(np.flatnonzero(model.classes_ == 1)[0])
+        p = np.asarray(model.predict_proba(rows)[:, column], dtype=float)
+        return np.clip(p, CLIP, 1 - CLIP)
+    if rows.shape[1] != last.n_features_in_:
         raise ValueError(
             f"the features function returned {rows.shape[1]} features, in fitting it returned "
-            f"{len(coef)} at this step"
+            f"{last.n_features_in_} at this step"
         )
     # A product of matrices adds up in an order that depends on how many rows there are, and near a
     # probability of 1 the last digit of p is the tenth of log(1 - p). So each row is added up by
     # itself, in memory order.
-    terms = (np.ascontiguousarray(rows) - mean) / scale * coef
-    return expit(np.add.reduce(terms, axis=1) + model.intercept_[0])
+    terms = np.ascontiguousarray(rows)
+    for scaler in scalers:
+        if scaler.with_mean:
+            terms = terms - scaler.mean_
+        if scaler.with_std:
+            terms = terms / scaler.scale_
+    log_odds = np.add.reduce(terms * last.coef_[0], axis=1) + last.intercept_[0]
+    return np.clip(expit(log_odds), CLIP, 1 - CLIP)

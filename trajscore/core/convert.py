@@ -183,7 +183,7 @@ def as_meta(meta: pd.DataFrame | Mapping[str, Any] | None, n_runs: int) -> pd.Da
         return None
     if len(frame) != n_runs:
         raise ValueError(f"meta has {len(frame)} rows, but there are {n_runs} runs")
-    return frame.copy().reset_index(drop=True)
+    return frame.reset_index(drop=True)
 
 
 def as_ended(ended: ArrayLike, n_runs: int) -> BoolArray:

@@ -66,6 +66,10 @@ class MissingStepError(ArgumentError):
     """A run of a table starts late or has a gap: the row of a missing step may stand elsewhere."""
 
 
+class TooFewRunsError(ArgumentError):
+    """Runs, labels or groups do not fill the folds of a fit: what can go on without it says so."""
+
+
 class RowError(ValueError):
     """A value in one row of the input is wrong; whoever knows the run of that `row` can name it.
 

@@ -12,6 +12,7 @@ from sklearn.model_selection import (
     train_test_split,
 )
 
+from trajscore.core.errors import TooFewRunsError
 from trajscore.core.ids import id_order
 from trajscore.core.values import (
     AnyArray,
@@ -54,7 +55,7 @@ def assign_folds(
         len(pd.unique(ids[counted & (stratum == label)])) for label in (0, 1)
     )
     if max(n_failures, n_successes) < cv:
-        raise ValueError(
+        raise TooFewRunsError(
             f"cv = {cv} is more than the number of successes ({n_successes}) and of failures "
             f"({n_failures}) with different ids (n_samples = {counted.sum()}); give more runs, or "
             f"a smaller cv"
@@ -98,7 +99,7 @@ def _folds_of_groups(
     rows = keys.drop_duplicates().sort_values(list(keys)).index.to_numpy()
     n_groups = len(np.unique(groups[rows]))
     if n_groups < cv:
-        raise ValueError(
+        raise TooFewRunsError(
             f"there are {n_groups} groups of runs, too few for {cv} folds; give finer groups, or "
             f"fewer folds"
         )
@@ -108,7 +109,7 @@ def _folds_of_groups(
         fold_of_group[groups[rows[test]]] = k
     fold = fold_of_group[groups]
     if len(np.unique(fold[rows])) < cv:
-        raise ValueError(
+        raise TooFewRunsError(
             f"the {n_groups} groups do not fill {cv} folds; give finer groups, or fewer folds"
         )
     return fold

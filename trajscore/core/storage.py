@@ -186,6 +186,7 @@ _OTHERS = (  # scikit-learn's are records of settings, in searches
     "trajscore.integrations._guard.Guard",
     "trajscore.metrics._scorers.CensoredTPSScorer",
     "trajscore.metrics._scorers.TPSScorer",
+    "trajscore.tracer._similarity.CharacterTriples",
 )
 
 

@@ -106,13 +106,13 @@ def check_known(names: Iterable[Any], have: Iterable[Any], kind: str, argument: 
             raise ArgumentError(f"{{argument}}: {unknown_name(kind, name, known)}", argument)
 
 
-def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
-    """Refuse a value that is not one of the words of an argument."""
-    if not isinstance(value, str) or value not in choices:
+def check_choice(value: Any, name: str, choices: tuple[str | None, ...]) -> None:
+    """Refuse a value that is not one of the words, or the None, of an argument."""
+    if not isinstance(value, (str, type(None))) or value not in choices:
         raise ValueError(f"{name} must be {either(choices)}, got {value!r}")
 
 
-def either(choices: Iterable[str]) -> str:
+def either(choices: Iterable[str | None]) -> str:
     """Write words as 'a', 'b' or 'c'."""
     *others, last = map(repr, choices)
     if not others:
@@ -315,6 +315,8 @@ def to_unit(values: Any) -> FloatArray:
     [0.0, 0.5, 1.1]
     """
     numbers = np.asarray(values)
+    if ((numbers >= 0) & (numbers <= 1)).all():
+        return numbers
     return np.where(outside_unit(numbers), numbers, np.clip(numbers, 0, 1))
 
 

@@ -14,7 +14,7 @@ from sklearn.utils import Bunch
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import optional
 from trajscore.core.values import as_flag, check_choice
-from trajscore.io import Run, Runs, Step, outcomes, read_runs
+from trajscore.io import Runs, Step, outcomes, read_runs
 from trajscore.tracer import StepConfidence
 
 
@@ -26,15 +26,17 @@ def retrieve(
 
     pooch = optional("pooch", "fetching data needs pooch", "data")
     folder = Path(get_data_home(data_home)) / "trajscore"
-    if not download_if_missing and not (folder / file).exists():
-        raise OSError(
-            f"{folder / file} does not exist; pass download_if_missing=True, or put the file there"
-        )
-    if not download_if_missing and sha256 and pooch.file_hash(str(folder / file)) != sha256:
-        raise ValueError(
-            f"{folder / file} is not the published file: its SHA-256 does not start with "
-            f"{sha256[:12]}; pass download_if_missing=True to fetch it again"
-        )
+    path = folder / file
+    if not download_if_missing:
+        if not path.exists():
+            raise OSError(
+                f"{path} does not exist; pass download_if_missing=True, or put the file there"
+            )
+        if sha256 and pooch.file_hash(str(path)) != sha256:
+            raise ValueError(
+                f"{path} is not the published file: its SHA-256 does not start with "
+                f"{sha256[:12]}; pass download_if_missing=True to fetch it again"
+            )
     if sha256 is not None:
         sha256 = f"sha256:{sha256}"
     return Path(pooch.retrieve(url, known_hash=sha256, fname=file, path=folder))
@@ -346,7 +348,12 @@ def load_real_runs(
         X.lengths,
         channels=names,
         ids=[run.id for run in runs],
-        meta=pd.DataFrame([_meta(run) for run in runs]),
+        meta={
+            "model": [run.extra["model"] for run in runs],
+            "task": [run.extra["family"] for run in runs],
+            "question": [run.task for run in runs],
+            "stop_reason": [run.stop_reason for run in runs],
+        },
         missing="allow",
     )
     return as_data(
@@ -369,15 +376,6 @@ def _asked(step: Step) -> list[float]:
     certainty = 1 - entropy(list(counts.values())) / np.log(n_samples)
     stated = [step.extra.get("p_true"), step.extra.get("p_success")]
     return [counts[action] / n_samples, certainty, *np.array(stated, dtype=float)]
-
-
-def _meta(run: Run) -> dict[str, Any]:
-    return {
-        "model": run.extra["model"],
-        "task": run.extra["family"],
-        "question": run.task,
-        "stop_reason": run.stop_reason,
-    }
 
 
 _OF_STEPS = ["log_chars", "code", "error", "hedge", "final", "terminal", "orchestrator"]

@@ -190,9 +190,7 @@ def monitoring_table(
     for row in work.track(followed):
         try:
             tables[row.predictor] = _follow(row, options, work.n_jobs)
-        except ValueError as error:  # as any rule says, also a user's, that it cannot be fitted
-            if isinstance(error, TypeError):  # scikit-learn's error of a wrong parameter is both
-                raise
+        except CannotMeasureError as error:
             notes.append(Note(row.predictor, text=f"not monitored; {error}"))
     return pd.concat(tables, names=["predictor"]) if tables else pd.DataFrame()
 
@@ -205,16 +203,21 @@ def _follow(row: Row, options: MonitoringOptions, n_jobs: int | None) -> pd.Data
     cost = options.cost
     if cost is not None:
         cost = _of_runs(cost, traces)
-    return split_report(
-        options.rule,
-        traces,
-        runs.y,
-        known_share=options.known_share,
-        n_splits=options.n_splits,
-        groups=runs.groups,
-        cost=cost,
-        n_jobs=n_jobs,
-    )
+    try:
+        return split_report(
+            options.rule,
+            traces,
+            runs.y,
+            known_share=options.known_share,
+            n_splits=options.n_splits,
+            groups=runs.groups,
+            cost=cost,
+            n_jobs=n_jobs,
+        )
+    except ValueError as error:  # as any rule says, also a user's, that it cannot be fitted
+        if isinstance(error, TypeError):  # scikit-learn's error of a wrong parameter is both
+            raise
+        raise CannotMeasureError(str(error)) from error
 
 
 def _of_runs(cost: TrajectoryArray, traces: TrajectoryArray) -> TrajectoryArray:

@@ -12,6 +12,7 @@ import pandas as pd
 from trajscore.calibration import CombinedForecaster
 from trajscore.calibration.combination import OutOfFold
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import TooFewRunsError
 from trajscore.core.policy import MOST_CANDIDATES, MOST_SIGNALS
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.values import unknown_name
@@ -70,7 +71,7 @@ def combine(
         with warnings.catch_warnings():  # of an outcome that some folds do not have
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
             held = forecaster.held_out(X, runs.labels, groups=runs.groups, apart=is_compared)
-    except ValueError as error:
+    except TooFewRunsError as error:
         notes.append(Note(called, text=f"not made; {error}"))
         return rows, None
     traces = held.traces(held.choose(range(len(names))))

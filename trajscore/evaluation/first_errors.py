@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import TooFewRunsError
 from trajscore.core.type_aliases import IntArray
 from trajscore.evaluation.options import TOGETHER, EvaluationOptions, Note
 from trajscore.evaluation.runs import EvaluatedRuns
@@ -52,7 +53,7 @@ def find_first_errors(
             table = compare_locators(
                 labels, located, groups=runs.groups, random_state=settings.random_state
             ).sort_values("log_score", ascending=False)
-    except ValueError as error:
+    except TooFewRunsError as error:
         notes.append(Note("step labels", text=f"not used; {error}"))
         return None
     best = table["low"][list(located)].idxmax()

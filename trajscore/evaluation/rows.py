@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,7 @@ from trajscore.evaluation.options import (
 from trajscore.evaluation.runs import EvaluatedRuns
 from trajscore.inference.mean_intervals import interval_of
 from trajscore.metrics.run_metrics import CollapsedRuns, statistics_of
-from trajscore.metrics.steps import recalibrated_sums, step_calibration_statistics
+from trajscore.metrics.steps import recalibrated_sums, step_calibration_statistic
 
 Metrics = Mapping[str, Statistic]
 
@@ -223,8 +222,8 @@ def row_metrics(row: Row, options: Options) -> Metrics:
     if counts_steps or not row.is_probability:  # nobody recalibrates what counting steps gives
         return metrics
     steps = weighted_steps(labels, row.traces, options.weights)
-    errors = step_calibration_statistics(steps), step_calibration_statistics(steps, by_part=True)
-    metrics |= zip(STEP_ERRORS, chain(*errors), strict=True)
+    for name, part in STEP_ERRORS.items():
+        metrics[name] = step_calibration_statistic(steps, part)
     # the recalibration stays what it is: to first order the best one gains nothing by moving
     leading = scores[0]
     best = recalibrated_sums(steps, options.scores[0]).total

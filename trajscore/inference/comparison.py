@@ -149,10 +149,13 @@ class _Moments:
         self.ranges = [_Range(values[:, pair], units) for pair in pairs]
         self._pairs = pairs
         self._units = units
-        self._sizes = units.sizes[:, None]
-        self._residuals = units.sums(values - mean)
-        self._crossed = self._residuals * self._sizes
-        self._squares = self._contrast(self._residuals) ** 2
+        sizes = units.sizes[:, None]
+        residuals = units.sums(values - mean)
+        squares = self._contrast(residuals) ** 2
+        # side by side, so that counts are read once
+        columns = (sizes, sizes**2, residuals, residuals * sizes, squares)
+        self._columns = np.hstack(columns)
+        self._ends = np.cumsum([part.shape[1] for part in columns[:-1]])
         self.difference = self._contrast(mean)
         scale = np.abs(values).max(axis=0)[pairs].max(axis=1)
         variance = self._moments(np.ones((1, units.n_units)))[1][0]
@@ -169,11 +172,11 @@ class _Moments:
     def _moments(self, counts: FloatArray) -> FloatPair:
         """Return the shift from the sample's difference and its variance, per replicate."""
         n_units = self._units.n_units
-        n_runs = counts @ self._sizes
-        shift = self._contrast(counts @ self._residuals) / n_runs
+        sums = np.split(counts @ self._columns, self._ends, axis=1)
+        n_runs, of_sizes, residuals, crossed, squares = sums
+        shift = self._contrast(residuals) / n_runs
         # sum over units of (residual - size * shift)^2: residuals about the replicate's own mean
-        spread = counts @ self._squares + shift**2 * (counts @ self._sizes**2)
-        spread -= 2 * shift * self._contrast(counts @ self._crossed)
+        spread = squares + shift**2 * of_sizes - 2 * shift * self._contrast(crossed)
         return shift, spread * n_units / (n_units - 1) / n_runs**2
 
     def _contrast(self, sums: FloatArray) -> FloatArray:

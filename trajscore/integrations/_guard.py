@@ -13,9 +13,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.convert import as_table
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.type_aliases import IntArray
-from trajscore.core.values import run_label
+from trajscore.core.values import first_true, run_label
 from trajscore.integrations._watch import SEEN, Look, OnFlag, Watch, answered
 from trajscore.io import Run, Step, as_run, outcomes
 from trajscore.monitoring import DensityRatioEProcess
@@ -336,8 +337,8 @@ class Guard(BaseEstimator):
 
     def _check_signals(self, signals: Any, runs: list[Run], X: TrajectoryArray) -> None:
         """Refuse signals that know the future, and such as have gaps."""
-        if np.isnan(X.cells).any():
-            cell = int(np.argmax(np.isnan(X.cells).reshape(len(X.cells), -1).any(axis=1)))
+        cell = first_true(np.isnan(as_table(X.cells)).any(axis=1))
+        if cell is not None:
             raise ValueError(
                 f"{X.place(cell)}: a signal has no value here, and a guard needs one at every "
                 f"step; leave the signal out, or fill it within the pipeline of signals"

@@ -161,11 +161,23 @@ class Watch:
         new = [step for step in steps[self._n_monitored :] if step.actor in SEEN]
         can_follow = type(self.guard.signals_) is ActionSignals and (new or self._last)
         if done or not can_follow:
-            run = Run(self._live.id, self._live.talk.steps)
-            return self.guard.look(run, self.run, done=done, alpha=self.first_alpha)
+            whole = Run(self._live.id, self._live.talk.steps)
+            return self.guard.look(whole, self.run, done=done, alpha=self.first_alpha)
         self._n_monitored = len(steps)
-        if new:
-            self._last = self._look_at(self._live.id, new)
+        if not new:
+            return self._last
+        turns = Turns([], new, np.array([len(new)]))
+        rows, self._sums = self.guard.signals_._next_rows(turns, self._calls, self._sums)
+        run = self._live.id
+        for row in rows:
+            last = self._monitor.update(row, run)
+            if last.flagged:
+                self._stop = self._stop or last.step
+        largest = self._monitor._open_run(run).largest
+        (p_value,) = self._monitor.test.threshold.p_values(np.array([largest]))
+        self._last = self.guard._look_at(
+            run, last.step, self._stop, last.log_e_value, p_value, self.first_alpha
+        )
         return self._last
 
     def answer(self, answer: str) -> None:
@@ -200,20 +212,6 @@ class Watch:
             if False in since[0]:
                 self.last_answer = "stop"
         return None
-
-    def _look_at(self, run: str, steps: list[Step]) -> Look:
-        """Decide on the next turns, each of which is seen once."""
-        turns = Turns([], steps, np.array([len(steps)]))
-        rows, self._sums = self.guard.signals_._next_rows(turns, self._calls, self._sums)
-        for row in rows:
-            last = self._monitor.update(row, run)
-            if last.flagged:
-                self._stop = self._stop or last.step
-        largest = self._monitor._open_run(run).largest
-        (p_value,) = self._monitor.test.threshold.p_values(np.array([largest]))
-        return self.guard._look_at(
-            run, last.step, self._stop, last.log_e_value, p_value, self.first_alpha
-        )
 
 
 def _content(step: Step) -> Any:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
 from typing import Any
 
 from trajscore.core.errors import optional
 from trajscore.core.type_aliases import ByName
 from trajscore.integrations._guard import Guard
-from trajscore.integrations._watch import Look, Watch
+from trajscore.integrations._watch import Look
 
 _NEED = "GuardMiddleware needs LangChain", "langchain"
 _middleware = optional("langchain.agents.middleware", *_NEED)
@@ -52,16 +53,16 @@ class GuardMiddleware(_Middleware):
         self, guard: Guard, message: str = "I hand this over to a person.", **options: Any
     ) -> None:
         super().__init__()
-        self.guard, self.message, self.options = guard, message, options
+        self.message = message
         self.looks: dict[str, Look] = {}
-        self._watches: dict[str, Watch] = {}
+        self._watch_of = cache(partial(guard.follow, **options))
 
     @_middleware.hook_config(can_jump_to=["end"])
     def before_model(self, state: Any, runtime: Any) -> ByName | None:
         """Look at the messages so far."""
         thread = _config.get_config().get("configurable", {}).get("thread_id")
         run = str(thread or state["messages"][0].id)
-        watch = self._watches.setdefault(run, self.guard.follow(run, **self.options))
+        watch = self._watch_of(run)
         watch.last_answer = state.get("guard_answer", "")
         look = watch.look(state["messages"])
         if look.ask:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
 from typing import Any
 
 from trajscore.core.errors import optional
 from trajscore.integrations._guard import Guard
-from trajscore.integrations._watch import Look, Watch
+from trajscore.integrations._watch import Look
 
 _NEED = "GuardHooks needs Pydantic AI", "pydantic-ai"
 _exceptions = optional("pydantic_ai.exceptions", *_NEED)
@@ -41,20 +42,21 @@ class GuardHooks(_Hooks):
         self, guard: Guard, message: str = "I hand this over to a person.", **options: Any
     ) -> None:
         super().__init__(before_model_request=self._ask, before_tool_execute=self._approve)
-        self.guard, self.message, self.options = guard, message, options
+        self.message = message
         self.looks: dict[str, Look] = {}
-        self._watches: dict[str, Watch] = {}
+        self._watch_of = cache(partial(guard.follow, **options))
 
     def _look(self, ctx: Any) -> Look:
         run = str(ctx.run_id)
-        watch = self._watches.setdefault(run, self.guard.follow(run, **self.options))
         messages = _messages.ModelMessagesTypeAdapter.dump_python(ctx.messages, mode="json")
         denied = [
             part["tool_call_id"]
             for part in messages[-1]["parts"]
             if part.get("outcome") == "denied"
         ]
-        self.looks[run] = look = watch.look(messages, approved=lambda call: call.id not in denied)
+        self.looks[run] = look = self._watch_of(run).look(
+            messages, approved=lambda call: call.id not in denied
+        )
         return look
 
     async def _ask(self, ctx: Any, request_context: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -228,10 +229,7 @@ def meta(runs: Iterable[Run]) -> pd.DataFrame:
       run task  outcome  n_steps  n_agent  n_logprobs
     0   a    t        1        2        1           0
     """
-    rows = rows_of(_check_runs(runs))
-    if rows:
-        return pd.DataFrame(rows)
-    return pd.DataFrame(columns=list(rows_of([Run("")])[0]))
+    return pd.DataFrame(columns_of(_check_runs(runs)))
 
 
 def _check_runs(runs: Any) -> list[Run]:
@@ -242,10 +240,18 @@ def _check_runs(runs: Any) -> list[Run]:
     return listed
 
 
-def rows_of(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Return what `meta` says of each run."""
+def columns_of(runs: Sequence[Run]) -> dict[str, list[Any]]:
+    """Return the columns of `meta`; NaN for a field that only other runs have."""
     is_scored = are_recorded(runs)
-    return [_row_of(run, is_scored) for run in runs]
+    columns: dict[str, list[Any]] = {name: [] for name in _row_of(Run(""), is_scored)}
+    for number, run in enumerate(runs):
+        row = _row_of(run, is_scored)
+        for name in row:
+            if name not in columns:
+                columns[name] = [math.nan] * number
+        for name, values in columns.items():
+            values.append(row.get(name, math.nan))
+    return columns
 
 
 def _row_of(run: Run, is_scored: bool) -> dict[str, Any]:

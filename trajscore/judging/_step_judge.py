@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Self
 
@@ -97,6 +97,9 @@ class StepJudge(RunTransformer):
     array(['judge'], dtype=object)
     """
 
+    _learns = False
+    _output_channels = (CHANNEL,)
+
     def __init__(
         self,
         model: str,
@@ -127,12 +130,3 @@ class StepJudge(RunTransformer):
         for note in judged.notes:
             warnings.warn(note, UserWarning, stacklevel=3)
         return judged.traces
-
-    @property
-    def _output_channels(self) -> Sequence[str]:
-        return (CHANNEL,)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return tags

@@ -19,6 +19,7 @@ from trajscore.calibration.training import success_chances
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_sample
 from trajscore.core.convert import as_table
+from trajscore.core.errors import TooFewRunsError
 from trajscore.core.estimator import TraceTransformer, check_estimator_input, like_input
 from trajscore.core.ids import id_order
 from trajscore.core.policy import MIN_LABELLED_ERRORS
@@ -133,7 +134,7 @@ class FirstErrorLocator(TraceTransformer, BaseEstimator):
         self.n_unlabelled_ = int((labels < 0).sum())
         n_errors = (labels > 0).sum()
         if not n_errors:
-            raise ValueError(
+            raise TooFewRunsError(
                 f"no labelled run (n_samples = {len(traces)}) has a wrong step, so there is one "
                 f"class and nothing to learn; give runs in which a step is wrong"
             )
@@ -150,7 +151,7 @@ class FirstErrorLocator(TraceTransformer, BaseEstimator):
         self.has_none_ = bool((labels[rows] == 0).any())
         V = as_table(traces.cells)
         self._range = OrdinaryRange.of(V)
-        self._mean = pd.DataFrame(self._range.nearest(V)).mean().fillna(0.0).to_numpy()
+        self._mean = np.nan_to_num(pd.DataFrame(self._range.nearest(V)).mean())
         is_first = (step_numbers(traces) == np.repeat(labels[rows], traces.lengths)) * 1.0
         at_risk = running_sum(traces, is_first) == is_first
         is_first = is_first[at_risk]

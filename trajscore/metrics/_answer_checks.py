@@ -103,18 +103,15 @@ def check_distributions(P: AnyArray, rows: slice, *, log: bool) -> None:
     if valid.all():
         return
     k = int(np.argmin(valid))
-    kind = "probabilities"
-    total = part[k].sum()
-    side = "at least"
+    total = np.exp(part[k]).sum() if log else part[k].sum()
+    side = "most" if log else "least"
     remedy = "log_proba=True for log-probabilities, or a softmax of logits"
     if log:
-        kind = "log-probabilities"
-        total = np.exp(part[k]).sum()
-        side = "at most"
         remedy = "log_proba=False for probabilities, or a log_softmax"
     raise ValueError(
-        f"row {rows.start + k}: {kind} from {part[k].min():g} to {part[k].max():g} add up to "
-        f"{total:.6g}; they must be {side} 0 and add up to 1. Give {remedy}"
+        f"row {rows.start + k}: {'log-' * log}probabilities from {part[k].min():g} to "
+        f"{part[k].max():g} add up to {total:.6g}; they must be at {side} 0 and add up to 1. Give "
+        f"{remedy}"
     )
 
 

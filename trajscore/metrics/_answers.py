@@ -500,7 +500,7 @@ class Answers:
 
     def _warn_above(self, stacklevel: int) -> None:
         u_max = self.scale.u_max
-        n_above = int((self.log_u - np.log(u_max) > SUM_ROUNDING).sum())
+        n_above = np.count_nonzero(self.log_u > np.log(u_max) + SUM_ROUNDING)
         if n_above:
             warnings.warn(
                 f"{n_above} uncertainties lie above the largest possible one, {u_max:.6g}, and are "

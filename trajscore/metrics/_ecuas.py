@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from trajscore.core.checks import check_groups
+from trajscore.core.checks import check_labels
 from trajscore.core.ties import ROUNDING
-from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, IntArray
+from trajscore.core.type_aliases import ArrayLike, FloatArray
 from trajscore.core.values import as_array, as_numbers, check_amounts
 from trajscore.metrics._answers import Answers
 
@@ -184,31 +184,26 @@ def class_confidence(
     'b'
     """
     questions = as_array(question, "question")
-    answers = as_array(answer, "answer")
     if questions.ndim != 1:
         raise ValueError(f"question must be one label per sample, got shape {questions.shape}")
-    asked = check_groups(questions, len(questions), "question")
-    of_answers = pd.DataFrame(
-        {
-            "question": asked,
-            "answer": check_groups(answers, len(asked), "answer"),
-            "mass": _weights(count, proba, len(asked)),
-        }
-    )
-    labels = _labels(questions, asked)
-    mass = of_answers.groupby(["question", "answer"])["mass"].sum()  # sorted by both
-    share = _shares(mass, labels, counted=proba is None)
+    n_answers = len(questions)
+    labels = {
+        "question": check_labels(questions, n_answers, "question"),
+        "answer": check_labels(as_array(answer, "answer"), n_answers, "answer"),
+    }
+    mass = pd.DataFrame(labels | {"mass": _weights(count, proba, n_answers)})
+    share = _shares(mass.groupby(["question", "answer"])["mass"].sum(), counted=proba is None)
     best = share.groupby("question").transform("max")
+    # sorted by both, of which the first is taken
     first = share[share >= best * (1 - ROUNDING)].groupby("question").head(1)
-    classes = _labels(answers, of_answers["answer"].to_numpy())
-    confidence = best.groupby("question").first().to_numpy()
+    confidence = best[first.index].to_numpy()
     return pd.DataFrame(
         {
-            "decision": classes[first.index.get_level_values("answer")],
+            "decision": first.index.get_level_values("answer"),
             "confidence": confidence,
             "u": np.maximum(1 - confidence, 0),
         },
-        index=pd.Index(labels, name="question"),
+        index=first.index.get_level_values("question"),
     )
 
 
@@ -227,21 +222,16 @@ def _weights(count: ArrayLike | None, proba: ArrayLike | None, n_answers: int) -
     return weight
 
 
-def _shares(mass: pd.Series, labels: AnyArray, *, counted: bool) -> pd.Series:
+def _shares(mass: pd.Series, *, counted: bool) -> pd.Series:
     """Probability of each class; probabilities may leave some to answers that were not seen."""
     total = mass.groupby("question").transform("sum")
     if counted:
         if not total.all():
-            raise ValueError(f"question {labels[total.idxmin()[0]]}: all its counts are zero")
+            raise ValueError(f"question {total.idxmin()[0]}: all its counts are zero")
         return mass / total
     if (total > 1 + _SUM_TOLERANCE).any():
         raise ValueError(
-            f"question {labels[total.idxmax()[0]]}: its probabilities add up to "
+            f"question {total.idxmax()[0]}: its probabilities add up to "
             f"{total.max():.6g}; give each wording once, however often it was drawn"
         )
     return mass / np.maximum(total, 1)
-
-
-def _labels(values: AnyArray, codes: IntArray) -> AnyArray:
-    """What each code stands for."""
-    return values[np.unique(codes, return_index=True)[1]]

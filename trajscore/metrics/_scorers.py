@@ -25,20 +25,22 @@ from trajscore.metrics.tps import censored_tps_score, tps_score
 
 
 class TPSScorer:
-    """Scores the traces that a forecaster's ``transform`` gives; made by `make_tps_scorer`.
+    """Scores the traces that a forecaster's ``transform`` gives; `censored` None: all observed.
 
     scikit-learn's own `make_scorer` does so from release 1.9 on only.
     """
 
-    # by which learning curves and other reports label a callable
-    __name__ = tps_score.__name__
-    maker = "make_tps_scorer"
-    censored: str | None = None  # None refuses unobserved runs
-    q_z: ArrayLike | None = None
-
-    def __init__(self, **options: Any) -> None:
+    def __init__(
+        self, options: ByName, censored: str | None = None, q_z: ArrayLike | None = None
+    ) -> None:
         self.options = options
+        self.censored = censored
+        self.q_z = q_z
+        # by which learning curves and other reports label a callable
+        self.__name__ = (censored_tps_score if censored else tps_score).__name__
         self.requests: ByName = {"sample_weight": None}
+        if censored == "q_z":
+            self.requests["q_z"] = None
 
     def __call__(
         self,
@@ -87,7 +89,7 @@ class TPSScorer:
                 f"The fold has {number_of(n_runs, 'run')}. The score divides by the weights of a "
                 f"fold's steps, so with fewer than {MIN_RUNS_PER_FOLD} runs the mean over folds "
                 f"may prefer the wrong model. Use fewer folds, or "
-                f"{type(self).maker}(normalize=False)",
+                f"make_{self.__name__}r(normalize=False)",
                 stacklevel=3,
             )
 
@@ -128,28 +130,10 @@ class TPSScorer:
         return True
 
     def __repr__(self) -> str:
-        options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+        shown = {name: getattr(self, name) for name in ("censored", "q_z")}
+        shown = {name: value for name, value in shown.items() if value is not None}
+        options = ", ".join(f"{name}={value!r}" for name, value in (self.options | shown).items())
         return f"{type(self).__name__}({options})"
-
-
-class CensoredTPSScorer(TPSScorer):
-    """The same for runs that were not all observed; made by `make_censored_tps_scorer`."""
-
-    __name__ = censored_tps_score.__name__
-    maker = "make_censored_tps_scorer"
-
-    def __init__(self, *, censored: str, q_z: ArrayLike | None, **options: Any) -> None:
-        self.censored = censored
-        self.q_z = q_z
-        super().__init__(**options)
-        if censored == "q_z":
-            self.requests["q_z"] = None
-
-    def __repr__(self) -> str:
-        options = f"{super().__repr__()[:-1]}, censored={self.censored!r}"
-        if self.q_z is not None:
-            options += f", q_z={self.q_z!r}"
-        return f"{options})"
 
 
 def _refuse_unobserved(codes: AnyArray) -> None:
@@ -205,7 +189,7 @@ def make_tps_scorer(
     >>> round(scorer(PlattCrossFitCalibrator().fit(X, y), X, y), 3)
     -0.079
     """
-    return TPSScorer(**_checked(score, weights, horizon, normalize))
+    return TPSScorer(_checked(score, weights, horizon, normalize))
 
 
 def make_censored_tps_scorer(
@@ -215,7 +199,7 @@ def make_censored_tps_scorer(
     censored: str = "failure",
     q_z: ArrayLike | None = None,
     normalize: bool = True,
-) -> CensoredTPSScorer:
+) -> TPSScorer:
     """Make a scorer for runs whose outcome may be -1, not observed; higher is better.
 
     Parameters
@@ -264,7 +248,7 @@ def make_censored_tps_scorer(
         # the q_z of a run may be missing where its outcome was observed
         y = np.atleast_1d(np.where(np.isnan(values) & (values.ndim > 0), SUCCESS, CENSORED))
     as_labels(y, censored=censored, q_z=q_z)
-    return CensoredTPSScorer(censored=censored, q_z=q_z, **options)
+    return TPSScorer(options, censored, q_z)
 
 
 def _checked(score: Any, weights: Weights, horizon: Horizon, normalize: bool) -> ByName:

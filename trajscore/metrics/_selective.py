@@ -182,17 +182,31 @@ def confidence_table(
 def class_table(
     P: AnyArray, y: IntArray, weight: FloatArray, log: bool, eps: float
 ) -> dict[str, float]:
-    """Losses over all classes, each over that of stating the class frequencies."""
-    losses = _class_losses(P, y, log, eps)
+    """Error, squared error and surprise over all classes; rows are trusted.
+
+    Each is over that of stating the class frequencies; NaN where there is one class.
+    """
+    losses = np.empty((3, len(P)))
+    for rows in row_slices(P):
+        true = y[rows]
+        here = np.arange(len(true))
+        p = P[rows].astype(float)
+        happened = p[here, true]
+        losses[0, rows] = p.argmax(axis=1) != true
+        if log:
+            p = np.exp(p)
+        else:
+            happened = np.log(np.maximum(happened, eps))
+        losses[2, rows] = -happened
+        p[here, true] -= 1
+        losses[1, rows] = (p**2).sum(axis=1)
     counts = np.bincount(y, weight, P.shape[1])
     p = counts / counts.sum()
-    naive = (1 - p.max(), 1 - (p**2).sum(), -xlogy(p, p).sum())
-    several = np.count_nonzero(counts) > 1  # counted before dividing, which may round 1 down
-    table = dict.fromkeys(("N-ER", "N-BS", "N-CE"), np.nan)
-    if several:
-        for j, name in enumerate(table):
-            table[name] = mean_cost(losses[:, j], weight) / naive[j]
-    return table
+    naive = np.array([1 - p.max(), 1 - (p**2).sum(), -xlogy(p, p).sum()])
+    if np.count_nonzero(counts) < 2:  # counted before dividing, which may round 1 down
+        naive[:] = np.nan
+    means = [mean_cost(loss, weight) for loss in losses] / naive
+    return dict(zip(("N-ER", "N-BS", "N-CE"), means.tolist(), strict=True))
 
 
 def _false_positive_rate(wrong: FloatArray, right: FloatArray, recall: float) -> float:
@@ -202,25 +216,6 @@ def _false_positive_rate(wrong: FloatArray, right: FloatArray, recall: float) ->
     accepted_right = np.cumsum(right[::-1]) / right.sum()
     accepted_wrong = np.cumsum(wrong[::-1]) / wrong.sum()
     return float(accepted_wrong[np.argmax(accepted_right >= recall - ROUNDING)])
-
-
-def _class_losses(P: AnyArray, y: IntArray, log_proba: bool, eps: float) -> FloatArray:
-    """Error, squared error and surprise of every sample, in columns; rows are trusted."""
-    losses = np.empty((len(P), 3))
-    for rows in row_slices(P):
-        here = np.arange(len(y[rows]))
-        true = y[rows]
-        p = P[rows].astype(float)
-        happened = p[here, true]
-        losses[rows, 0] = p.argmax(axis=1) != true
-        if log_proba:
-            p = np.exp(p)
-        else:
-            happened = np.log(np.maximum(happened, eps))
-        losses[rows, 2] = -happened
-        p[here, true] -= 1
-        losses[rows, 1] = (p**2).sum(axis=1)
-    return losses
 
 
 def _ratio(score: float, naive: float) -> float:

@@ -7,6 +7,7 @@ smallest that is taken for plain probabilities under the logarithm of ECUAS_0.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -14,12 +15,15 @@ import numpy as np
 from scipy.integrate import quad_vec
 from scipy.optimize import linprog
 from scipy.special import logsumexp, xlogy
+from sklearn.utils import gen_batches
 
 from trajscore.core.ties import ROUNDING
 from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, FloatPair, IntArray
 from trajscore.core.values import as_numbers, as_within, refuse_first, undefined_is_nan
 from trajscore.metrics._answer_checks import check_distributions, row_slices
 
+# Costs computed at a time: what is between their parts stays in a core's cache.
+_IN_CACHE = 1 << 13
 # Floor of the uncertainty under the logarithm of ECUAS_0, as in `ecuas_score`.
 LEAST_UNCERTAINTY = 1e-7
 
@@ -56,12 +60,12 @@ class LogCost(Scale):
         return np.log(entropy), -np.log(floored[rows, y])
 
 
+@dataclass
 class MatrixCost:
     """Each decision costs what its column of a matrix says: u = min over decisions of P @ C."""
 
-    def __init__(self, cost: FloatArray, eps: float) -> None:
-        self.cost = cost
-        self.eps = eps
+    cost: FloatArray
+    eps: float
 
     @cached_property
     def u_max(self) -> float:
@@ -196,7 +200,10 @@ def log_of_others(log_p: AnyArray, chosen: IntArray) -> FloatArray:
 
 def mean_cost(costs: FloatArray, weight: FloatArray) -> float:
     """Weighted mean, in which a weight of 0 leaves out even an infinite cost."""
-    return float(np.average(np.where(weight > 0, costs, 0.0), weights=weight))
+    used = weight > 0
+    if not used.all():
+        costs = np.where(used, costs, 0.0)
+    return float(weight @ costs / weight.sum())
 
 
 def cost_of_reliance(confidence: FloatArray, success: FloatArray, n: float) -> FloatArray:
@@ -214,15 +221,19 @@ def ecuas_costs(
     Uncertainties above u_M cost the same as u_M (Appendix A.3). `floor` is the smallest u under
     the logarithm of n = 0, or 0 for none.
     """
-    log_x = np.minimum(log_u - np.log(u_max), 0.0)
-    if n == 0:
+    costs = np.empty(len(log_u))
+    for rows in gen_batches(len(log_u), _IN_CACHE):
+        log_x = np.minimum(log_u[rows] - np.log(u_max), 0.0)
+        c = paid[rows] / u_max
+        if n > 0:
+            weight_above = -np.expm1(n * log_x)  # 1 - x^n, exact also for small n
+            costs[rows] = np.exp((n + 1) * log_x) + (n + 1) / n * weight_above * c
+            continue
         if floor > 0:
             log_x = np.maximum(log_x, min(np.log(floor / u_max), 0.0))
         with undefined_is_nan():  # a certain and right answer: 0 times infinity
-            penalty = np.where(paid > 0, -log_x * paid, 0.0)
-        return np.asarray(np.exp(log_x) + penalty / u_max)
-    weight_above = -np.expm1(n * log_x)  # 1 - x^n, exact also for small n
-    return np.exp((n + 1) * log_x) + (n + 1) / n * weight_above * paid / u_max
+            costs[rows] = np.exp(log_x) + np.where(c > 0, -log_x * c, 0.0)
+    return costs
 
 
 Weight = Callable[[FloatArray], ArrayLike] | Mapping[float, float]
@@ -261,9 +272,8 @@ class RejectionCurve:
             risk = np.where(accepted > 0, spent / accepted, np.nan)
         coverage = accepted / self._accepted[-1]
         cost = spent / self._accepted[-1] + gammas * (1 - coverage)
-        if gammas.ndim == 0:
-            return UACost(float(cost), float(risk), float(coverage))
-        return UACost(cost, risk, coverage)
+        parts = cost, risk, coverage
+        return UACost(*(map(float, parts) if gammas.ndim == 0 else parts))
 
     def over_point_masses(self, masses: Mapping[float, float]) -> float:
         """Return the cost summed over gammas with a mass each."""

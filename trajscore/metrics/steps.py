@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import csr_matrix
 from sklearn.isotonic import isotonic_regression
 
 from trajscore.core.checks import check_forecasts
@@ -30,7 +29,7 @@ from trajscore.core.weights import (
     weighted_score,
     weighted_steps,
 )
-from trajscore.core.within_runs import cells_by_step, step_numbers
+from trajscore.core.within_runs import cells_by_step, run_numbers, step_numbers
 from trajscore.metrics.tps import check_scored
 
 TERMS = ("miscalibration", "discrimination", "uncertainty")
@@ -263,55 +262,40 @@ def step_calibration_error(
     if not len(runs):
         raise ValueError("there are no runs to score; give at least one")
     check_choice(strategy, "strategy", STRATEGIES)
-    place = 0
     if part is not None:
         check_choice(part, "part", tuple(PART_STARTS))
-        place = list(PART_STARTS).index(part)
-    statistics = step_calibration_statistics(
-        weighted_steps(runs.y.astype(float), runs.X, how, runs.weight),
-        n_bins=as_count(n_bins, "n_bins"),
-        strategy=strategy,
-        by_part=part is not None,
-    )
-    return float(statistics[place](np.ones(len(runs))))
+    steps = weighted_steps(runs.y.astype(float), runs.X, how, runs.weight)
+    weight, bins, gap = _binned(steps, part, as_count(n_bins, "n_bins"), strategy)
+    total = weight.sum()
+    if not total:
+        return float("nan")
+    return float(np.abs(np.bincount(bins, gap)).sum() / total)
 
 
-def step_calibration_statistics(
-    steps: WeightedSteps,
-    *,
-    n_bins: int = 10,
-    strategy: str = "quantile",
-    by_part: bool = False,
-) -> list[CalibrationError]:
-    """Return the error as a function of counts of trusted runs, all of which fix the bins.
-
-    With `by_part`, return that of the early, of the middle and of the late steps.
-    """
+def step_calibration_statistic(steps: WeightedSteps, part: str | None = None) -> CalibrationError:
+    """Return the error as a function of counts of trusted runs, all of which fix the bins."""
     X = steps.X
-    n_parts = 1
-    part = np.zeros(len(X.cells), dtype=np.int64)
-    if by_part:
-        n_parts = len(PART_STARTS)
-        part += step_parts(X)
+    weight, bins, gap = _binned(steps, part)
+    run = run_numbers(X)
+    filled = np.bincount(bins, weight) > 0  # of a constant forecast one bin is
+    of_bins = np.bincount(run * len(filled) + bins, gap, len(X) * len(filled))
+    of_filled = of_bins.reshape(len(X), -1).compress(filled, axis=1)
+    return CalibrationError(of_filled, np.bincount(run, weight).astype(float))
+
+
+def _binned(
+    steps: WeightedSteps, part: str | None, n_bins: int = 10, strategy: str = "quantile"
+) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Return weight, bin and weighted gap of each step; those of other parts weigh nothing."""
+    X = steps.X
+    weight = steps.weight
+    if part is not None:
+        weight = weight * (step_parts(X) == list(PART_STARTS).index(part))
     if strategy == "quantile":
-        tie = part * steps.n_ties + steps.tie  # of the forecasts of each part by themselves
-        sizes = np.bincount(tie, steps.weight, n_parts * steps.n_ties).reshape(n_parts, -1)
-        # small numbers, as they are looked up often
-        bin_of_tie = quantile_bins(sizes.astype(float), n_bins)
-        bins = bin_of_tie.astype(np.min_scalar_type(n_bins)).ravel()[tie]
+        bins = quantile_bins(steps.by_tie(weight), n_bins)[steps.tie]
     else:
         bins = uniform_bins(X.cells, n_bins)
-    place = part * n_bins + bins  # of each step among the bins of all parts
-    size = np.bincount(place, steps.weight, n_parts * n_bins).reshape(n_parts, n_bins)
-    filled = size > 0  # of a constant forecast one bin is
-    gap = steps.weight * (np.repeat(steps.success, X.lengths) - X.cells)
-    # a row for each run, in which the steps of one bin, or part, are added up
-    of_bins = csr_matrix((gap, place, X.offsets), (len(X), size.size))
-    total = csr_matrix((steps.weight, part, X.offsets), (len(X), n_parts)).toarray()
-    return [
-        CalibrationError(of_bins[:, k * n_bins + np.flatnonzero(filled[k])].toarray(), total[:, k])
-        for k in range(n_parts)
-    ]
+    return weight, bins, weight * (np.repeat(steps.success, X.lengths) - X.cells)
 
 
 def step_profile(

@@ -323,11 +323,11 @@ def regret(
     check_same_runs(q, F, "q_true", "traces")
     how = as_step_weights(weights, horizon)
     family = get_family(score)
-    how.of(F).warn_unscored(stacklevel=2)
+    of_runs = how.of(F)
+    of_runs.warn_unscored(stacklevel=2)
     if not len(F):
         return np.empty(0)
     best, expected = (score_cells(family, X.cells, q.cells) for X in (q, F))
-    of_runs = how.of(F)
     w = of_runs.cells() / of_runs.divisor().mean()
     return np.add.reduceat(w * (best - expected), F.offsets[:-1])
 

@@ -87,8 +87,7 @@ def _games(channels: Sequence[str] | None) -> tuple[TrajectoryArray, AnyArray]:
     X, y = load_chess(return_X_y=True)
     rows = np.sort(np.concatenate([np.flatnonzero(y == outcome)[:40] for outcome in (0, 1)]))
     engine = X["engine"][rows]
-    single = TrajectoryArray(engine.cells.ravel(), engine.lengths, ids=engine.ids, ended=True)
-    return _in_channels(single, channels), y[rows]
+    return _in_channels(engine.with_cells(engine.cells.ravel()), channels), y[rows]
 
 
 def _in_channels(X: TrajectoryArray, channels: Sequence[str] | None) -> TrajectoryArray:

@@ -23,6 +23,7 @@ from trajscore.core.values import (
     as_amount,
     as_numbers,
     check_choice,
+    first_true,
     undefined_is_nan,
 )
 from trajscore.core.within_runs import last_cells, running_max, running_sum, step_numbers
@@ -113,37 +114,35 @@ def check_components(X: TrajectoryArray, reader: str) -> None:
             f"{', '.join(X.channels or ())}"
         )
     for name, values in parts.items():
-        negative = values < -UNIT_ROUNDING
-        if negative.any():
-            cell = int(np.argmax(negative))
+        cell = first_true(values < -UNIT_ROUNDING)
+        if cell is not None:
             raise ValueError(
                 f"Negative values in data: {X.place(cell)}, channel {name!r} has {values[cell]:g}; "
                 f"components of risk are 0 or more"
             )
 
 
-def check_surprisal(X: TrajectoryArray, reader: str) -> None:
-    """Refuse a run without any surprisal where the risk is a multiple of it."""
-    check_channel(X, SURPRISAL, reader)
-    without = nothing_recorded(X, [SURPRISAL])
-    if without.any():
-        place = X.place(int(X.offsets[:-1][without][0])).split(", step")[0]  # the run alone
-        raise ValueError(
-            f"{place}: {reader} multiplies surprisal, and the run has no token "
-            f"log-probabilities; use another aggregation, or leave such runs out"
-        )
+def check_surprisal(X: TrajectoryArray, aggregation: str) -> None:
+    """Refuse a run without surprisal where it is multiplied; warn where the largest part counts.
 
-
-def warn_of_some_surprisal(X: TrajectoryArray) -> None:
-    """Warn where some runs have a surprisal and others have none: their scales differ."""
+    Of runs with and without a surprisal, the largest parts are on different scales.
+    """
+    if aggregation == "multiplicative":
+        check_channel(X, SURPRISAL, f"{aggregation=}")
     if SURPRISAL not in (X.channels or ()):
         return
-    n_without = int(nothing_recorded(X, [SURPRISAL]).sum())
-    if 0 < n_without < len(X):
+    without = nothing_recorded(X, [SURPRISAL])
+    if aggregation == "multiplicative" and without.any():
+        place = X.place(int(X.offsets[:-1][without][0])).split(", step")[0]  # the run alone
+        raise ValueError(
+            f"{place}: {aggregation=} multiplies surprisal, and the run has no token "
+            f"log-probabilities; use another aggregation, or leave such runs out"
+        )
+    if aggregation == "max" and 0 < without.sum() < len(X):
         warnings.warn(
-            f"{n_without} of {len(X)} runs have no surprisal. With aggregation='max' their risk is "
-            f"on another scale than that of the other runs. Leave these runs out, or the channel "
-            f"{SURPRISAL!r}",
+            f"{without.sum()} of {len(X)} runs have no surprisal. With {aggregation=} their risk "
+            f"is on another scale than that of the other runs. Leave these runs out, or the "
+            f"channel {SURPRISAL!r}",
             stacklevel=3,
         )
 

@@ -1,25 +1,28 @@
 """Texts of a dialogue: which are compared, embedded once, and how similar they are."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache, partial
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from pandas.util import hash_array
 from scipy import sparse
-from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
-from sklearn.pipeline import make_pipeline
+from sklearn.base import BaseEstimator
 from sklearn.preprocessing import FunctionTransformer, normalize
-from sklearn.utils import get_tags
+from sklearn.utils import murmurhash3_32
 
 from trajscore.core.errors import optional
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
 from trajscore.io.vocabulary import whole_text
-from trajscore.tracer.turns import Turns, Words
+from trajscore.tracer.turns import Turns, content_words
 
 # A longer text is cut, and its end is kept: what was said last.
 MAX_CHARACTERS = 60_000
+_BATCH_TEXTS = 16  # padded to the longest of them
 _INSTEAD = ', or use embedder="char"'
 
 
@@ -33,8 +36,7 @@ def make_embedder(embedder: Any) -> Any:
             f"a transformer from texts to rows, got {embedder!r}"
         )
     if embedder == "char":
-        triples = HashingVectorizer(analyzer="char", ngram_range=(3, 3), n_features=1 << 18)
-        return make_pipeline(triples, TfidfTransformer())
+        return CharacterTriples()
     return FunctionTransformer(_pretrained_rows, kw_args={"name": embedder})
 
 
@@ -51,10 +53,61 @@ def _pretrained(name: str) -> Callable[[list[str]], Any]:
         wordllama = optional("wordllama", need, "embed", _INSTEAD)
         folder = Path(wordllama.__file__).parent
         model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
-        return lambda texts: model.embed(texts, batch_size=max(1, len(texts)))
+        return lambda texts: model.embed(texts, batch_size=_BATCH_TEXTS)
     need = f"embedder={name!r} is taken for a model of sentence-transformers, not installed here"
     package = optional("sentence_transformers", need, "sentence-transformers", _INSTEAD)
     return partial(package.SentenceTransformer(name).encode, show_progress_bar=False)
+
+
+_BUCKETS = 1 << 18
+_LETTER_BITS = 21
+_LETTER = (1 << _LETTER_BITS) - 1
+_SPACES = re.compile(r"\s\s+")
+
+
+class CharacterTriples(BaseEstimator):
+    """TF-IDF of triples of characters, hashed; each different triple of a batch is hashed once.
+
+    The rows are those of scikit-learn's HashingVectorizer and TfidfTransformer, which cannot learn
+    in batches.
+    """
+
+    def partial_fit(self, texts: list[str], y: Any = None) -> Self:
+        """Count the texts that have a triple, beside those of earlier calls."""
+        having = np.bincount(self._counts(texts).indices, minlength=_BUCKETS)
+        self.n_texts_ = getattr(self, "n_texts_", 0) + len(texts)
+        self.n_having_ = getattr(self, "n_having_", 0) + having
+        return self
+
+    def transform(self, texts: list[str]) -> Any:
+        """Return a sparse row of length one for each text."""
+        rows = normalize(self._counts(texts))
+        rows.data *= np.log((1 + self.n_texts_) / (1.0 + self.n_having_[rows.indices])) + 1
+        return normalize(rows)
+
+    def _counts(self, texts: list[str]) -> Any:
+        """Count triples by bucket; half of them count as -1."""
+        texts = [_SPACES.sub(" ", text.lower()) for text in texts]
+        row = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
+        letters = np.frombuffer("".join(texts).encode("utf-32-le"), np.uint32).astype(np.int64)
+        is_inside = row[2:] == row[:-2]
+        triples = letters[:-2] << 2 * _LETTER_BITS | letters[1:-1] << _LETTER_BITS | letters[2:]
+        place, different = pd.factorize(triples[is_inside])
+        columns = np.array(list(map(_column_of, different.tolist())), dtype=np.int64)
+        cells, number = np.unique(
+            row[:-2][is_inside] * 2 * _BUCKETS + columns[place], return_counts=True
+        )
+        row, column = np.divmod(cells, 2 * _BUCKETS)
+        counts = number * (1.0 - 2 * (column % 2))
+        return sparse.csr_matrix((counts, (row, column // 2)), shape=(len(texts), _BUCKETS))
+
+
+@lru_cache(1 << 15)
+def _column_of(triple: int) -> int:
+    """Return twice the bucket of a triple, and 1 more where it counts as -1."""
+    letters = (triple >> 2 * _LETTER_BITS, triple >> _LETTER_BITS, triple)
+    value = murmurhash3_32("".join(chr(letter & _LETTER) for letter in letters))
+    return 2 * (abs(value) % _BUCKETS) + (value < 0)
 
 
 class TextsOfTurns:
@@ -76,8 +129,8 @@ class TextsOfTurns:
 
     @property
     def listed(self) -> list[str]:
-        """The texts by place; one at least, as embedders take no empty list."""
-        return list(self._place) or [""]
+        """The texts by place."""
+        return list(self._place)
 
     def places(self, texts: Iterable[str]) -> IntArray:
         """Return the place of each text, -1 for an empty one."""
@@ -112,81 +165,57 @@ Calls = dict[tuple[int, str], int]
 """The last turn of each call of each run."""
 
 
-def repeated_calls(turns: Turns, window: float, last: Calls) -> IntArray:
-    """Return the agent turns with a call that an earlier one made, at most `window` turns ago."""
-    again = []
+def repeated_calls(turns: Turns, window: float, last: Calls) -> BoolArray:
+    """Whether the agent makes a call in a turn that it made at most `window` turns before."""
+    again = np.zeros(len(turns.steps), dtype=bool)
     for turn in np.flatnonzero(turns.is_agent).tolist():
         for call in {*turns.call_texts[turn]}:
             key = turns.run_of[turn], call
             if key in last and turn - last[key] <= window:
-                again.append(turn)
+                again[turn] = True
             last[key] = turn
-    return np.array(again, dtype=np.int64)
+    return again
 
 
-# A batch is padded to its longest text: this bounds its size.
-_BATCH_TEXTS = 128
-_BATCH_CHARACTERS = 1 << 20
 _PAIRS = 1 << 12
-_TEXTS = 1 << 8  # whose words are held at a time
 
 
-def word_overlaps(texts: list[str], pairs: PairsOfTurns, words: Words) -> FloatArray:
+def word_overlaps(texts: list[str], pairs: PairsOfTurns) -> FloatArray:
     """Return the Jaccard overlap of the words of each pair of texts; 0 where both have none."""
-    out = np.zeros(len(pairs.turn))
-    of_text = lru_cache(_TEXTS)(lambda place: words.of(texts[place]))
-    for k in np.argsort(pairs.turn, kind="stable"):  # pairs of one text stand together
-        first = pairs.first[k]
-        second = pairs.second[k]
-        union = of_text(first) | of_text(second)
-        if union:
-            out[k] = len(of_text(first) & of_text(second)) / len(union)
-    return out
+    words_of = cache(lambda place: content_words(texts[place]))
+
+    def overlap(first: int, second: int) -> float:
+        union = words_of(first) | words_of(second)
+        return len(words_of(first) & words_of(second)) / max(len(union), 1)
+
+    return np.fromiter(map(overlap, pairs.first, pairs.second), dtype=float)
 
 
-def fit_and_embed(embedder: Any, texts: list[str], fit: bool) -> tuple[Any, Any]:
-    """Fit an embedder on texts if asked, and embed them; return both, for a cache to keep."""
-    if fit and learns(embedder):
-        rows = embedder.fit_transform(texts)
-        return embedder, as_rows(rows, len(texts))
-    if fit:
-        embedder = embedder.fit(texts)
-    return embedder, embed(embedder, texts)
+def new_texts(batches: Iterable[list[str]]) -> Iterator[list[str]]:
+    """Yield the texts of each batch that none before it has; hashes of all before are kept."""
+    seen = np.zeros(1, dtype=np.uint64)
+    for texts in batches:
+        hashes = hash_array(np.array(texts, dtype=object), categorize=False)
+        hashes, first = np.unique(hashes, return_index=True)
+        place = np.searchsorted(seen, hashes)
+        is_new = seen.take(place, mode="clip") != hashes
+        seen = np.insert(seen, place[is_new], hashes[is_new])
+        yield [texts[k] for k in first[is_new]]
+
+
+def fit_embedder(embedder: Any, texts: list[str]) -> Any:
+    """Fit an embedder on texts, for a cache to keep."""
+    return embedder.fit(texts)
 
 
 def embed(embedder: Any, texts: list[str]) -> Any:
-    """Embed texts, batches of similar length at a time; rows of length one, or zero."""
-    order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-    parts = []
-    for start, stop in _batches([len(texts[place]) for place in order]):
-        part = embedder.transform([texts[place] for place in order[start:stop]])
-        parts.append(as_rows(part, stop - start))
-    rows = sparse.vstack(parts).tocsr() if sparse.issparse(parts[0]) else np.concatenate(parts)
-    return rows[np.argsort(order)]
-
-
-def learns(embedder: Any) -> bool:
-    """Tell whether an embedder takes anything from the texts that it is fitted on."""
-    return bool(get_tags(embedder).requires_fit)
-
-
-def _batches(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
-    start = 0
-    for place, length in enumerate(lengths):
-        n = place - start + 1
-        if n > 1 and (n > _BATCH_TEXTS or n * length > _BATCH_CHARACTERS):
-            yield start, place
-            start = place
-    yield start, len(lengths)
-
-
-def as_rows(rows: Any, n_texts: int) -> Any:
-    """Check what an embedder returned, and bring each row to length one."""
+    """Embed texts; rows of length one, or zero."""
+    rows = embedder.transform(texts)
     if not sparse.issparse(rows):
         rows = np.asarray(rows, dtype=float)
-    if rows.ndim != 2 or rows.shape[0] != n_texts:
+    if rows.ndim != 2 or rows.shape[0] != len(texts):
         raise ValueError(
-            f"the embedder returned an array of shape {rows.shape} for {n_texts} texts; it must "
+            f"the embedder returned an array of shape {rows.shape} for {len(texts)} texts; it must "
             f"return one row of numbers for each text"
         )
     values = rows.data if sparse.issparse(rows) else rows

@@ -26,7 +26,6 @@ from trajscore.tracer._risk_scorer import (
     components_of,
     nothing_recorded,
     nothing_yet,
-    warn_of_some_surprisal,
 )
 
 
@@ -152,10 +151,7 @@ class TracerScorer(ComponentScorer):
             The fitted scorer.
         """
         signals = self._signals(X, reset=True)
-        if self.aggregation == "max":
-            warn_of_some_surprisal(signals)
-        if self.aggregation == "multiplicative":
-            check_surprisal(signals, f"aggregation={self.aggregation!r}")
+        check_surprisal(signals, self.aggregation)
         parameters = {name: getattr(self, name) for name in TUNED}
         if self.tune is not None:
             if y is None:

@@ -1,22 +1,26 @@
 """The signals of TRACER, from runs of steps."""
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, check_memory
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import BoolArray, FloatArray
 from trajscore.core.values import as_count, check_choice
+from trajscore.io.logprobs import are_recorded
 from trajscore.tracer._risk_scorer import ACTORS, CHANNELS
 from trajscore.tracer._similarity import (
     PairsOfTurns,
     TextsOfTurns,
     cosines,
-    fit_and_embed,
-    learns,
+    embed,
+    fit_embedder,
     make_embedder,
+    new_texts,
     pairs_with_earlier,
     repeated_calls,
     word_overlaps,
@@ -26,7 +30,7 @@ from trajscore.tracer.turns import (
     RunTransformer,
     Tokens,
     Turns,
-    Words,
+    content_word,
     mean_of_turns,
     take_tokens,
     take_turns,
@@ -105,12 +109,15 @@ class TracerSignals(RunTransformer):
     An empty turn or result has no gap, in either definition: logs leave empty what they did not
     record, and the paper's rule, cosine 0, would take it for an answer that shares nothing.
 
-    Each text is embedded once. A search embeds the texts of a fold for every setting; with `memory`
-    it does so once. A log-probability of -inf counts as -100; -9999 or below, and zeros where all
-    in `fit` are 0, count as not recorded. Without token strings, as in some logs, only the filter
-    by surprisal applies. Words are separated by spaces; characters of Chinese and Japanese script
-    count as words. Steps of actors other than agent and user are ignored. Half of a surrogate pair
-    in a text counts as "?". Of a text beyond 60,000 characters, pretrained models see the end.
+    Runs are read in batches of about 260,000 characters, in which each text is embedded once, so
+    that memory does not grow with the number of runs. An embedder that learns is given each
+    different text once: all in one sorted list, or batches of them if it has ``partial_fit``. A
+    search embeds the texts of a fold for every setting; with `memory` it does so once. A log-
+    probability of -inf counts as -100; -9999 or below, and zeros where all in `fit` are 0, count as
+    not recorded. Without token strings, as in some logs, only the filter by surprisal applies.
+    Words are separated by spaces; characters of Chinese and Japanese script count as words. Steps
+    of actors other than agent and user are ignored. Half of a surrogate pair in a text counts as
+    "?". Of a text beyond 60,000 characters, pretrained models see the end.
 
     References
     ----------
@@ -153,49 +160,73 @@ class TracerSignals(RunTransformer):
 
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
         self._check_parameters()
-        embedder = self._embedder(reset)
-        words = Words()
+        if not reset:
+            check_is_fitted(self)
         turns = take_turns(X, ("agent", "user"), type(self).__name__)
-        tokens = take_tokens(turns, None if reset else self.reads_zero_)
-        texts = TextsOfTurns(turns)
-        speech, repeated = self._repetition(turns, texts)
-        turn = np.flatnonzero(turns.is_agent & (texts.whole >= 0) & (texts.result >= 0))
-        results = PairsOfTurns(turn, texts.whole[turn], texts.result[turn])
-        answers = self._answers(turns, texts)
-        embed = check_memory(self.memory).cache(fit_and_embed)
-        embedder, rows = embed(embedder, texts.listed, reset)
-        overlaps = word_overlaps(texts.listed, speech, words)
         stated = StatedConfidence(reads_one=None if reset else self.reads_one_)
-        columns = (
-            surprisal(turns, tokens, self.least_surprisal, words),
-            repetition(turns, speech, cosines(rows, speech) * overlaps, repeated),
-            gap(turns, results, cosines(rows, results)),
-            gap(turns, answers, cosines(rows, answers)),
-            turns.is_agent,
-            [len(step.tool_calls) for step in turns.steps],
-            stated(turns.steps),
-        )
+        confidence = stated(turns.steps)
         if reset:
+            self.embedder_ = self._fitted_embedder(turns)
             self.reads_one_ = bool(stated.reads_one)
-            self.reads_zero_ = tokens.reads_zero
-            self.embedder_ = embedder
-        cells = np.stack(columns, axis=1, dtype=float)
+            self.reads_zero_ = are_recorded(turns.runs)
+        cells = np.empty((len(turns.steps), len(CHANNELS)))
+        start = 0
+        for batch in turns.batches():
+            stop = start + len(batch.steps)
+            cells[start:stop, :-1] = self._signals(batch)
+            start = stop
+        cells[:, -1] = confidence
         if self.actors != "both":
             is_chosen = turns.is_agent == (self.actors == "agent")
             turns = turns.only(is_chosen, self.actors)
             cells = cells[is_chosen]
         return turns.container(cells, CHANNELS)
 
-    def _repetition(self, turns: Turns, texts: TextsOfTurns) -> tuple[PairsOfTurns, IntArray]:
+    def _fitted_embedder(self, turns: Turns) -> Any:
+        """Fit the embedder, where it learns, on each different text once."""
+        embedder = make_embedder(self.embedder)
+        if not get_tags(embedder).requires_fit:
+            return embedder
+        embedder = clone(embedder)
+        batches = new_texts(TextsOfTurns(batch).listed for batch in turns.batches())
+        if hasattr(embedder, "partial_fit"):
+            for texts in batches:
+                embedder.partial_fit(texts)
+            return embedder
+        # sorted, so that the order of runs cannot matter
+        texts = sorted(chain.from_iterable(batches)) or [""]
+        return check_memory(self.memory).cache(fit_embedder)(embedder, texts)
+
+    def _signals(self, turns: Turns) -> FloatArray:
+        """Return all channels of some runs but the last, the confidence."""
+        tokens = take_tokens(turns, self.reads_zero_)
+        texts = TextsOfTurns(turns)
+        speech, repeated = self._repetition(turns, texts)
+        turn = np.flatnonzero(turns.is_agent & (texts.whole >= 0) & (texts.result >= 0))
+        results = PairsOfTurns(turn, texts.whole[turn], texts.result[turn])
+        answers = self._answers(turns, texts)
+        rows = check_memory(self.memory).cache(embed)(self.embedder_, texts.listed or [""])
+        overlaps = word_overlaps(texts.listed, speech)
+        columns = (
+            surprisal(turns, tokens, self.least_surprisal),
+            repetition(turns, speech, cosines(rows, speech) * overlaps, repeated),
+            gap(turns, results, rows),
+            gap(turns, answers, rows),
+            turns.is_agent,
+            [len(step.tool_calls) for step in turns.steps],
+        )
+        return np.stack(columns, axis=1, dtype=float)
+
+    def _repetition(self, turns: Turns, texts: TextsOfTurns) -> tuple[PairsOfTurns, BoolArray]:
         """Return the texts that are compared, and the turns that repeat a call."""
+        among = np.flatnonzero(turns.is_agent)
+        text = texts.speech
+        repeated = repeated_calls(turns, self.tool_window, {})
         if self.definition == "paper":  # the window counts turns of both sides
             among = np.arange(len(turns.steps))
             text = np.where(turns.is_agent, texts.whole, -1)
-            return pairs_with_earlier(turns, among, text, self.window), np.empty(0, np.int64)
-        speech = pairs_with_earlier(
-            turns, np.flatnonzero(turns.is_agent), texts.speech, self.window
-        )
-        return speech, repeated_calls(turns, self.tool_window, {})
+            repeated = np.zeros_like(repeated)
+        return pairs_with_earlier(turns, among, text, self.window), repeated
 
     def _answers(self, turns: Turns, texts: TextsOfTurns) -> PairsOfTurns:
         """Pair each turn of a user with the agent's turn right before it."""
@@ -203,15 +234,6 @@ class TracerSignals(RunTransformer):
         there = (turns.run_of[turn] == turns.run_of[turn - 1]) & (texts.whole[turn] >= 0)
         turn = turn[there & (texts.whole[turn - 1] >= 0)]
         return PairsOfTurns(turn, texts.whole[turn - 1], texts.whole[turn])
-
-    def _embedder(self, reset: bool) -> Any:
-        if not reset:
-            check_is_fitted(self)
-            return self.embedder_
-        embedder = make_embedder(self.embedder)
-        if learns(embedder):
-            embedder = clone(embedder)
-        return embedder
 
     def _check_parameters(self) -> None:
         check_choice(self.definition, "definition", DEFINITIONS)
@@ -226,7 +248,7 @@ class TracerSignals(RunTransformer):
 
 
 def repetition(
-    turns: Turns, speech: PairsOfTurns, similarity: FloatArray, repeated: IntArray
+    turns: Turns, speech: PairsOfTurns, similarity: FloatArray, repeated: BoolArray
 ) -> FloatArray:
     """Return D_a: 1 where a call is repeated, else the largest cosine times Jaccard overlap."""
     out = np.where(turns.is_agent, 0.0, np.nan)
@@ -235,14 +257,14 @@ def repetition(
     return out
 
 
-def gap(turns: Turns, pairs: PairsOfTurns, semantic: FloatArray) -> FloatArray:
+def gap(turns: Turns, pairs: PairsOfTurns, rows: Any) -> FloatArray:
     """Return D_o: 1 - cosine, of the turns that have both texts."""
     out = np.full(len(turns.steps), np.nan)
-    out[pairs.turn] = 1.0 - semantic
+    out[pairs.turn] = 1.0 - cosines(rows, pairs)
     return out
 
 
-def surprisal(turns: Turns, tokens: Tokens, least: float, words: Words) -> FloatArray:
+def surprisal(turns: Turns, tokens: Tokens, least: float) -> FloatArray:
     """Return U_t: the mean surprisal of the content tokens of each turn."""
     out = np.full(len(turns.steps), np.nan)
     counted = tokens.logprobs <= -least  # False for NaN
@@ -250,7 +272,7 @@ def surprisal(turns: Turns, tokens: Tokens, least: float, words: Words) -> Float
         strings = turns.steps[turn].tokens
         if strings is not None:  # without them, a token of any word counts
             for token in (start + np.flatnonzero(counted[start:stop])).tolist():
-                counted[token] = words.of_token(strings[token - start]) is not None
+                counted[token] = content_word(strings[token - start]) is not None
     mean, number = mean_of_turns(-tokens.logprobs, counted, tokens)
     _, recorded = mean_of_turns(-tokens.logprobs, ~np.isnan(tokens.logprobs), tokens)
     out[tokens.turns] = np.where(recorded == 0, np.nan, np.where(number > 0, mean, _EPSILON))

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.type_aliases import FloatArray
 from trajscore.core.within_runs import running_max, running_sum, step_numbers
 from trajscore.io import Run, Step, ToolCall
 from trajscore.tracer._similarity import Calls, repeated_calls
@@ -164,10 +164,8 @@ class ActionSignals(RunTransformer):
         """Return the signals of turns, after the `calls` of others, and the sums of all facts."""
         facts = _facts(turns, cache(self._kind), calls)
         table = np.nan_to_num(np.stack(list(facts.values()), axis=1))
-        sums = np.cumsum(table, axis=0) + sums_before
-        if len(turns.lengths) > 1:
-            runs = TrajectoryArray(np.zeros(len(table)), turns.lengths, missing="allow")
-            sums = running_sum(runs, table)
+        runs = TrajectoryArray(np.zeros(len(table)), turns.lengths, missing="allow")
+        sums = running_sum(runs, table) + sums_before
         if self.so_far:
             facts = _so_far(dict(zip(facts, sums.T, strict=True)))
         facts |= {name: np.log1p(facts[name]) for name in SIZES}
@@ -213,8 +211,7 @@ class Smoothness(RunTransformer):
         surprisal = np.zeros(len(turns.steps))
         mean, _ = mean_of_turns(-tokens.logprobs, ~np.isnan(tokens.logprobs), tokens)
         surprisal[tokens.turns] = np.nan_to_num(mean)
-        events = _errors(turns) * turns.is_agent
-        events[_repeats(turns)] += 1
+        events = _errors(turns) * turns.is_agent + repeated_calls(turns, np.inf, {})
         runs = turns.container(events, self._output_channels)
         trouble = running_sum(runs, events) + running_max(runs, surprisal)
         return runs.with_cells(-trouble - _TROUBLE_OF_A_TURN * step_numbers(runs))
@@ -225,11 +222,6 @@ def _errors(turns: Turns) -> FloatArray:
     return np.array([sum(map(has_failed, step.tool_calls)) for step in turns.steps], dtype=float)
 
 
-def _repeats(turns: Turns) -> IntArray:
-    """Return the agent's turns with a call that it made before."""
-    return repeated_calls(turns, np.inf, {})
-
-
 def _facts(turns: Turns, kind: Callable[[str], str], calls: Calls) -> dict[str, FloatArray]:
     """Return all counts and sizes of each turn alone, before logarithms, whatever is asked for."""
     is_agent = turns.is_agent.astype(float)
@@ -238,25 +230,26 @@ def _facts(turns: Turns, kind: Callable[[str], str], calls: Calls) -> dict[str, 
         return np.array([fact(step) for step in turns.steps], dtype=float)
 
     kinds = [[kind(call.name) for call in step.tool_calls] for step in turns.steps]
-    names = ("writes", "reads", "transfers")
-    by_kind = {
-        name: np.array([kinds_of_step.count(name) for kinds_of_step in kinds]) for name in names
-    }
-
     text_size = of_turns(lambda step: len(step.text))
     tokens = of_turns(n_tokens)
-    repeats = np.zeros(len(is_agent))
-    repeats[repeated_calls(turns, np.inf, calls)] = 1
     of_agent = {
         "agent_turns": np.ones(len(is_agent)),
-        **by_kind,
-        "repeats": repeats,
+        "writes": np.array([of_turn.count("writes") for of_turn in kinds]),
+        "reads": np.array([of_turn.count("reads") for of_turn in kinds]),
+        "transfers": np.array([of_turn.count("transfers") for of_turn in kinds]),
+        "repeats": repeated_calls(turns, np.inf, calls),
         "errors": _errors(turns),
         "refusals": of_turns(
             lambda step: _REFUSAL.search(step.text.replace("\u2019", "'")) is not None
         ),
         "agent_text": text_size,
-        "arguments": of_turns(_size_of_arguments),
+        "arguments": of_turns(
+            lambda step: sum(
+                len(call_text(call)) - len(call.name) - 1
+                for call in step.tool_calls
+                if call.arguments
+            )
+        ),
         "turns_with_tokens": np.isfinite(tokens).astype(float),
     }
     of_user = {
@@ -275,11 +268,6 @@ def _so_far(sums: dict[str, FloatArray]) -> dict[str, FloatArray]:
         sums[name] = sums[name] / np.maximum(sums[n_turns], 1)
     sums["tokens"][sums["turns_with_tokens"] == 0] = np.nan
     return sums
-
-
-def _size_of_arguments(step: Step) -> int:
-    calls = [call for call in step.tool_calls if call.arguments]
-    return sum(len(call_text(call)) - len(call.name) - 1 for call in calls)
 
 
 def n_tokens(step: Step) -> float:

@@ -57,25 +57,23 @@ class StatedConfidence:
         scale: str | float = "auto",
         reads_one: bool | None = None,
     ) -> None:
-        self._clips = False
         if is_number(scale) and scale > 0:  # type: ignore[operator]
             self._top = float(scale)
         else:
             check_choice(scale, "scale", tuple(SCALES))
             self._top = SCALES[str(scale)]
-            self._clips = self._top > 0
+        self._clips = scale in ("fraction", "percent")
         self._fixed = self.reads_one = reads_one
         self._is_above_one = False  # whether a bare number is
         self._form = form
         if not callable(form):
             self._pattern = _pattern(form)
-        self._needs_word = form == "auto" or (isinstance(form, str) and form in FORMS)
+        self._needs_word = form in ("auto", *FORMS)
 
     def __call__(self, steps: Iterable[Step]) -> FloatArray:
         """Return one confidence a step; NaN where none is stated, or its scale is not known."""
         self._is_above_one = False
-        stated = np.array([self._of(step) for step in steps], dtype=float)
-        self.reads_one = self._fixed
+        stated = np.fromiter(map(self._of, steps), dtype=float)
         if self._fixed is None:
             self.reads_one = not self._is_above_one
         return np.where(stated == _BARE_ONE, 1.0 if self.reads_one else math.nan, stated)
@@ -253,6 +251,8 @@ class StepConfidence(RunTransformer):
     True
     """
 
+    _learns = False  # but for what a bare 1 or 0 means, which other runs show as well
+
     def __init__(
         self,
         channels: Sequence[str] | None = None,
@@ -266,11 +266,6 @@ class StepConfidence(RunTransformer):
         self.scale = scale
         self.action = action
         self.top = top
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return tags
 
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
         channels = self._output_channels

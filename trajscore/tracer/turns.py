@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any, Self, get_args
 
@@ -26,13 +26,17 @@ from trajscore.core.values import (
     run_label,
     undefined_is_nan,
 )
+from trajscore.core.within_runs import offsets_of
 from trajscore.io import Run, Step, ToolCall, outcomes
 from trajscore.io._run import Actor
 from trajscore.io.logprobs import NOT_RECORDED, any_below_zero, any_recorded, are_recorded
-from trajscore.io.runs import rows_of
+from trajscore.io.runs import columns_of
 
 # -inf, a probability of zero, is read as e^-100
 LOWEST_LOGPROB = -100.0
+# How much text is looked at together, in characters; a turn counts as some by itself.
+_BATCH_CHARACTERS = 1 << 18
+_CHARACTERS_OF_A_TURN = 64
 _JSON = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=str)
 
 _FUNCTION_WORDS = """
@@ -58,6 +62,7 @@ class RunTransformer(TraceTransformer, BaseEstimator):
     # learned once, so that a step is not read by what comes after it
     reads_one_: bool | None = None
     reads_zero_: bool | None = None
+    _learns = True
 
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
         raise NotImplementedError
@@ -78,6 +83,7 @@ class RunTransformer(TraceTransformer, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
+        tags.requires_fit = self._learns
         return tags
 
 
@@ -112,6 +118,7 @@ class Turns:
     runs: list[Run]
     steps: list[Step]
     lengths: IntArray
+    first_row: int = 0  # of these runs among all
 
     @cached_property
     def run_of(self) -> IntArray:
@@ -138,12 +145,26 @@ class Turns:
         row = int(self.run_of[turn])
         index = self.steps[turn].index
         step = turn - int(self.lengths[:row].sum()) + 1
-        place = f"run {self.runs[row].id!r} (row {row}), step {step}"
+        place = f"run {self.runs[row].id!r} (row {self.first_row + row}), step {step}"
         if file := self.runs[row].meta.get("file"):
             place = f"{file}, {place}"
         if index is not None:
             place += f" (message {index})"
         return place
+
+    def batches(self) -> Iterator[Turns]:
+        """Split between runs, where enough text has come together."""
+        offsets = offsets_of(self.lengths)
+        first = size = 0
+        for row, stop in enumerate(offsets[1:]):
+            for step in self.steps[offsets[row] : stop]:
+                size += _CHARACTERS_OF_A_TURN + len(step.text) + len(step.observation or "")
+            if size > _BATCH_CHARACTERS or row == len(self.runs) - 1:
+                rows = slice(first, row + 1)
+                steps = self.steps[offsets[first] : stop]
+                yield Turns(self.runs[rows], steps, self.lengths[rows], first)
+                first = row + 1
+                size = 0
 
     def only(self, rows: BoolArray, whose: str) -> Turns:
         """Return some of the turns; every run that the agent began must have one."""
@@ -153,15 +174,15 @@ class Turns:
 
     def container(self, cells: FloatArray, channels: Sequence[str]) -> TrajectoryArray:
         """Put one row of values a turn into a container, with what is known of the runs."""
-        rows = rows_of(self.runs)
-        for row in rows:
-            del row["run"], row["outcome"]  # dropping columns would double a guard's time here
+        meta = columns_of(self.runs)
+        del meta["run"], meta["outcome"]
+        cells.flags.writeable = False  # so that the container keeps them without a copy
         return TrajectoryArray(
             cells,
             self.lengths,
             channels=channels,
             ids=[run.id for run in self.runs],
-            meta=pd.DataFrame(rows),
+            meta=meta,
             ended=outcomes(self.runs) != CENSORED,
             missing="allow",
         )
@@ -273,7 +294,7 @@ def take_tokens(turns: Turns, reads_zero: bool | None) -> Tokens:
         reads_zero = are_recorded(turns.runs)
     has_any = any_recorded if reads_zero else any_below_zero
     recorded = [step.logprobs or () for step in turns.steps]
-    having = [place for place, logprobs in enumerate(recorded) if has_any(logprobs)]
+    having = [place for place, logprobs in enumerate(recorded) if logprobs and has_any(logprobs)]
     flat = np.fromiter(chain.from_iterable(recorded[place] for place in having), float)
     flat[(flat <= NOT_RECORDED) & np.isfinite(flat)] = np.nan
     sizes = [len(recorded[place]) for place in having]
@@ -300,6 +321,7 @@ def mean_of_turns(values: FloatArray, counted: BoolArray, tokens: Tokens) -> Flo
         return total / number, number.astype(float)
 
 
+@lru_cache(1 << 14)
 def content_word(token: str) -> str | None:
     """Return the bare word, or None for a stop word, a number or punctuation."""
     word = token.strip().lower().strip(_EDGES)
@@ -308,14 +330,8 @@ def content_word(token: str) -> str | None:
     return word
 
 
-class Words:
-    """Content words of texts; each token is looked at once."""
-
-    def __init__(self) -> None:
-        self.of_token = cache(content_word)
-
-    def of(self, text: str) -> set[str]:
-        """Return the different content words of a text."""
-        if not text.isascii():
-            text = _UNSPACED.sub(r" \1 ", text)
-        return {word for word in map(self.of_token, set(text.split())) if word is not None}
+def content_words(text: str) -> set[str]:
+    """Return the different content words of a text."""
+    if not text.isascii():
+        text = _UNSPACED.sub(r" \1 ", text)
+    return {word for word in map(content_word, set(text.split())) if word is not None}
