@@ -128,7 +128,7 @@ class RunSet:
         stops = read_stops(sample.y, sample.X.meta, stop_reason)
         runs = select_runs(sample, stops, censored, keep_crashed=True)
         refuse_without_outcomes(runs, needs_both=False)
-        self.runs = runs  # that count
+        self.evaluated = runs  # those that count
         # the runs on which forecasts are judged
         self.judged = select_runs(sample, stops, censored)
         self.censored = censored
@@ -208,12 +208,12 @@ class RunSet:
     @property
     def n_left_out(self) -> int:
         """Number of runs that do not count."""
-        return self.n_unread + self.runs.exclusions.total()
+        return self.n_unread + self.evaluated.exclusions.total()
 
     @property
     def n_unobserved(self) -> int:
         """Number of runs without an observed outcome, but for infrastructure errors."""
-        return int((~self.runs.observed).sum()) + self.runs.exclusions[_UNOBSERVED]
+        return int((~self.evaluated.observed).sum()) + self.evaluated.exclusions[_UNOBSERVED]
 
     @property
     def success_rate(self) -> float:
@@ -228,7 +228,7 @@ class RunSet:
     @property
     def counted(self) -> str:
         """How many runs of how many tasks there are, and what those without an outcome count as."""
-        excluded = self.runs.exclusions
+        excluded = self.evaluated.exclusions
         unobserved = "left out" if self.censored == "drop" else "counted as failures"
         counts = Counter({"not readable, left out": self.n_unread})
         for exclusion, n in excluded.items():
@@ -465,7 +465,7 @@ def _metrics_of(runs: RunSet, predictor: str, options: Options) -> tuple[Metrics
     rows = make_rows(alone, calibrator_maker("auto", options.weights), options, notes)
     constant = row_metrics(rows.base, options)
     # among all runs that count, of which some have no forecast that is judged
-    places = pd.Index(runs.runs.source_rows).get_indexer(alone.source_rows)
+    places = pd.Index(runs.evaluated.source_rows).get_indexer(alone.source_rows)
     for row in rows.predictors:
         for name, statistic in row_metrics(row, options).items():
             metrics[row.form, name] = Measure(replace(statistic, rows=places))
