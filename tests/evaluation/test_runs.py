@@ -137,6 +137,7 @@ def test_stop_kinds_of_the_log_decide_who_is_left_out(chess, fast):
         noted = TrajectoryArray(X.cells, X.lengths, channels=X.channels, ids=X.ids, meta=meta)
         report = evaluate(noted, y, **fast)
         assert report.excluded["n_runs"].sum() == left_out
+        assert {type(reason) for reason in report.left_out} <= {str}
     stops = np.where(y == -1, "max_steps", "done")  # what is given comes before what the log says
     assert evaluate(noted, y, stop_reason=stops, **fast).excluded.empty
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -102,7 +102,7 @@ class Combination:
     maps: tuple[SignalMap, ...]  # that rise or fall, whichever fits better
     alive: AliveRate
     coef: Any = None  # the intercept last
-    columns: Any = ...  # of the rows, that the regression reads
+    columns: Any = field(default_factory=partial(slice, None))  # that it reads
 
     @property
     def n_columns(self) -> int:

@@ -191,7 +191,7 @@ def monitoring_table(
         try:
             tables[row.predictor] = _follow(row, options, work.n_jobs)
         except CannotMeasureError as error:
-            notes.append(Note(row.predictor, "text", {"text": f"not monitored; {error}"}))
+            notes.append(Note(row.predictor, text=f"not monitored; {error}"))
     return pd.concat(tables, names=["predictor"]) if tables else pd.DataFrame()
 
 
@@ -222,10 +222,8 @@ def _follow(row: Row, options: MonitoringOptions, n_jobs: int | None) -> pd.Data
 
 def _of_runs(cost: TrajectoryArray, traces: TrajectoryArray) -> TrajectoryArray:
     """Return the costs of just these runs, by their ids."""
-    place = {name: row for row, name in enumerate(cost.ids.tolist())}
-    for name in traces.ids.tolist():
-        if name not in place:
-            raise CannotMeasureError(
-                f"the costs hold no run {run_label(name)}; give costs of all runs"
-            )
-    return cost[[place[name] for name in traces.ids.tolist()]]
+    rows = pd.Index(cost.ids).get_indexer(traces.ids)
+    if (rows < 0).any():
+        name = run_label(traces.ids[np.argmin(rows)])
+        raise CannotMeasureError(f"the costs hold no run {name}; give costs of all runs")
+    return cost[rows]

@@ -203,9 +203,9 @@ def smallest(parts: Sequence[Batch]) -> list[Batch]:
     every = np.sort(np.concatenate(hashes))
     limit = every[min(SAMPLE_RUNS, len(every)) - 1]  # at least one cluster
     return [
-        part.take(np.flatnonzero(own <= limit))
-        for part, own in zip(parts, hashes, strict=True)
-        if (own <= limit).any()
+        part.take(np.flatnonzero(of_runs <= limit))
+        for part, of_runs in zip(parts, hashes, strict=True)
+        if (of_runs <= limit).any()
     ]
 
 
@@ -355,7 +355,7 @@ def evaluate_batches(
         facts=replace(report.facts, rate=rate, **asdict(first.counts)),
         remarks=[
             *first.notes(len(y)),
-            *(note for note in report.remarks if (note.predictor, note.kind) != ("stops", "text")),
+            *(note for note in report.remarks if (note.predictor, note.kind) != ("stops", "")),
         ],
     )
 

@@ -55,8 +55,8 @@ def combine(
     rows: Rows, options: Options, notes: list[Note], *, compares: bool = True
 ) -> tuple[Rows, Combined | None]:
     """Add the row of all signals that vary; None where there are none, or too few runs."""
-    given = [row for row in rows.predictors if row.form == AS_GIVEN and np.isnan(row.only_value)]
-    names = [row.predictor for row in given if row.predictor in rows.recalibrated]
+    varying = [row for row in rows.predictors if row.form == AS_GIVEN and np.isnan(row.only_value)]
+    names = [row.predictor for row in varying if row.predictor in rows.recalibrated]
     if not names or not options.settings.together:
         return rows, None
     runs = rows.runs
@@ -72,7 +72,7 @@ def combine(
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
             held = forecaster.held_out(X, runs.labels, groups=runs.groups, apart=is_compared)
     except TooFewRunsError as error:
-        notes.append(Note(called, "text", {"text": f"not made; {error}"}))
+        notes.append(Note(called, text=f"not made; {error}"))
         return rows, None
     traces = held.traces(held.choose(range(len(names))))
     row = Row(called, RECALIBRATED, traces, runs, True, forecaster, tuple(names))
@@ -94,7 +94,7 @@ def purchase(combined: Combined, prices: Mapping[str, float]) -> Purchase:
     if unknown := [name for name in prices if name not in names]:
         raise ValueError(unknown_name("signal", unknown[0], names))
 
-    def found(row: Row) -> float:
+    def share_stopped(row: Row) -> float:
         curve = stopping(row.traces, row.runs.labels, {})
         place = curve.highest(LOST / 100)
         return 0.0 if place is None else curve.bad[place]
@@ -103,8 +103,8 @@ def purchase(combined: Combined, prices: Mapping[str, float]) -> Purchase:
     return Purchase(
         signals=[name for name in names if prices.get(name)],
         cost=sum(prices.values()) * combined.row.traces.lengths.mean(),
-        found=found(combined.row),
-        found_without=found(combined.of(free)) if free else 0.0,
+        found=share_stopped(combined.row),
+        found_without=share_stopped(combined.of(free)) if free else 0.0,
     )
 
 

@@ -22,6 +22,7 @@ from trajscore.core.policy import (
 from trajscore.core.stops import EXCLUDED, notes_on_stops
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.type_aliases import AnyArray
+from trajscore.core.values import outside_unit
 from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import last_cells
 from trajscore.evaluation.options import ALIVE, AS_GIVEN, REFERENCES, Note
@@ -111,12 +112,14 @@ def doubts(
     for row in rows.predictors:
         if not row.is_probability:
             yield from _out_of_range(row)
-    yield from _leaky(runs)
+    for name, trace in runs.traces.items():
+        if leak := leakage(name, trace, runs.y):
+            yield Note(name, "leakage", {"leak": leak})
     if not rows.n_alive_folds:
         text = (
             "learnt from the same runs that it is judged on; there are too few runs for two folds"
         )
-        yield Note(ALIVE, "text", {"text": text})
+        yield Note(ALIVE, text=text)
     areas = intervals.xs((AS_GIVEN, "AUROC"), level=("form", "metric"))
     areas = areas.drop(index=list(REFERENCES), errors="ignore")
     is_turned = (areas["value"] < MAX_AUROC_OF_RISK) & (areas["high"] < 0.5)
@@ -145,7 +148,7 @@ def _out_of_range(row: Row) -> Iterator[Note]:
     values = row.traces.cells
     ordinary = OrdinaryRange.of(values)
     far = ordinary.is_outlier(values)
-    outside = row.outside & ~far
+    outside = np.asarray(outside_unit(values)) & ~far
     is_positive = bool((values > 0).any())  # minus a risk is not
     is_slip = 2 * outside.sum() < len(values) and is_positive
     of_others = {"low": ordinary.low, "high": ordinary.high}
@@ -157,16 +160,10 @@ def _out_of_range(row: Row) -> Iterator[Note]:
             yield Note(row.predictor, "outside", facts | limits)
 
 
-def _leaky(runs: EvaluatedRuns) -> Iterator[Note]:
-    """Warn of predictors that leak the outcome."""
-    leaks = ((name, leakage(name, trace, runs.y)) for name, trace in runs.traces.items())
-    return (Note(name, "leakage", {"leak": leak}) for name, leak in leaks if leak)
-
-
 def stop_notes(counts: Mapping[tuple[str, str], int]) -> list[Note]:
     """Say of which runs a stop decided the outcome, and which reasons are not known."""
     # runs that are left out are counted in the table `excluded`
     others = Counter({of: n for of, n in counts.items() if of[0] != EXCLUDED})
     where = {"rule": "rule= of from_frame and read_runs, or --stop"}
     texts = (ArgumentError(text).in_options(where) for text in notes_on_stops(others, 0))
-    return [Note("stops", "text", {"text": text}) for text in texts]
+    return [Note("stops", text=text) for text in texts]

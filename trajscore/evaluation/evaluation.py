@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from trajscore.calibration.fixed_step import auroc_interval
+from trajscore.calibration.fixed_step import AUROC, auroc_interval, step_table
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.score_families import digits_of
 from trajscore.evaluation.combined import Purchase
@@ -22,6 +22,7 @@ from trajscore.evaluation.options import (
     OVER_ALIVE,
     OVER_ALIVE_END,
     OVER_AS_GIVEN,
+    OVER_LENGTH,
     RECALIBRATED,
     MonitoringOptions,
     Note,
@@ -32,10 +33,10 @@ from trajscore.evaluation.recommendation import (
     Interval,
     OtherChoice,
     Recommendation,
-    other_choice,
+    Shown,
     ranked,
 )
-from trajscore.evaluation.rows import Row, Rows, by_step_table, equal_length_table, row_index
+from trajscore.evaluation.rows import Row, Rows, among_equals, row_index
 from trajscore.evaluation.runs import Counts, EvaluatedRuns, Exclusion
 
 CLIPS = {"clip_1e-6": 1e-6, "clip_1e-2": 1e-2}
@@ -171,7 +172,22 @@ class Evaluation:
     def other_choice(self, choice: str) -> OtherChoice:
         """Return what would be recommended under another choice of runs; of none, as today."""
         n_runs, others = self.otherwise.get(choice, (self.facts.n_censored, self.recommended))
-        return other_choice(n_runs, others, self.recommendations, self.pairs)
+        if others is None:
+            return OtherChoice(n_runs, None, stays=False)
+        here = self.best
+        best = ranked(others)[0]
+        there = next((each for each in others if each.predictor == here.predictor), best)
+        is_same = there.predictor == here.predictor
+        is_contrary = is_same and {here.at_its_word, there.at_its_word} == {Shown.YES, Shown.NO}
+        stays = here.action == best.action
+        is_change = here.is_useful and best.is_useful and best.predictor != here.predictor
+        if self.pairs is not None and is_change:
+            # the same if today's runs do not tell the two apart, and the other may be used alike
+            is_pair = self.pairs[["predictor", "reference"]].isin([here.predictor, best.predictor])
+            of_pair = self.pairs[is_pair.all(axis=1)]
+            is_tied = bool(((of_pair["low"] <= 0) & (of_pair["high"] >= 0)).any())
+            stays = is_tied and is_same and there.action == here.action
+        return OtherChoice(n_runs, best, stays and not is_contrary)
 
     @cached_property
     def length_ranking(self) -> Interval:
@@ -207,7 +223,7 @@ class Evaluation:
         """The cards within groups of runs, and whether groups differ; None without groups."""
         keys = [(each.by, each.group, each.best.predictor) for each in self.groups]
         cards = [
-            each.best.card() | {"own": each.own, "p_value": each.p_value} for each in self.groups
+            each.best.card() | {"own": each.margin, "p_value": each.p_value} for each in self.groups
         ]
         index = pd.MultiIndex.from_tuples(keys, names=["by", "group", "predictor"])
         return pd.DataFrame(cards, index).drop(columns="tied") if keys else None
@@ -244,12 +260,30 @@ class Evaluation:
     @cached_property
     def by_step(self) -> pd.DataFrame:
         """AUROC and leading score at steps, of the runs that are at least that long."""
-        return by_step_table(self.rows.predictors, self.options.quiet)
+        options = self.options
+        rows = self.rows.predictors
+
+        def table(row: Row) -> pd.DataFrame:
+            return step_table(
+                row.traces,
+                row.runs.labels,
+                row.runs.groups,
+                forecasts=row.traces if row.is_probability else None,
+                score=options.scores[0],
+                confidence_level=options.settings.confidence_level,
+            )
+
+        return pd.concat(list(options.quiet.work.share(table, rows)), keys=row_index(rows))
 
     @cached_property
     def equal_length(self) -> pd.DataFrame:
         """AUROC over pairs of equally long runs, and what it is above that of length there."""
-        return equal_length_table(self.rows.predictors, self.options.quiet)
+        rows = self.rows.predictors
+        options = self.options.quiet
+        numbers = options.work.share(lambda row: among_equals(row, options), rows)
+        columns = ["n_runs", *AUROC, *OVER_LENGTH]
+        table = pd.DataFrame(list(numbers), row_index(rows), columns, dtype=float)
+        return table.astype({"n_runs": np.int64})
 
     @cached_property
     def sensitivity(self) -> pd.DataFrame:

@@ -46,20 +46,20 @@ def find_first_errors(
         traces[TOGETHER] = TrajectoryArray.stack(list(traces.values()), channels=list(traces))
     try:
         with warnings.catch_warnings(action="ignore"):  # of few errors, which the report says
-            found = {
+            located = {
                 name: FirstErrorLocator().fit_transform(trace, labels, runs.groups)
                 for name, trace in traces.items()
             }
             table = compare_locators(
-                labels, found, groups=runs.groups, random_state=settings.random_state
+                labels, located, groups=runs.groups, random_state=settings.random_state
             ).sort_values("log_score", ascending=False)
     except TooFewRunsError as error:
-        notes.append(Note("step labels", "text", {"text": f"not used; {error}"}))
+        notes.append(Note("step labels", text=f"not used; {error}"))
         return None
-    best = table["low"][list(found)].idxmax()
+    best = table["low"][list(located)].idxmax()
     windows = None
     if table["beats_position"][best]:
-        P = found[best]
+        P = located[best]
         window = FirstErrorWindow().fit(P, labels, runs.groups).transform(P)
         windows = steps_to_read(P, window)[["step", "window_start", "window_end"]].to_numpy()
     return FirstErrors(labels, table, best, windows)

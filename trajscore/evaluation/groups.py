@@ -44,7 +44,7 @@ class InGroup(NamedTuple):
     by: str  # the kind of the group
     group: str
     best: Recommendation
-    own: float  # margin of the group as it is, in the form that is spoken of in all runs
+    margin: float  # of the group as it is, in the form that is spoken of in all runs
     p_value: float  # of groups of this kind being alike
 
     @property
@@ -66,31 +66,31 @@ def recommend_in_groups(
     chosen = [row for row in rows.predictors if row.form == of_all[row.predictor].form]
     p_values = {kind: group_p_values(chosen, labels, options) for kind, labels in by.items()}
     parts = [(kind, group) for kind, labels in by.items() for group in sorted(set(labels))]
-    quantiles: dict[str, list[list[float]]] = {kind: [] for kind in by}
-    alone: dict[str, list[list[Recommendation]]] = {kind: [] for kind in by}
+    # what to do by each group alone, and the t quantile of its level
+    alone: dict[str, list[list[tuple[Recommendation, float]]]] = {kind: [] for kind in by}
     for kind, group in options.work.track(parts):
         inside = rows.within(np.flatnonzero(by[kind] == group))
         cards = recommend_each(inside, options.quiet, n_tables=len(parts))
-        levels = (each.confidence_level for each in cards)
-        quantiles[kind].append([*map(inside.runs.units.t_quantile, levels)])
-        alone[kind].append(cards)
-    found: list[InGroup] = []
+        quantile = inside.runs.units.t_quantile
+        alone[kind].append([(each, quantile(each.confidence_level)) for each in cards])
+    in_groups: list[InGroup] = []
     for kind in by:
         groups = [group for of, group in parts if of == kind]
         by_predictor = []
-        alike = zip(*alone[kind], strict=True), zip(*quantiles[kind], strict=True)
-        for row, p, own, t in zip(chosen, p_values[kind], *alike, strict=True):
+        of_rows = zip(*alone[kind], strict=True)
+        for row, p, of_row in zip(chosen, p_values[kind], of_rows, strict=True):
+            in_each, t = zip(*of_row, strict=True)
             best = of_all[row.predictor]
             p_value = min(1.0, len(by) * p) if best.varies else 1.0  # a constant is one everywhere
             if p_value >= GROUP_ERROR_RATE:
-                decided = [_as_all(each, best) for each in own]
+                decided = [_as_all(each, best) for each in in_each]
             else:
-                decided = _shrunken(own, np.array(t))
-            margins = [each.interval(row.form).estimate for each in own]
+                decided = _shrunken(in_each, np.array(t))
+            margins = [each.interval(row.form).estimate for each in in_each]
             of_groups = zip(groups, decided, margins, strict=True)
             by_predictor.append([InGroup(kind, *each, p_value) for each in of_groups])
-        found += chain.from_iterable(zip(*by_predictor, strict=True))
-    return found
+        in_groups += chain.from_iterable(zip(*by_predictor, strict=True))
+    return in_groups
 
 
 def shown_groups(of_kind: Iterable[InGroup]) -> tuple[list[InGroup], int]:
@@ -252,15 +252,12 @@ def _shrunken(groups: Sequence[Recommendation], t: FloatArray) -> list[Recommend
         for place, three in zip(used, ends.T.tolist(), strict=True):
             shrunken: ByName = {name: Interval(*three)}
             out[place] = replace(out[place], **shrunken)
-    return [_decided_anew(each) if not each.has_too_few_runs else each for each in out]
-
-
-def _decided_anew(group: Recommendation) -> Recommendation:
-    action = decide(group)
-    n_needed = group.n_needed
-    if action == Action.TOO_FEW:
-        n_needed = n_needed or group.n_runs
-    return replace(group, action=action, n_needed=n_needed)
+    for place in np.flatnonzero(is_decided):
+        group = out[place]
+        action = decide(group)
+        n_needed = group.n_needed or group.n_runs * (action == Action.TOO_FEW)
+        out[place] = replace(group, action=action, n_needed=n_needed)
+    return out
 
 
 def shrink(value: FloatArray, variance: FloatArray) -> FloatPair:

@@ -91,9 +91,7 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
     ]
     if slow:
         marked = cells.marked(slow)
-        involved = sorted(
-            {at for place in slow for at in (place, *cells.references[place].values())}
-        )
+        involved = sorted({at for place in slow for at in cells.references[place].values()})
         statistic = _of_rows([_select(metrics[at], marked) for at in involved], cells.names)
         replicates = bootstrap_units(
             lambda counts: statistic(cells.units.to_runs(counts)),
@@ -119,7 +117,7 @@ def _drawn_quickly(cells: _Cells, place: int, metrics: dict[int, Metrics]) -> bo
     if runs.groups is not None or len(runs) <= _MANY_RUNS:
         return False
     settings = cells.settings
-    held = {0: place, **cells.references[place]}
+    held = cells.references[place]
     marked = cells.marked([place])
     wanted = [
         (of, name)
@@ -219,11 +217,11 @@ class _Cells:
         self.method: AnyArray = np.full(shape, "", dtype=object)
         # how far below and above an estimate the truth may lie by what has not happened yet
         self.unseen = np.full((2, *shape), -np.inf)
-        # by level, the row that each row is held against
+        # by level, the row that each row is held against; of its own values, itself
         places = {row.key: place for place, row in enumerate(rows)}
         self.references: list[dict[int, int]] = []
-        for row in rows:
-            references = {1: places[BASE_RATE, CONSTANT]}
+        for place, row in enumerate(rows):
+            references = {0: place, 1: places[BASE_RATE, CONSTANT]}
             if row.predictor not in REFERENCES:
                 references[2] = places[ALIVE, AS_GIVEN]
                 references[3] = places[ALIVE_END, AS_GIVEN]
@@ -233,12 +231,14 @@ class _Cells:
 
     def fill(self, place: int, estimates: Mapping[int, _Estimates]) -> None:
         """Fill in the intervals of a row that need no replicates, and mark the others."""
-        self._fill_means(0, place, estimates[place])
         for level, at in self.references[place].items():
-            names = self.names
-            if LEVELS[level] in (OVER_ALIVE, OVER_ALIVE_END):
-                names = [*self.options.score_names, "AUROC"]
-            self._fill_means(level, place, estimates[place].minus(estimates[at], names))
+            numbers = estimates[place]
+            if level:
+                names = self.names
+                if LEVELS[level] in (OVER_ALIVE, OVER_ALIVE_END):
+                    names = [*self.options.score_names, "AUROC"]
+                numbers = numbers.minus(estimates[at], names)
+            self._fill_means(level, place, numbers)
         self._fill_errors(place, estimates)
 
     def _fill_means(self, level: int, place: int, numbers: _Estimates) -> None:
@@ -280,20 +280,19 @@ class _Cells:
     def _fill_errors(self, place: int, estimates: Mapping[int, _Estimates]) -> None:
         """Fill in the bounds of a row's calibration errors, and of what they are above others."""
         row = estimates[place]
-        references = {level: estimates[at] for level, at in self.references[place].items()}
         alike = np.ones(len(self.rows[place].runs))
         for name, error in row.errors.items():
             bins = error.bins(alike)
             column = self.names.index(name)
-            for level, reference in {0: None, **references}.items():
+            for level, at in self.references[place].items():
                 cell = level, place, column
                 if np.isnan(self.estimate[cell]):
                     continue
                 ends = (0.0, 0.0)
                 if row.values[name] > ROUNDING:  # not calibrated by construction
                     other = None
-                    if reference is not None and reference.values[name] > ROUNDING:
-                        other = reference.errors[name].bins(alike)
+                    if level and estimates[at].values[name] > ROUNDING:
+                        other = estimates[at].errors[name].bins(alike)
                     ends = absolute_interval(
                         bins, other, self.units, self.settings.confidence_level
                     )
@@ -309,7 +308,8 @@ class _Cells:
         """Fill in a row's marked intervals by replicates of rows (n_replicates, n_metrics)."""
         replicates = np.repeat(drawn[place][:, None], len(LEVELS), axis=1)
         for of_level, at in self.references[place].items():
-            replicates[:, of_level] -= drawn[at]
+            if of_level:
+                replicates[:, of_level] -= drawn[at]
         marked = self.method[:, place] == BOOTSTRAP
         estimate = self.estimate[:, place][marked]
         skewness = self.skewness[:, place][marked]

@@ -218,8 +218,12 @@ class Options:
 
 @dataclass(frozen=True)
 class Note:
-    """What a reader should know of one predictor; `kind` is one of `report/verdicts.py`."""
+    """What a reader should know of one predictor: a kind with the facts of its words, or a text.
+
+    `report/glossary.toml` and `report/verdicts.py` have the words of each kind.
+    """
 
     predictor: str
-    kind: str
+    kind: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
+    text: str = ""

@@ -493,29 +493,3 @@ class OtherChoice:
     n_runs: int  # that would be counted otherwise
     best: Recommendation | None  # of the predictor that is ahead then; None: too few runs are left
     stays: bool  # whether the recommendation is the same
-
-
-def other_choice(
-    n_runs: int,
-    otherwise: list[Recommendation] | None,
-    today: dict[str, Recommendation],
-    pairs: pd.DataFrame | None,
-) -> OtherChoice:
-    """Hold what is recommended under another choice of runs against today's recommendations."""
-    if otherwise is None:
-        return OtherChoice(n_runs, None, stays=False)
-    here = next(iter(today.values()))
-    best = ranked(otherwise)[0]
-    there = next((each for each in otherwise if each.predictor == here.predictor), best)
-    words = {here.at_its_word, there.at_its_word}
-    is_contrary = there.predictor == here.predictor and words == {Shown.YES, Shown.NO}
-    stays = here.action == best.action and not is_contrary
-    is_change = here.is_useful and best.is_useful and here.predictor != best.predictor
-    if pairs is None or not is_change:
-        return OtherChoice(n_runs, best, stays)
-    # the same if today's runs do not tell the two apart, and the other may be used alike
-    is_pair = pairs[["predictor", "reference"]].isin([here.predictor, best.predictor])
-    of_pair = pairs[is_pair.all(axis=1)]
-    is_tied = bool(((of_pair["low"] <= 0) & (of_pair["high"] >= 0)).any())
-    is_same = there.predictor == here.predictor and there.action == here.action
-    return OtherChoice(n_runs, best, is_tied and is_same and not is_contrary)

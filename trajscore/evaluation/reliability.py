@@ -172,8 +172,8 @@ def run_to_read(data: Evaluation, key: RowKey) -> tuple[WrongRun, bool]:
     They are where labels of steps show no wrong step in the run that lost most of all.
     """
     (worst,) = worst_runs(data, key, 1)
-    found = data.first_errors
+    labelled = data.first_errors
     has_failed = data.runs.y == FAILURE
-    if found is None or found.labels[worst.row] != 0 or not has_failed.any():
+    if labelled is None or labelled.labels[worst.row] != 0 or not has_failed.any():
         return worst, False
     return worst_runs(data, key, 1, has_failed)[0], True

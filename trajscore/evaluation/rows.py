@@ -15,12 +15,10 @@ from trajscore.calibration import AliveRate
 from trajscore.calibration.calibrators import CalibratorMaker
 from trajscore.calibration.cross_fit import cross_fit_sample, folds_of
 from trajscore.calibration.fixed_step import (
-    AUROC,
     auroc_interval,
     has_both,
     length_bins,
     runs_with_a_partner,
-    step_table,
 )
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
@@ -29,8 +27,7 @@ from trajscore.core.outcomes import FAILURE
 from trajscore.core.ranking import TieGroups, auroc, auroc_within
 from trajscore.core.statistics import MeanOfRuns, OfTies, Statistic
 from trajscore.core.ties import group_ties, only_value
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
-from trajscore.core.values import outside_unit
+from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.weights import StepWeights, collapse, run_sums, weighted_steps
 from trajscore.evaluation.options import (
     ALIVE,
@@ -38,7 +35,6 @@ from trajscore.evaluation.options import (
     AS_GIVEN,
     BASE_RATE,
     CONSTANT,
-    OVER_LENGTH,
     RECALIBRATED,
     RUN_METRICS,
     STEP_ERRORS,
@@ -81,15 +77,10 @@ class Row:
         """Return how much more success is forecast than happens, and with each end turned round."""
         of_runs = weights.of(self.traces)
         divisor = of_runs.divisor()
-        said = np.add.reduceat(of_runs.cells() * self.traces.cells, self.traces.offsets[:-1])
+        forecast = np.add.reduceat(of_runs.cells() * self.traces.cells, self.traces.offsets[:-1])
         labels = self.runs.labels
-        other = said - self.runs.opposite_labels * divisor
-        return MeanOfRuns(said - labels * divisor, other, divisor)
-
-    @property
-    def outside(self) -> BoolArray:
-        """Whether each value lies outside [0, 1] by more than rounding."""
-        return np.asarray(outside_unit(self.traces.cells))
+        other = forecast - self.runs.opposite_labels * divisor
+        return MeanOfRuns(forecast - labels * divisor, other, divisor)
 
     @property
     def only_value(self) -> float:
@@ -195,7 +186,7 @@ def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
     except ValueError as error:
         if isinstance(error, TypeError):  # scikit-learn's error of a wrong parameter is both
             raise
-        return [raw], [Note(raw.predictor, "text", {"text": f"not recalibrated; {error}"})]
+        return [raw], [Note(raw.predictor, text=f"not recalibrated; {error}")]
     notes = []
     maps = getattr(calibrator, "maps_", {})
     constant = [name for name, map_ in maps.items() if getattr(map_, "fallback", False)]
@@ -253,31 +244,8 @@ def _ties_of_counting(alive: Row, confidence: FloatArray) -> TieGroups:
 # -------------------------------------------------------------------- among runs of equal length
 
 
-def by_step_table(rows: list[Row], options: Options) -> pd.DataFrame:
-    """Return AUROC and leading score at steps, of the runs that are at least that long."""
-
-    def table(row: Row) -> pd.DataFrame:
-        return step_table(
-            row.traces,
-            row.runs.labels,
-            row.runs.groups,
-            forecasts=row.traces if row.is_probability else None,
-            score=options.scores[0],
-            confidence_level=options.settings.confidence_level,
-        )
-
-    return pd.concat(list(options.work.share(table, rows)), keys=row_index(rows))
-
-
-def equal_length_table(rows: list[Row], options: Options) -> pd.DataFrame:
-    """Return AUROC over pairs of equally long runs, and what it is above that of length there."""
-    numbers = options.work.share(lambda row: _of_equals(row, options), rows)
-    columns = ["n_runs", *AUROC, *OVER_LENGTH]
-    table = pd.DataFrame(list(numbers), row_index(rows), columns, dtype=float)
-    return table.astype({"n_runs": np.int64})
-
-
-def _of_equals(row: Row, options: Options) -> tuple[Any, ...]:
+def among_equals(row: Row, options: Options) -> tuple[Any, ...]:
+    """Return runs, AUROC over pairs of equal length, and what it is above that of length there."""
     level = options.settings.confidence_level
     confidence = collapse(row.traces, options.settings.phi, options.weights)
     lengths = row.traces.lengths.astype(float)

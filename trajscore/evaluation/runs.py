@@ -71,7 +71,7 @@ class Exclusion:
         values = f"a value of {last} is"
         if others:
             values = f"values of {', '.join(others)} and {last} are"
-        return self.kind.format(reason=self.stop_reason, values=values)
+        return self.kind.value.format(reason=self.stop_reason, values=values)
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Counts:
     n_unscored: int = 0  # steps beyond the horizon
     n_beyond: int = 0  # runs with an observed outcome whose own horizon is longer than they are
     n_counted: int = 0  # that count, those without a step or with missing values among them
-    n_known: int = 0  # of these, with an observed outcome
+    n_outcomes: int = 0  # of these, that were observed
     success: float = 0.0  # sum of these outcomes
     label: float = 0.0  # sum over all that count, unobserved ones by what they stand for
 
@@ -165,7 +165,7 @@ class Counts:
             n_unscored=weights.of(X).n_unscored,
             n_beyond=n_beyond,
             n_counted=len(counted),
-            n_known=int(counted.observed.sum()),
+            n_outcomes=int(counted.observed.sum()),
             success=float(counted.y[counted.observed].sum()),
             label=float(counted.labels.sum()),
         )
@@ -181,7 +181,7 @@ class Counts:
     @property
     def success_rate(self) -> float:
         """Share of successes among the runs that count and have an observed outcome."""
-        return self.success / self.n_known
+        return self.success / self.n_outcomes
 
     @property
     def rate_of_runs(self) -> float:
@@ -312,7 +312,7 @@ def leave_out_missing(
     complete = runs.complete()
     traces = {name: X for name, X in runs.traces.items() if outcomes_vary(runs.y[complete[name]])}
     text = "left out; it has too few complete runs of both outcomes"
-    notes += (Note(name, "text", {"text": text}) for name in runs.traces if name not in traces)
+    notes += (Note(name, text=text) for name in runs.traces if name not in traces)
     in_common = np.logical_and.reduce([complete[name] for name in traces])
     if traces and outcomes_vary(runs.y[in_common]):
         return leave_out_incomplete(replace(runs, traces=traces))

@@ -36,9 +36,7 @@ from trajscore.gates._run_set import (
     is_rate,
     key_of,
     match,
-    measure_of,
-    refuse_without_variation,
-    with_most,
+    measures_of,
     within_range,
 )
 
@@ -279,9 +277,7 @@ def _question(gate: Gate, sets: list[RunSet], matched: Matching) -> _Question:
         sets = [new]
     elif len(sets) < 2:
         raise CannotMeasureError("the gate needs a baseline; give one, or set versus to a number")
-    refuse_without_variation(key, *sets)
-    measured = [with_most(measure_of(runs, key), gate.most) for runs in sets]
-    *base, compared = estimates(measured, matched)
+    *base, compared = estimates(measures_of(sets, key, gate.most), matched)
     value = compared.value
     reference = base[0].value if base else float(gate.versus)
     allowed = gate.size

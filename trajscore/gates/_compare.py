@@ -22,9 +22,8 @@ from trajscore.gates._run_set import (
     check_run_set,
     is_lower_better,
     match,
-    measure_of,
+    measures_of,
     most_trials,
-    refuse_without_variation,
     within_range,
 )
 from trajscore.inference.comparison import up_to_one_digit
@@ -185,8 +184,7 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comp
             notes.append(f"{n} only in {name}, not compared: {', '.join(alone)}.")
     for key in _keys(base, new):
         try:
-            refuse_without_variation(key, base, new)
-            of_base, of_new = estimates([measure_of(base, key), measure_of(new, key)], matched)
+            of_base, of_new = estimates(measures_of((base, new), key), matched)
         except CannotMeasureError as error:
             missing.setdefault(str(error), []).append(str(key))
             continue

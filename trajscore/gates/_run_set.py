@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups, check_predictors
 from trajscore.core.errors import CannotMeasureError
 from trajscore.core.ids import are_default_ids, check_index
-from trajscore.core.outcomes import CENSORED, outcomes_vary
+from trajscore.core.outcomes import outcomes_vary
 from trajscore.core.score_families import USUAL_SCORES, get_family
 from trajscore.core.statistics import MeanOfRuns, Statistic
 from trajscore.core.stops import read_stops
@@ -125,36 +126,34 @@ class RunSet:
         for name, values in {"tasks": tasks, "stop_reason": stop_reason, **named}.items():
             check_index(values, sample.X.ids, name)
         stops = read_stops(sample.y, sample.X.meta, stop_reason)
-        counted = select_runs(sample, stops, censored, keep_crashed=True)
-        refuse_without_outcomes(counted, needs_both=False)
+        runs = select_runs(sample, stops, censored, keep_crashed=True)
+        refuse_without_outcomes(runs, needs_both=False)
+        self.evaluated = runs  # those that count
         # the runs on which forecasts are judged
         self.judged = select_runs(sample, stops, censored)
         self.censored = censored
         self.notes = ""
         self.n_unread = 0
-        self._known: dict[Any, Any] = {}  # metrics of predictors, once asked for
+        self.metrics: dict[Any, Any] = {}  # of predictors, once asked for
         # whether the runs came with ids, by which two sets can be paired
         self.has_ids = not are_default_ids(sample.X.ids)
-        self.exclusions = counted.exclusions
-        # of the runs that count, in order; outcomes are -1 where they were not observed
-        self.source_rows = counted.source_rows
-        self.traces = counted.traces
-        self.ids: AnyArray = sample.X.ids[self.source_rows]
-        self.y = counted.y
-        self.lengths: FloatArray = sample.X.lengths[self.source_rows].astype(float)
-        self.labels = counted.labels
+        self.traces = runs.traces
+        self.ids: AnyArray = runs.X.ids
+        self.lengths: FloatArray = runs.X.lengths.astype(float)
+        self.y = runs.y
+        self.labels = runs.labels
         self.tasks: AnyArray | None = None
         if tasks is not None:
-            self.tasks = np.asarray(tasks)[self.source_rows].astype(str)
-        self.n_runs = len(counted)
-        self.predictors = [name for name in self.traces if name]
+            self.tasks = np.asarray(tasks)[runs.source_rows].astype(str)
+        self.n_runs = len(runs)
+        self.predictors = [name for name in runs.traces if name]
         self.spent: dict[str, FloatArray] = {}
         for name, values in named.items():
             numbers = one_per_run(values, f"spent[{name!r}]", n_runs)
             check_rows(
                 numbers, ~np.isinf(numbers), f"spent[{name!r}]", "give NaN where it is not known"
             )
-            self.spent[name] = numbers[self.source_rows]
+            self.spent[name] = numbers[runs.source_rows]
 
     @classmethod
     def read(
@@ -209,12 +208,12 @@ class RunSet:
     @property
     def n_left_out(self) -> int:
         """Number of runs that do not count."""
-        return self.n_unread + self.exclusions.total()
+        return self.n_unread + self.evaluated.exclusions.total()
 
     @property
     def n_unobserved(self) -> int:
         """Number of runs without an observed outcome, but for infrastructure errors."""
-        return int((self.y == CENSORED).sum()) + self.exclusions[_UNOBSERVED]
+        return int((~self.evaluated.observed).sum()) + self.evaluated.exclusions[_UNOBSERVED]
 
     @property
     def success_rate(self) -> float:
@@ -229,19 +228,20 @@ class RunSet:
     @property
     def counted(self) -> str:
         """How many runs of how many tasks there are, and what those without an outcome count as."""
-        n_lost = self.exclusions.total() - self.exclusions[_UNOBSERVED]
-        as_what = "left out" if self.censored == "drop" else "counted as failures"
-        counts = {
-            "not readable, left out": self.n_unread,
-            "ended by an infrastructure error, left out": n_lost,
-            f"without an outcome, {as_what}": self.n_unobserved,
-        }
-        parts = [f"{n} {what}" for what, n in counts.items() if n]
+        excluded = self.evaluated.exclusions
+        unobserved = "left out" if self.censored == "drop" else "counted as failures"
+        counts = Counter({"not readable, left out": self.n_unread})
+        for exclusion, n in excluded.items():
+            reason = str(exclusion)
+            if exclusion.kind == ExclusionKind.LOST:
+                reason = "ended by an infrastructure error"
+            counts[f"{reason}, left out"] += n * (exclusion != _UNOBSERVED)
+        counts[f"without an outcome, {unobserved}"] = self.n_unobserved
+        parts = [f"{n} {reason}" for reason, n in counts.items() if n]
         if self.predictors and self.censored != "drop":
             parts += [
                 f"forecasts of {n} not judged ({exclusion})"
-                for exclusion, n in self.judged.exclusions.items()
-                if exclusion.kind != ExclusionKind.LOST
+                for exclusion, n in (self.judged.exclusions - excluded).items()
             ]
         if n := int((self.lengths == 0).sum()):
             parts.append(f"{n} ended before the first step")
@@ -300,7 +300,6 @@ OPTIONS = Options(tuple(map(get_family, USUAL_SCORES)), as_step_weights())
 SUCCESS = "success"
 LENGTH = "length"
 MARGIN = " margin"
-OF_FORECASTS = [name + end for name in OPTIONS.metrics for end in ("", MARGIN)]
 _PASS = re.compile(r"pass\^([1-9][0-9]?)")
 
 
@@ -346,44 +345,51 @@ def key_of(runs: RunSet, metric: str, predictor: str | None, form: str) -> Key:
     return Key(metric, predictor or runs.predictors[0], form)
 
 
-def measure_of(runs: RunSet, key: Key) -> Measure:
+def measures_of(sets: Sequence[RunSet], key: Key, most: float | None = None) -> list[Measure]:
+    """Return a number of sets of runs; `most` is what a run can take of an amount.
+
+    A predictor that varies in none of the sets is refused: no number of runs says more of it.
+    """
+    name = key.predictor
+    traces = [runs.traces[name].cells for runs in sets if name in runs.predictors]
+    values = [only_value(cells[~np.isnan(cells)]) for cells in traces]
+    if values and not np.isnan(values).any():
+        raise CannotMeasureError(f"predictor {name!r} {without_variation(values[0])}")
+    return [_measure_of(runs, key, most) for runs in sets]
+
+
+def _measure_of(runs: RunSet, key: Key, most: float | None) -> Measure:
     """Return a number of a set of runs; all of a predictor are made once."""
+    is_amount = key.metric in runs.amounts and not is_rate(key.metric)
+    if most is not None and not is_amount:
+        raise CannotMeasureError(
+            "most is for what a run takes, such as cost or length; leave most out"
+        )
     if key.metric == SUCCESS:
         return Measure(MeanOfRuns(runs.labels), np.arange(runs.n_runs), is_rate=True)
     if power := _PASS.fullmatch(key.metric):
         return _all_pass(runs, int(power[1]))
-    if key.metric in runs.amounts:
+    if is_amount:
         numbers = runs.amounts[key.metric]
         rows = np.flatnonzero(~np.isnan(numbers))
         if not len(rows):
             raise CannotMeasureError("no run has a number")
-        return Measure(MeanOfRuns(numbers[rows]), rows, is_amount=True)
+        largest = numbers[rows].max()
+        if most is not None and largest > most:
+            raise CannotMeasureError(
+                f"a run took {largest:g}, and most is {most:g}; set most to a larger number"
+            )
+        return Measure(MeanOfRuns(numbers[rows]), rows, is_amount=True, most=most)
     wanted = key.predictor, options_of(key.metric)
-    if wanted not in runs._known:
-        runs._known[wanted] = _metrics_of(runs, *wanted)
-    metrics, notes = runs._known[wanted]
+    if wanted not in runs.metrics:
+        runs.metrics[wanted] = _metrics_of(runs, *wanted)
+    metrics, notes = runs.metrics[wanted]
     if (key.form, key.metric) in metrics:
         return metrics[key.form, key.metric]
     names = [name for form, name in metrics if form == key.form]
     if not names:  # forecasts as given have some metric always
         raise CannotMeasureError(" ".join(map(note_text, notes)))
     raise CannotMeasureError(f"there is no {key}: there are {', '.join(names)}")
-
-
-def with_most(measure: Measure, most: float | None) -> Measure:
-    """Return the measure of an amount with the most that a run can take."""
-    if most is None:
-        return measure
-    statistic = measure.statistic
-    if not (measure.is_amount and isinstance(statistic, MeanOfRuns)):
-        raise CannotMeasureError(
-            "most is for what a run takes, such as cost or length; leave most out"
-        )
-    if (largest := float(statistic.samples.max())) > most:
-        raise CannotMeasureError(
-            f"a run took {largest:g}, and most is {most:g}; set most to a larger number"
-        )
-    return replace(measure, most=most)
 
 
 def options_of(metric: str) -> Options:
@@ -396,22 +402,13 @@ def options_of(metric: str) -> Options:
     return OPTIONS
 
 
-def refuse_without_variation(key: Key, *sets: RunSet) -> None:
-    """Refuse a predictor that varies in none of the sets, of which no number of runs says more."""
-    name = key.predictor
-    traces = [runs.traces[name].cells for runs in sets if name in runs.predictors]
-    values = [only_value(cells[~np.isnan(cells)]) for cells in traces]
-    if values and not np.isnan(values).any():
-        raise CannotMeasureError(f"predictor {name!r} {without_variation(values[0])}")
-
-
 def unknown_metric(metric: str, runs: RunSet) -> CannotMeasureError:
     """Say that there is no such metric."""
     names = [SUCCESS, *runs.amounts]
     if most_trials(runs) > 1:
         names.insert(1, "pass^2")
     if runs.predictors:
-        names += OF_FORECASTS
+        names += [name + end for name in OPTIONS.metrics for end in ("", MARGIN)]
     text = unknown_name("metric", metric, names)
     if metric in ("cost", "tokens"):
         text = f"no metric named {metric!r}; add a column {metric!r}; {known_names(metric, names)}"
@@ -469,7 +466,7 @@ def _metrics_of(runs: RunSet, predictor: str, options: Options) -> tuple[Metrics
     rows = make_rows(alone, calibrator_maker("auto", options.weights), options, notes)
     constant = row_metrics(rows.base, options)
     # among all runs that count, of which some have no forecast that is judged
-    places = pd.Index(runs.source_rows).get_indexer(alone.source_rows)
+    places = pd.Index(runs.evaluated.source_rows).get_indexer(alone.source_rows)
     for row in rows.predictors:
         for name, statistic in row_metrics(row, options).items():
             metrics[row.form, name] = Measure(statistic, places)

@@ -238,7 +238,7 @@ def _confidences(
     """Return the confidences that enough runs have at every turn, and say how many turns do."""
     X = signals.fit_transform(runs)
     y = io.outcomes([*runs])  # without asking for one
-    is_known = bool((y != CENSORED).any())
+    has_outcomes = bool((y != CENSORED).any())
     filled = X.ffill()
     shares = (~np.isnan(X.cells)).mean(axis=0)
     of_all = _followed_by(X, signals, lost)
@@ -248,7 +248,7 @@ def _confidences(
 
     def has_enough(trace: TrajectoryArray) -> bool:
         rows = whole_runs(trace)
-        return outcomes_vary(y[rows]) if is_known else bool(rows.any())
+        return outcomes_vary(y[rows]) if has_outcomes else bool(rows.any())
 
     for channel, share in zip(X.channels or (), shares, strict=True):
         name = channel

@@ -248,8 +248,8 @@ def _costs(
             numbers = parse_numbers(frame[name])
             runs = numbers.groupby(ids)
             totals = runs.sum(min_count=1)
-            is_said_once = runs.nunique(dropna=False).max() == 1 < runs.size().max()
-            if is_said_once and numbers.notna().any():
+            is_of_run = runs.nunique(dropna=False).max() == 1 < runs.size().max()
+            if is_of_run and numbers.notna().any():
                 how = "in all runs, added up over the steps"
                 if numbers.min() < numbers.max():
                     totals = runs.first()

@@ -82,8 +82,8 @@ def disclosures(data: Evaluation) -> dict[str, str]:
     if weights.is_own:  # the convention of the paper
         divided = "the weight of its run (not proper where the length of a run tells its outcome)"
     settings = {
-        "runs": f"{runs_that_count(facts)}, {facts.n_known:,} with an observed outcome, of which "
-                f"{facts.success_rate:.3f} succeeded",
+        "runs": f"{runs_that_count(facts)}, {facts.n_outcomes:,} with an observed outcome, "
+                f"of which {facts.success_rate:.3f} succeeded",
         "base rate": f"{facts.rate:.3f} over forecasts, {facts.rate_of_runs:.3f} over runs",
         "score": "; ".join([f"{', '.join(options.score_names)} (higher is better)", *emphases]),
         "clip": clip and f"[{clip}, 1 - {clip}]",

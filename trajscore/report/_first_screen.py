@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from trajscore.core.errors import visible
 from trajscore.core.outcomes import FAILURE
 from trajscore.core.policy import MATERIAL_SAVING
 from trajscore.core.type_aliases import FloatArray
@@ -71,11 +70,12 @@ def first_screen(
         costs_of_steps = (costs or {}).get(name, {})
         trace = traces[data.recommendations[name].key]
         curves[name] = stopping(trace, data.runs.labels, costs_of_steps)
-    key = data.recommendations[drawn[0]].key
+    best = data.recommendations[drawn[0]]
+    key = best.key
     worst, has_failed = run_to_read(data, key)
     number_of_run = RUN_SCORE[data.options.settings.phi]
     how = ""
-    if not data.recommendations[drawn[0]].best_alone:
+    if not best.best_alone:
         number_of_run += f", {FORMS[key[1]]}"
         how = "recalibrated " * (key[1] == RECALIBRATED)
     form = f"{how}forecast"
@@ -93,7 +93,7 @@ def first_screen(
         "accept_note": f"Score: {number_of_run}. Chosen on these runs: new ones cost a little "
                        f"more.",
         "stop_note": of_stopping(data) + _say_solved(data, key, form),
-        "thresholds": f"Both rules are for {visible(drawn[0])}, chosen and measured on these "
+        "thresholds": f"Both rules are for {drawn[0]}, chosen and measured on these "
                       f"runs: expect somewhat less of new ones. A run's score: {number_of_run}. "
                       f"A failure let through counts as {PRICE:g} reviews, and at most {LOST:g} "
                       f"of 100 good runs may be stopped.",
@@ -142,9 +142,9 @@ def _say_stop(curves: Mapping[str, Stopping], shown: str, form: str) -> str:
         )
     saved.pop(shown, None)
     most = max(saved, key=lambda name: saved[name], default="")
-    text = _STOP["never"].format(p=visible(shown))
+    text = _STOP["never"].format(p=shown)
     if most and of_hundred(saved[most]) != "0":
-        text += _STOP["other"].format(q=visible(most), s=of_hundred(saved[most]))
+        text += _STOP["other"].format(q=most, s=of_hundred(saved[most]))
     return text
 
 
@@ -171,17 +171,17 @@ def _say_worst(data: Evaluation, worst: WrongRun, form: str, has_failed: bool) -
     """Say which run to read first, and at which step."""
     digits = max(2, -int(np.floor(np.log10(max(worst.loss, 1e-4)))))
     task = f", task {worst.task}" if worst.task else ""
-    those = number_of_runs(int(data.runs.observed.sum()))
+    among = number_of_runs(int(data.runs.observed.sum()))
     if has_failed:
-        those = f"{number_of_runs(int((data.runs.y == FAILURE).sum()))} that failed"
+        among = f"{number_of_runs(int((data.runs.y == FAILURE).sum()))} that failed"
     elif data.facts.n_censored:
-        those += " with an outcome"
+        among += " with an outcome"
     outcome = outcome_of(data, worst.y)
     was = "" if outcome in _VERBS else "was "
     value = worst.cells[worst.flag - 1]
-    return visible(
+    return (
         f"Run **{worst.id}**{task}. Its average loss is {worst.loss:.{digits}f}, the largest of "
-        f"{those}. At step {worst.flag} the {form} was {value:.0%}; the run {was}{outcome}."
+        f"{among}. At step {worst.flag} the {form} was {value:.0%}; the run {was}{outcome}."
         f" {of_window(data, worst.row)}".rstrip()
     )
 
@@ -191,8 +191,8 @@ def _about(data: Evaluation) -> str:
     facts = data.facts
     source = data.source
     hidden = ""
-    if facts.n_known < facts.n_counted:
-        n = f"{facts.n_counted - facts.n_known:,}"
+    if facts.n_outcomes < facts.n_counted:
+        n = f"{facts.n_counted - facts.n_outcomes:,}"
         hidden = f", {n} without an outcome counted {COUNTED_AS[facts.censored]}"
     parts = [
         Path(source.name).name or "data given in Python",

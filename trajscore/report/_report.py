@@ -213,10 +213,10 @@ class Report(Evaluation):
         >>> forecaster.transform([[0.5, 0.6]]).round(2)  # a running game after two moves
         array([[0.49, 0.53]])
         """
-        known = self.rows.recalibrated
-        if predictor not in known:
-            raise ValueError(unknown_name("recalibrated predictor", predictor, [*known]))
-        fitted = clone(known[predictor].calibrator)
+        rows = self.rows.recalibrated
+        if predictor not in rows:
+            raise ValueError(unknown_name("recalibrated predictor", predictor, [*rows]))
+        fitted = clone(rows[predictor].calibrator)
         parts = [name for name in fitted.get_params() if name.rpartition("__")[2] == "censored"]
         fitted.set_params(**dict.fromkeys(parts, self.facts.censored))
         groups = fit_arguments(fitted, {"groups": self.runs.groups})

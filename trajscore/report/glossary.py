@@ -32,12 +32,19 @@ def explain(name: str) -> str:
 
     >>> explain("S-ECE late") == explain("S-ECE")
     True
+    >>> explain("new")
+    Traceback (most recent call last):
+    ...
+    KeyError: "report/glossary.toml has no meaning of the column 'new'; add a line"
     """
     if name in GLOSSARY:
         return GLOSSARY[name]
     if " over_" in name:
         return GLOSSARY[name.rpartition(" ")[2]]
-    return GLOSSARY[next(family for family in GLOSSARY if name.startswith(family))]
+    family = next(filter(name.startswith, GLOSSARY), None)
+    if family is None:
+        raise KeyError(f"report/glossary.toml has no meaning of the column {name!r}; add a line")
+    return GLOSSARY[family]
 
 
 def arrow(name: str, options: Options) -> str:
@@ -63,12 +70,14 @@ def short_number(value: float, digits: int) -> str:
 
 
 def with_interval(estimate: Iterable[float], digits: int = 3, sign: str = "") -> str:
-    """Write a number with its interval; with "+", signs of positive ones too.
+    """Write a number with its interval, if there is one; with "+", signs of positive ones too.
 
     >>> with_interval((0.1, -0.05, 0.2512), sign="+")
     '+0.100 [-0.050, +0.251]'
     """
     value, low, high = estimate
+    if math.isnan(value):
+        return ""
     return f"{fixed(value, digits, sign)} {interval(low, high, digits, sign)}"
 
 

@@ -6,11 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from functools import partial
 
 import numpy as np
 
-from trajscore.core.errors import visible
 from trajscore.core.policy import (
     MIN_EFFECTIVE_CLUSTERS,
     MIN_LABELLED_ERRORS,
@@ -185,12 +183,12 @@ def _over_counting(data: Evaluation, place: tuple[str, str, str]) -> dict[str, I
         return {}
     row = data.intervals.loc[place]
     live = {"counting steps": Interval(*row[OVER_ALIVE])}
-    with_end = "counting steps where it is known which step is the last"
-    known = {with_end: Interval(*row[OVER_ALIVE_END])}
+    way = "counting steps where it is known which step is the last"
+    with_end = {way: Interval(*row[OVER_ALIVE_END])}
     if data.facts.knows_end is not None:
-        return known if data.facts.knows_end else live
-    sides = {_side(over) for over in (live | known).values()}
-    return live if len(sides) == 1 else live | known
+        return with_end if data.facts.knows_end else live
+    sides = {_side(over) for over in (live | with_end).values()}
+    return live if len(sides) == 1 else live | with_end
 
 
 def _counting(data: Evaluation, metric: str, subject: str, way: str, over: Interval) -> str:
@@ -224,7 +222,7 @@ def of_groups(data: Evaluation, kind: str, name: str = "") -> str:
         differs = "differs"
         advice = ", ".join(f"{each} in {n_by_action[each]}" for each in Action if n_by_action[each])
     return (
-        f"how well {visible(name)} works {differs} between the {len(groups)} groups "
+        f"how well {name} works {differs} between the {len(groups)} groups "
         f"(p = {groups[0].p_value:.2g}): {advice}."
     )
 
@@ -246,7 +244,7 @@ def of_stopping(data: Evaluation) -> str:
     key = at_level["power_before_end"].idxmax()
     power, saved = flags.loc[key, ["power_before_end", "steps_saved"]]
     return (
-        f"By a rule that is fitted on some runs and judged on others: on {visible(key[0])}, with "
+        f"By a rule that is fitted on some runs and judged on others: on {key[0]}, with "
         f"at most {100 * key[1]:.3g}% of the good runs flagged, {power:.0%} of the failing runs "
         f"are flagged before their last step, which saves {saved:.0%} of their steps."
     )
@@ -254,22 +252,22 @@ def of_stopping(data: Evaluation) -> str:
 
 def of_first_errors(data: Evaluation) -> str:
     """Say whether signals find the first wrong step, and how much reading that saves."""
-    found = data.first_errors
-    if found is None:
+    labelled = data.first_errors
+    if labelled is None:
         return ""
-    wrong = found.labels[found.labels > 0]
-    runs = f"{len(wrong):,} of {(found.labels >= 0).sum():,} labelled runs have a wrong step"
+    wrong = labelled.labels[labelled.labels > 0]
+    runs = f"{len(wrong):,} of {(labelled.labels >= 0).sum():,} labelled runs have a wrong step"
     if len(wrong) < MIN_LABELLED_ERRORS:
         runs += f"; label about {MIN_LABELLED_ERRORS} such runs before you trust this"
-    if found.windows is None:
+    if labelled.windows is None:
         return (
             f"No signal is shown to find it better than the number of the step alone, which costs "
             f"nothing: read from the start ({runs})."
         )
-    row = found.table.loc[found.best]
+    row = labelled.table.loc[labelled.best]
     ends = interval(row["low"], row["high"], 2)
     return (
-        f"By {quoted(found.best)}, the first wrong step is found {row['difference']:.2f} nats "
+        f"By {quoted(labelled.best)}, the first wrong step is found {row['difference']:.2f} nats "
         f"{ends} better than by the number of the step alone. A person reads "
         f"{row['steps_read']:.1f} steps up to it, the likeliest first; from the start "
         f"{wrong.mean():.1f} ({runs})."
@@ -278,15 +276,15 @@ def of_first_errors(data: Evaluation) -> str:
 
 def of_window(data: Evaluation, row: int) -> str:
     """Say which steps of a run to read first, where signals find the wrong one."""
-    found = data.first_errors
-    if found is None or (window := found.window(row)) is None:
+    labelled = data.first_errors
+    if labelled is None or (window := labelled.window(row)) is None:
         return ""
     step, first, last = window
     which = f"steps {first} to {last} first, of these step {step}"
     if first == last:
         which = f"step {step} first"
     text = f"Read {which}: in 90 of 100 runs with a wrong step, it is in such a window."
-    label = found.labels[row]
+    label = labelled.labels[row]
     return f"{text} Its label is step {label}." if label > 0 else text
 
 
@@ -318,10 +316,12 @@ def without_threshold(data: Evaluation) -> str:
 
 def note_text(note: Note) -> str:
     """Write a note for people."""
-    text = _NOTES[note.kind]
-    if isinstance(text, str):
-        text = partial(text.format, enough=MIN_EFFECTIVE_CLUSTERS)
-    return f"{note.predictor}: {visible(text(**note.facts))}"
+    text = note.text
+    if note.kind in NOTES:
+        text = NOTES[note.kind].format(enough=MIN_EFFECTIVE_CLUSTERS, **note.facts)
+    elif note.kind:
+        text = _NOTES[note.kind](**note.facts)
+    return f"{note.predictor}: {text}"
 
 
 def _outside(place: str, value: float, n: int, low: float = np.nan, high: float = np.nan) -> str:
@@ -349,8 +349,7 @@ def _constant_maps(maps: list[str]) -> str:
     )
 
 
-_NOTES: dict[str, str | Callable[..., str]] = {
-    **NOTES,
+_NOTES: dict[str, Callable[..., str]] = {
     "outside": _outside,
     "leakage": _leakage,
     "constant maps": _constant_maps,

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from trajscore.core.errors import visible
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.policy import (
     MATERIAL_SHARE,
@@ -114,37 +113,35 @@ class Answer(NamedTuple):
     @property
     def lines(self) -> list[str]:
         """The answer, the next step and what may change it, without marks of bold words."""
-        said = [f"{each.question} {each.reply}" for each in self.statements]
+        answers = [f"{each.question} {each.reply}" for each in self.statements]
         why = self.reason and self.reason.line
-        return [*said, f"Next: {self.advice}", *filter(None, [why, self.budget])]
+        return [*answers, f"Next: {self.advice}", *filter(None, [why, self.budget])]
 
 
 def answer(data: Evaluation) -> Answer:
     """Return what is shown of the predictor that is ahead, and how sound the data are."""
     best = data.best
-    problems = [visible(text) for text in _problems(data)]
-    looks = [visible(text) for text in _looks(data)]
+    problems = list(_problems(data))
+    looks = list(_looks(data))
     light = Light.SOUND
     if problems or looks:
         light = Light.PROBLEM if problems else Light.LOOK
     doubts = problems + looks
     budget = of_budget(data)
-    hidden = "" if budget else visible(of_unobserved(data))
+    hidden = "" if budget else of_unobserved(data)
     is_unsaid = bool(data.facts.n_censored and doubts and hidden not in doubts)
-    why = reason(data)
-    by_stops = [of_choice(data, choice) for choice in _by_stops(data)]
     return Answer(
         predictor="" if best.action == Action.AVOID or data.is_small else best.predictor,
         action=str(best.action),
-        statements=[each._replace(text=visible(each.text)) for each in statements(data)],
-        reason=why and Reason(why.question, visible(why.text)),
-        advice=visible(next_step(data)),
-        budget=visible(budget),
+        statements=statements(data),
+        reason=reason(data),
+        advice=next_step(data),
+        budget=budget,
         light=light,
         doubts=doubts or [f"{hidden} {of_length(data)}".lstrip()],
         unobserved=hidden if is_unsaid else "",
         before=before_rules(data),
-        notes=[*map(note_text, data.remarks), *map(visible, by_stops)],
+        notes=[*map(note_text, data.remarks), *(of_choice(data, each) for each in _by_stops(data))],
     )
 
 
@@ -188,17 +185,17 @@ def of_its_word(data: Evaluation, subject: str) -> Statement:
         return Statement(question, Shown.OPEN, "there are too few runs to say anything")
     if AS_GIVEN not in data.forms_of(best.predictor):
         return Statement(question, Shown.NO, "as given it is not a probability")
-    return Statement(question, best.at_its_word, _said_and_happened(data, best))
+    return Statement(question, best.at_its_word, _forecast_and_rate(data, best))
 
 
-def _said_and_happened(data: Evaluation, best: Recommendation) -> str:
+def _forecast_and_rate(data: Evaluation, best: Recommendation) -> str:
     """Say what happens where a predictor says what it mostly says."""
     stated = typical(data, (best.predictor, AS_GIVEN))
-    said, low, high = (f"{value:.0%}" for value in (stated.forecast, stated.low, stated.high))
+    forecast, low, high = (f"{value:.0%}" for value in (stated.forecast, stated.low, stated.high))
     if low != high:
-        said = f"{low} to {high} ({said} on average)"
+        forecast = f"{low} to {high} ({forecast} on average)"
     only = "only " * (stated.rate < stated.forecast and best.at_its_word == Shown.NO)
-    happened = f"where it says {said}, {only}{stated.rate:.0%} succeed"
+    happened = f"where it says {forecast}, {only}{stated.rate:.0%} succeed"
     if best.at_its_word == Shown.OPEN:
         return f"{happened}, which may be chance; more runs would tell"
     return f"{happened}, too far off for chance" if best.at_its_word == Shown.NO else happened

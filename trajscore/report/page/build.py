@@ -1,8 +1,8 @@
-"""The page: a first screen and three drawers, from templates; why is in a file of its own."""
+"""The page: a first screen and four drawers, from templates."""
 
 import base64
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -81,9 +81,9 @@ def _environment(jinja: Any, markup: Any) -> Any:
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
 
-    def bold(text: str) -> Any:
+    def bold(text: str, show: Callable[[str], str] = visible) -> Any:
         """Make the words between two pairs of stars bold."""
-        parts = [markup.escape(part) for part in show_controls(text).split("**")]
+        parts = [markup.escape(part) for part in show(text).split("**")]
         return markup.Markup("").join(
             markup.Markup("<b>%s</b>") % part if k % 2 else part for k, part in enumerate(parts)
         )
@@ -104,6 +104,7 @@ def _environment(jinja: Any, markup: Any) -> Any:
         "said": said_in,
         "calls": calls_of,
         "cut": cut,
+        "bold_whole": lambda text: bold(text, show_controls),
         # a name may break after an underscore
         "breaks": lambda name: markup.Markup("_<wbr>").join(
             map(markup.escape, visible(name).split("_"))

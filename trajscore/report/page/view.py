@@ -64,7 +64,7 @@ class View:
 
     def margin(self, three: Interval) -> str:
         """Write a margin with its interval; "" where there is none."""
-        return with_interval(three, self.data.digits, "+") if three.is_known else ""
+        return with_interval(three, self.data.digits, "+")
 
     @property
     def shown(self) -> RowKey:

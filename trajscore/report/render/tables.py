@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -91,9 +91,8 @@ def tables_of(data: Evaluation) -> list[Table]:
 
 def _frame(rows: Mapping[Any, Mapping[str, str]], *names: str) -> pd.DataFrame:
     """Return a row of texts for each key, whose parts have these names."""
-    keys = [key if isinstance(key, tuple) else (key,) for key in rows]
-    index = pd.MultiIndex.from_tuples(keys, names=names) if rows else None
-    return pd.DataFrame(list(rows.values()), index).fillna("")
+    frame = pd.DataFrame.from_dict(rows, orient="index").fillna("")
+    return frame.rename_axis(index=names) if rows else frame
 
 
 # -------------------------------------------------------------------- metrics
@@ -217,7 +216,7 @@ def _groups(data: Evaluation) -> Iterator[Table]:
                 "what to do": str(best.action),
             }
             for form, words in FORMS.items():
-                cells[words] = _three(best.interval(form), data.digits, "+")
+                cells[words] = with_interval(best.interval(form), data.digits, "+")
             rows[each.group, best.predictor] = cells
         rest = f" Not shown: {number_of(more, 'smaller group')}." if more else ""
         sentence = f"By {kind}, {of_groups(data, kind)} {explain('Groups of runs')}{rest}"
@@ -349,11 +348,7 @@ def _sensitivity(data: Evaluation) -> Table:
 
 def _cells(table: pd.DataFrame, names: list[str], digits: int = 3, sign: str = "") -> list[str]:
     """Write values with their intervals, of three columns; nothing where there is no value."""
-    return [_three(three, digits, sign) for three in table[names].to_numpy(dtype=float)]
-
-
-def _three(three: Sequence[float], digits: int, sign: str) -> str:
-    return "" if math.isnan(three[0]) else with_interval(three, digits, sign)
+    return [with_interval(three, digits, sign) for three in table[names].to_numpy(dtype=float)]
 
 
 def _rates(table: pd.DataFrame, name: str) -> list[str]:
