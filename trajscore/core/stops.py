@@ -91,11 +91,12 @@ def as_reason(value: Any, name: str = "") -> str | None:
     """
     if isinstance(value, Mapping):
         value = next((value[key] for key in _KINDS_OF_ERRORS if value.get(key)), None)
-    is_error = plain_name(name) in _PLAIN_ERRORS
-    if isinstance(value, (bool, np.bool_)):
-        value = "error" * bool(value and is_error)
-    if isinstance(value, (int, np.integer)) and not is_error:
-        return str(value)
+    if isinstance(value, (bool, np.bool_, int, np.integer)):
+        is_error = plain_name(name) in _PLAIN_ERRORS
+        if isinstance(value, (bool, np.bool_)):
+            value = "error" * bool(value and is_error)
+        elif not is_error:
+            return str(value)
     if not isinstance(value, str) or value.strip().lower() in _NO_REASON:
         return None
     if error := _ERROR_WITH_TEXT.match(value):

@@ -155,29 +155,26 @@ class Conversation:
             extra["parts"] = content
         if kind == "environment":
             extra["role"] = str(fields["role"])
-        usage = first(extra, USAGES)
-        if usage is not None:
+        if extra and (usage := first(extra, USAGES)) is not None:
             counts = token_counts(usage)
             if any(n is not None for n in counts.values()):
                 extra.setdefault("tokens", counts)
         calls = check_list(fields.get("tool_calls") or [], "its tool calls are")
         if fields.get("function_call"):  # the older form, one call without an identifier
             calls = [*calls, fields["function_call"]]
-        stated = fields.get("confidence")
-        value = scalar(stated)
         step = Step(
             actor=cast("Actor", kind),
             text=text_of(content),
             tool_calls=list(map(read_call, calls)),
-            # of several values, an error shows all
-            confidence=as_number(stated if value is None else value, "its confidence"),
-            cost=as_number(fields.get("cost"), "its cost"),
             index=index,
             extra=extra,
-            tokens=scores.tokens,
-            logprobs=scores.logprobs,
-            top_logprobs=scores.top_logprobs,
         )
+        stated = fields.get("confidence")
+        if stated is not None:
+            value = scalar(stated)  # of several values, an error shows all
+            step.confidence = as_number(stated if value is None else value, "its confidence")
+        step.cost = as_number(fields.get("cost"), "its cost")
+        step.tokens, step.logprobs, step.top_logprobs = scores
         self.steps.append(step)
         for call in step.tool_calls:
             if call.id is not None:
@@ -229,7 +226,7 @@ class Conversation:
         """Put the steps, the system messages and unmatched results into the run."""
         run.steps = self.steps
         if not {"input_tokens", "output_tokens"} & run.meta.keys():
-            add_tokens(run, (step.extra.get("tokens") for step in self.steps))
+            add_tokens(run, [s.extra["tokens"] for s in self.steps if "tokens" in s.extra])
         if self.system:
             run.extra["system"] = self.system
         self._note_what_came_late(run)
@@ -270,9 +267,10 @@ def as_number(value: Any, subject: str) -> float | None:
     """Read a number that may be missing."""
     if value is None or isinstance(value, bool):
         return None
-    number = value if isinstance(value, float) else parse_number(str(value))
-    if str(value).strip().lower() == "nan":
-        return None
+    number = value
+    if not isinstance(value, float):
+        text = str(value)
+        number = math.nan if text.strip().lower() == "nan" else parse_number(text)
     if number is None or math.isinf(number):
         raise MalformedRunError(f"{subject} is {run_label(value)}; write a number, such as 0.9")
-    return number
+    return None if math.isnan(number) else number

@@ -172,7 +172,7 @@ def _text_message(value: Any, role: str) -> list[Any]:
 def as_chat(messages: Iterable[Any]) -> Iterable[tuple[int, Any]]:
     """Return messages as chats have them, with their indices; items of one turn are joined."""
     messages = list(messages)
-    if all(_is_of_chat(each) and not has_calls(each.get("content") or "") for each in messages):
+    if all(_is_of_chat(each) and not _speaks_calls(each) for each in messages):
         return enumerate(messages)
     chat: list[tuple[int, Any]] = []
     is_open = False  # whether the last one is made of items, and may go on
@@ -247,6 +247,11 @@ def _is_of_chat(message: Any) -> bool:
     return is_text and _OF_CLIENTS.isdisjoint(message) and message["role"] not in OF_WORDS
 
 
+def _speaks_calls(message: Record) -> bool:
+    """Tell a turn of the agent in whose text calls are written."""
+    return message["role"] == "assistant" and has_calls(message.get("content") or "")
+
+
 def is_of_program(message: Any) -> bool:
     """Tell a message of AutoGen that its program writes, and neither a model nor a user."""
     fields = as_fields(message)
@@ -292,9 +297,9 @@ def scored(message: Any, answer: Any) -> Any:
 
 def answer_within(fields: Record) -> Record:
     """Return the answer of a server's response that a field of a turn holds, if one does."""
-    for owner in (fields, as_fields(fields, "extra")):
+    for owner in filter(None, (fields, as_fields(fields, "extra"))):
         for name in keys.HOLDERS:
-            if name not in owner:
+            if not owner.get(name):
                 continue
             held = parsed(owner[name])
             if len(as_list(held)) == 1:  # of TGI

@@ -315,7 +315,7 @@ class Tally:
     def _note_beginnings(self, run: Run) -> None:
         beginning = 0
         for k, step in enumerate(run.steps):
-            calls = ((call.name, str(call.arguments)) for call in step.tool_calls)
+            calls = [(call.name, str(call.arguments)) for call in step.tool_calls]
             beginning = hash((beginning, step.actor, step.text, step.confidence, *calls))
             if k == len(run.steps) - 1:
                 self.wholes[beginning] += k > 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -204,15 +205,27 @@ def read_tau2(path: Paths, **options: Any) -> Runs:
 def read_as(name: str | None, path: Paths, /, **options: Any) -> Runs:
     """Read a log of one format, or of any; the caller's caller is warned."""
     stream = stream_runs(path, name, options)
-    was_enabled = gc.isenabled()
-    gc.disable()  # runs have no cycles, and looking for them would visit all again and again
-    try:
+    with _without_collection():
         runs = Runs(stream)
-    finally:
-        if was_enabled:
-            gc.enable()
     warn_of_left_out(runs.left_out, len(runs), stacklevel=3)
     return runs
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Look for no cycles in runs, which have none: all would be visited again and again."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.collect(1)  # so that all that is young is of the runs
+    gc.disable()
+    try:
+        yield
+        if not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()  # now they are of the oldest generation
+    finally:
+        gc.enable()
 
 
 def stream_runs(
@@ -328,10 +341,12 @@ class _Reading:
             place.run = run.id
             place.stop_reason = run.stop_reason
             self._settle(run)
-            _check_turns(run, unread)
             if run.ended_before_start:
+                _check_unstarted(unread)
                 tally.odd["unstarted"] += 1
                 tally.unstarted[run.id] = place.index
+            else:
+                _check_turns(run)
             if None not in (run.task, run.trial) and run.stop_kind != EXCLUDED:
                 tally.trials[run.task, str(run.trial)] += 1
             tally.n_with_outcome += run.outcome != CENSORED or run.stop_kind in _EXPLAINED
@@ -372,15 +387,17 @@ class _Reading:
         )
 
 
-def _check_turns(run: Run, unread: Collection[str]) -> None:
-    """Refuse a run in which the agent has no turn, or only empty ones, unless it ended so."""
-    if run.ended_before_start:
-        texts = [name for name in unread if "." in name and not words_of(name) & _OF_ERRORS]
-        if texts:
-            raise MalformedRunError(
-                f"it has no turn of the agent, and its texts in {examples(texts)} are not read"
-            )
-        return
+def _check_unstarted(unread: Collection[str]) -> None:
+    """Refuse a run without a turn of the agent of which texts are not read."""
+    texts = [name for name in unread if "." in name and not words_of(name) & _OF_ERRORS]
+    if texts:
+        raise MalformedRunError(
+            f"it has no turn of the agent, and its texts in {examples(texts)} are not read"
+        )
+
+
+def _check_turns(run: Run) -> None:
+    """Refuse a run in which the agent has no turn, or only empty ones."""
     agent = [step for step in run.steps if step.actor == "agent"]
     if not agent:
         roles = sorted({str(step.extra["role"]) for step in run.steps if "role" in step.extra})

@@ -147,9 +147,13 @@ class Runs(list[Run]):
 
     def _leave_out_retried(self, tally: Tally) -> None:
         """Leave out runs that ended before their first turn, and were run again under their id."""
+        if not tally.unstarted:
+            return
         begun = {run.id for run in self if not run.ended_before_start}
-        for run in [run for run in self if run.ended_before_start and run.id in begun]:
-            self.remove(run)
+        retried = [run for run in self if run.ended_before_start and run.id in begun]
+        places = {*map(id, retried)}
+        self[:] = [run for run in self if id(run) not in places]
+        for run in retried:
             tally.ids[run.id] -= 1
             tally.odd["unstarted"] -= 1
             where = (run.meta["file"], tally.unstarted[run.id], run.id)

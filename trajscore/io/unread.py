@@ -36,7 +36,8 @@ def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
         return unread, scores
     steps = _Contents(_values_of(run))
     beside = _Contents((run.extra,), beside_messages=True)
-    held = steps.texts | beside.texts
+    held = steps.texts
+    held |= beside.texts
     is_scored = any(step.logprobs is not None for step in run.steps)
     ids: set[int] = set()  # of objects and lists that it holds
     if is_scored or not (steps.has_logprobs or beside.has_logprobs):
@@ -109,18 +110,17 @@ class _Contents:
                     names.add(str(container["key"]))
                 values = container.values()
             for value in values:
-                inner = value
-                if beside_messages and isinstance(value, str) and " " in value:
-                    inner = parsed(value)
-                    self.is_whole = self.is_whole and inner is value
-                if isinstance(inner, str):
-                    texts.add(inner)
-                elif not inner or not isinstance(inner, _NESTED) or id(inner) in ids:
-                    continue
-                elif beside_messages and is_message(inner):
-                    self.is_whole = False
-                else:
-                    containers.append(inner)
+                if isinstance(value, str):
+                    if beside_messages and " " in value and (inner := parsed(value)) is not value:
+                        self.is_whole = False
+                        containers.append([inner])
+                    else:
+                        texts.add(value)
+                elif value and isinstance(value, _NESTED) and id(value) not in ids:
+                    if beside_messages and is_message(value):
+                        self.is_whole = False
+                    else:
+                        containers.append(value)
         self.has_logprobs = any(names_logprobs(str(name)) for name in names)
 
 
@@ -128,7 +128,9 @@ def _values_of(run: Run) -> list[Any]:
     """Return what a run holds, but for what is beside its messages."""
     values = [run.id, run.task, run.stop_reason, run.meta, run.scores]
     for step in run.steps:
-        values += (step.text, step.observation, step.scores, *_beside_text(step))
+        values += (step.text, step.observation)
+        if step.scores or step.extra:
+            values += (step.scores, *_beside_text(step))
         for call in step.tool_calls:
             values += (call.name, call.arguments, call.result, call.extra)
     return values
