@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -205,27 +204,15 @@ def read_tau2(path: Paths, **options: Any) -> Runs:
 def read_as(name: str | None, path: Paths, /, **options: Any) -> Runs:
     """Read a log of one format, or of any; the caller's caller is warned."""
     stream = stream_runs(path, name, options)
-    with _without_collection():
+    was_enabled = gc.isenabled()
+    gc.disable()  # runs have no cycles, and looking for them would visit all again and again
+    try:
         runs = Runs(stream)
+    finally:
+        if was_enabled:
+            gc.enable()
     warn_of_left_out(runs.left_out, len(runs), stacklevel=3)
     return runs
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Look for no cycles in runs, which have none: all would be visited again and again."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.collect(1)  # so that all that is young is of the runs
-    gc.disable()
-    try:
-        yield
-        if not gc.get_freeze_count():
-            gc.freeze()
-            gc.unfreeze()  # now they are of the oldest generation
-    finally:
-        gc.enable()
 
 
 def stream_runs(
