@@ -15,8 +15,16 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from trajscore.core.checks import check_sample_weight
-from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, IntArray
-from trajscore.core.values import are_probabilities, as_array, as_flag, as_numbers
+from trajscore.core.values import (
+    AnyArray,
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    are_probabilities,
+    as_array,
+    as_flag,
+    as_numbers,
+)
 
 
 class AffineCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):

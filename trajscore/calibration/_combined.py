@@ -26,8 +26,14 @@ from trajscore.core.estimator import like_input
 from trajscore.core.folds import out_of_fold
 from trajscore.core.parallel import one_blas_thread
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import are_probabilities, as_amount, as_count, as_within
+from trajscore.core.values import (
+    BoolArray,
+    FloatArray,
+    are_probabilities,
+    as_amount,
+    as_count,
+    as_within,
+)
 from trajscore.core.weights import Horizon, Weights, as_step_weights
 
 

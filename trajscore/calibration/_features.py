@@ -11,8 +11,7 @@ from numpy import count_nonzero  # of few values in a fifth of the time of `any`
 from trajscore.calibration.forecaster import states_by_step
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_count
+from trajscore.core.values import FloatArray, IntArray, as_count
 
 Features = str | Callable[[FloatArray], Any]
 Seen = tuple[FloatArray, ...]

@@ -13,8 +13,7 @@ from trajscore.calibration._platt import LINKS, PlattCrossFitCalibrator, fit_col
 from trajscore.calibration.cross_fit import CrossFitCalibrator, Map
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.score_families import CLIP
-from trajscore.core.type_aliases import ArrayLike, FloatArray
-from trajscore.core.values import as_within, check_choice
+from trajscore.core.values import ArrayLike, FloatArray, as_within, check_choice
 from trajscore.core.weights import Horizon, Weights
 
 

@@ -11,8 +11,7 @@ from scipy.special import logit
 from trajscore.calibration.cross_fit import CrossFitCalibrator
 from trajscore.calibration.training import CalibrationSample, fit_logistic
 from trajscore.core.score_families import CLIP
-from trajscore.core.type_aliases import ArrayLike, FloatArray
-from trajscore.core.values import as_within, check_choice
+from trajscore.core.values import ArrayLike, FloatArray, as_within, check_choice
 from trajscore.core.weights import Horizon, Weights
 
 LINKS = ("logit", "identity")

@@ -21,8 +21,15 @@ from trajscore.core.checks import check_values
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.parallel import one_blas_thread
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_count, check_choice, check_jobs
+from trajscore.core.values import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_count,
+    check_choice,
+    check_jobs,
+)
 from trajscore.core.weights import row_chunks
 from trajscore.core.within_runs import end_mask, run_numbers
 

@@ -19,7 +19,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
 from trajscore.core.score_families import CLIP
 from trajscore.core.ties import group_ties
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.values import BoolArray, FloatArray, IntArray
 from trajscore.core.within_runs import step_numbers
 
 # Log-odds of a signal count no further: those of .001 and .999.

@@ -18,8 +18,14 @@ from trajscore.core.policy import MIN_RUNS_PER_OUTCOME
 from trajscore.core.ranking import auroc_within
 from trajscore.core.score_families import CLIP, get_family
 from trajscore.core.statistics import MeanOfRuns
-from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_within, check_choice
+from trajscore.core.values import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_within,
+    check_choice,
+)
 from trajscore.core.weights import Horizon, Weights, as_step_weights, score_cells
 from trajscore.core.within_runs import end_mask, step_numbers
 from trajscore.inference.intervals import any_units

@@ -21,8 +21,16 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
 from trajscore.core.estimator import TraceTransformer, check_estimator_input, inside_of, like_input
 from trajscore.core.outcomes import check_outcomes
-from trajscore.core.type_aliases import ArrayLike, BoolArray, ByName, FloatArray, IntArray
-from trajscore.core.values import check_choice, outside_unit, to_unit
+from trajscore.core.values import (
+    ArrayLike,
+    BoolArray,
+    ByName,
+    FloatArray,
+    IntArray,
+    check_choice,
+    outside_unit,
+    to_unit,
+)
 from trajscore.core.weights import AGGREGATORS, Horizon, Weights, as_step_weights, collapse
 from trajscore.core.within_runs import cells_by_step
 

@@ -14,8 +14,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.convert import as_table
 from trajscore.core.ids import id_order
-from trajscore.core.type_aliases import IntArray
-from trajscore.core.values import number_of, run_label
+from trajscore.core.values import IntArray, number_of, run_label
 from trajscore.core.within_runs import run_numbers, step_numbers
 
 _TOLERANCE = 1e-6

@@ -18,7 +18,7 @@ from trajscore.core.ids import id_order
 from trajscore.core.outcomes import Labels
 from trajscore.core.score_families import CLIP
 from trajscore.core.ties import rises
-from trajscore.core.type_aliases import BoolArray, FloatArray, FloatPair, IntArray
+from trajscore.core.values import BoolArray, FloatArray, FloatPair, IntArray
 from trajscore.core.weights import StepWeights
 
 # Classifiers whose forecasts are computed here.

@@ -14,8 +14,7 @@ from trajscore.cli.main import Options, reader
 from trajscore.core.errors import ArgumentError
 from trajscore.core.stops import MECHANISMS
 from trajscore.core.storage import replacing
-from trajscore.core.type_aliases import ByName
-from trajscore.core.values import split_pairs
+from trajscore.core.values import ByName, split_pairs
 from trajscore.io.fields import ANY_PARTS, USUAL_FIELDS, Fields
 from trajscore.io.files import to_csv
 from trajscore.io.unread import refusals

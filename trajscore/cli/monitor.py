@@ -13,8 +13,7 @@ import numpy as np
 
 from trajscore.cli.inputs import READING
 from trajscore.core.storage import parse_integer, plain, unique_keys
-from trajscore.core.type_aliases import ByName
-from trajscore.core.values import unknown_name
+from trajscore.core.values import ByName, unknown_name
 from trajscore.monitoring import EProcessMonitor
 from trajscore.monitoring.persistence import load_process
 

@@ -26,8 +26,7 @@ from trajscore.core.score_families import (
     get_family,
     usage,
 )
-from trajscore.core.type_aliases import ByName
-from trajscore.core.values import check_known, number_of
+from trajscore.core.values import ByName, check_known, number_of
 from trajscore.core.weights import AGGREGATORS, OWN, WEIGHT_SCHEDULES
 from trajscore.evaluation.doubts import without_leaky_columns
 from trajscore.evaluation.runs import MISSING

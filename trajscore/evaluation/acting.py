@@ -17,8 +17,7 @@ from trajscore.core.errors import CannotMeasureError
 from trajscore.core.parallel import Work
 from trajscore.core.policy import MATERIAL_SAVING, MIN_ACCEPTED_RUNS
 from trajscore.core.ties import SUM_ROUNDING
-from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_count, as_fraction, run_label
+from trajscore.core.values import FloatArray, as_count, as_fraction, run_label
 from trajscore.core.within_runs import run_numbers, step_numbers
 from trajscore.evaluation.options import AS_GIVEN, MonitoringOptions, Note
 from trajscore.evaluation.rows import Row, Rows

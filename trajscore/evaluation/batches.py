@@ -23,8 +23,14 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import Sample, check_values
 from trajscore.core.errors import RowError
 from trajscore.core.stops import UNKNOWN, read_stops
-from trajscore.core.type_aliases import AnyArray, FloatArray
-from trajscore.core.values import one_per_run, outside_unit, run_label, unknown_name
+from trajscore.core.values import (
+    AnyArray,
+    FloatArray,
+    one_per_run,
+    outside_unit,
+    run_label,
+    unknown_name,
+)
 from trajscore.evaluation.doubts import stop_notes
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import (

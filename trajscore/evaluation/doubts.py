@@ -21,8 +21,7 @@ from trajscore.core.policy import (
 )
 from trajscore.core.stops import EXCLUDED, notes_on_stops
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import AnyArray
-from trajscore.core.values import outside_unit
+from trajscore.core.values import AnyArray, outside_unit
 from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import last_cells
 from trajscore.evaluation.options import ALIVE, AS_GIVEN, REFERENCES, Note

@@ -8,7 +8,7 @@ import pandas as pd
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import TooFewRunsError
-from trajscore.core.type_aliases import IntArray
+from trajscore.core.values import IntArray
 from trajscore.evaluation.options import TOGETHER, EvaluationOptions, Note
 from trajscore.evaluation.runs import EvaluatedRuns
 from trajscore.localization import FirstErrorLocator, FirstErrorWindow, compare_locators

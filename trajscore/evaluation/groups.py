@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from trajscore.core.policy import GROUP_ERROR_RATE, MIN_UNITS_PER_GROUP
 from trajscore.core.ties import SUM_ROUNDING
-from trajscore.core.type_aliases import AnyArray, ByName, FloatArray, FloatPair, IntArray
+from trajscore.core.values import AnyArray, ByName, FloatArray, FloatPair, IntArray
 from trajscore.core.weights import run_sums
 from trajscore.evaluation.options import Options
 from trajscore.evaluation.recommendation import (

@@ -12,7 +12,7 @@ import pandas as pd
 from trajscore.core.policy import MIN_RUNS_FOR_DIFFERENCE
 from trajscore.core.statistics import CalibrationError, MeanOfRuns, all_at_once
 from trajscore.core.ties import ROUNDING
-from trajscore.core.type_aliases import AnyArray, ByName, FloatArray
+from trajscore.core.values import AnyArray, ByName, FloatArray
 from trajscore.core.weights import MANY
 from trajscore.evaluation.options import (
     ALIVE,

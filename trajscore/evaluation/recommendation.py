@@ -21,7 +21,7 @@ from trajscore.core.policy import (
     MIN_RUNS_PER_OUTCOME,
 )
 from trajscore.core.statistics import MeanOfRuns
-from trajscore.core.type_aliases import ByName
+from trajscore.core.values import ByName
 from trajscore.evaluation.assurance import Slope, runs_needed, slope_of, spread_of
 from trajscore.evaluation.options import (
     AS_GIVEN,

@@ -8,7 +8,7 @@ import numpy as np
 from trajscore.core.outcomes import CENSORED, FAILURE
 from trajscore.core.policy import MIN_RUNS_PER_BIN
 from trajscore.core.ties import bins_of
-from trajscore.core.type_aliases import BoolArray, FloatArray
+from trajscore.core.values import BoolArray, FloatArray
 from trajscore.core.weights import PART_STARTS, run_sums, step_parts
 from trajscore.core.within_runs import run_numbers
 from trajscore.evaluation.evaluation import Evaluation

@@ -31,8 +31,7 @@ from trajscore.core.stops import (
     Stops,
     is_scored,
 )
-from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
-from trajscore.core.values import check_choice, number_of
+from trajscore.core.values import AnyArray, BoolArray, FloatArray, IntArray, check_choice, number_of
 from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import run_numbers, whole_runs
 from trajscore.evaluation.options import Note

@@ -16,7 +16,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 from trajscore.core.errors import CannotMeasureError
 from trajscore.core.policy import POWER
 from trajscore.core.statistics import BinMeans, CalibrationError, MeanOfRuns
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.values import FloatArray, IntArray
 from trajscore.gates._run_set import Matching, Measure
 from trajscore.inference.intervals import (
     Units,

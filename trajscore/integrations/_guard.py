@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
 from trajscore.core.outcomes import CENSORED
-from trajscore.core.type_aliases import IntArray
-from trajscore.core.values import first_true, run_label
+from trajscore.core.values import IntArray, first_true, run_label
 from trajscore.integrations._watch import SEEN, Look, OnFlag, Watch, answered
 from trajscore.io import Run, Step, as_run, outcomes
 from trajscore.monitoring import DensityRatioEProcess

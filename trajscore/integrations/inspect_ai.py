@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trajscore.core.errors import optional
-from trajscore.core.type_aliases import ByName
+from trajscore.core.values import ByName
 from trajscore.inference import SequentialComparison
 from trajscore.integrations._guard import Guard
 

@@ -6,7 +6,7 @@ from functools import cache, partial
 from typing import Any
 
 from trajscore.core.errors import optional
-from trajscore.core.type_aliases import ByName
+from trajscore.core.values import ByName
 from trajscore.integrations._guard import Guard
 from trajscore.integrations._watch import Look
 

@@ -15,8 +15,7 @@ import pandas as pd
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
 from trajscore.core.stops import note_on_lost
-from trajscore.core.type_aliases import AnyArray
-from trajscore.core.values import is_iterable, number_of, run_label
+from trajscore.core.values import AnyArray, is_iterable, number_of, run_label
 from trajscore.io._findings import Findings
 from trajscore.io._run import Run, as_grade
 from trajscore.io._selection import Tally

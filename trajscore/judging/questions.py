@@ -16,8 +16,7 @@ import numpy as np
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.parallel import Work
-from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_count, as_path, check_choice, number_of
+from trajscore.core.values import FloatArray, as_count, as_path, check_choice, number_of
 from trajscore.io import Run, Step
 from trajscore.io.unread import is_prose
 from trajscore.judging.answers import FORMS, Answer, Cache, Endpoint, Form, url_of

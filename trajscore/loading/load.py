@@ -14,8 +14,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, as_verdicts, outcomes_vary
 from trajscore.core.stops import EXCLUDED, names_among
-from trajscore.core.type_aliases import AnyArray
-from trajscore.core.values import check_known, number_of, parse_numbers
+from trajscore.core.values import AnyArray, check_known, number_of, parse_numbers
 from trajscore.core.within_runs import last_cells, whole_runs
 from trajscore.datasets import load_chess
 from trajscore.io._selection import Tally

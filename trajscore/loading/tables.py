@@ -27,8 +27,7 @@ from trajscore.core.stops import (
     notes_on_stops,
     stop_columns,
 )
-from trajscore.core.type_aliases import AnyArray
-from trajscore.core.values import check_known, number_of, parse_numbers
+from trajscore.core.values import AnyArray, check_known, number_of, parse_numbers
 from trajscore.evaluation.doubts import without_leaky_columns
 from trajscore.io import Run
 from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names

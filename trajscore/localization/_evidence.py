@@ -15,8 +15,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups, check_sample
 from trajscore.core.estimator import TraceTransformer, like_input
 from trajscore.core.ties import SUM_ROUNDING
-from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_fraction
+from trajscore.core.values import FloatArray, as_fraction
 from trajscore.core.within_runs import first_step_above, run_numbers, running_sum
 from trajscore.inference import compare_predictors
 from trajscore.localization._locator import FirstErrorLocator

@@ -24,7 +24,7 @@ from trajscore.core.estimator import TraceTransformer, check_estimator_input, li
 from trajscore.core.ids import id_order
 from trajscore.core.policy import MIN_LABELLED_ERRORS
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.values import FloatArray
 from trajscore.core.weights import row_chunks
 from trajscore.core.within_runs import last_cells, running_max, running_sum, step_numbers
 from trajscore.metrics.first_error import check_first_error, run_totals

@@ -8,9 +8,13 @@ from scipy.special import logsumexp
 from sklearn.utils import gen_batches
 
 from trajscore.core.checks import check_sample_weight
-from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, FloatPair, IntArray
 from trajscore.core.values import (
     UNIT_ROUNDING,
+    AnyArray,
+    ArrayLike,
+    FloatArray,
+    FloatPair,
+    IntArray,
     as_array,
     as_numbers,
     check_amounts,

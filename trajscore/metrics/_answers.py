@@ -13,8 +13,16 @@ from scipy.special import expit, log_expit
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.ties import SUM_ROUNDING
-from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, IntArray
-from trajscore.core.values import as_amount, as_flag, as_within, is_number
+from trajscore.core.values import (
+    AnyArray,
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    as_amount,
+    as_flag,
+    as_within,
+    is_number,
+)
 from trajscore.metrics._answer_checks import check_answers, check_classes, check_decisions
 from trajscore.metrics._selective import class_table, confidence_table
 from trajscore.metrics.costs import (

@@ -7,8 +7,7 @@ import pandas as pd
 
 from trajscore.core.checks import check_labels
 from trajscore.core.ties import ROUNDING
-from trajscore.core.type_aliases import ArrayLike, FloatArray
-from trajscore.core.values import as_array, as_numbers, check_amounts
+from trajscore.core.values import ArrayLike, FloatArray, as_array, as_numbers, check_amounts
 from trajscore.metrics._answers import Answers
 
 

@@ -17,8 +17,15 @@ from trajscore.core.ids import check_index
 from trajscore.core.outcomes import CENSORED, SUCCESS, as_labels, check_outcomes
 from trajscore.core.policy import MIN_RUNS_PER_FOLD
 from trajscore.core.score_families import get_family
-from trajscore.core.type_aliases import AnyArray, ArrayLike, ByName
-from trajscore.core.values import as_amount, as_flag, as_numbers, number_of
+from trajscore.core.values import (
+    AnyArray,
+    ArrayLike,
+    ByName,
+    as_amount,
+    as_flag,
+    as_numbers,
+    number_of,
+)
 from trajscore.core.weights import OWN, Horizon, Weights, as_step_weights
 from trajscore.metrics._ecuas import ecuas_score
 from trajscore.metrics.tps import censored_tps_score, tps_score

@@ -11,8 +11,15 @@ from scipy.special import log_expit, xlogy
 from trajscore.core import ranking
 from trajscore.core.ranking import TieGroups
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING, uniform_bins
-from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, IntArray
-from trajscore.core.values import as_count, as_within, check_choice
+from trajscore.core.values import (
+    AnyArray,
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    as_count,
+    as_within,
+    check_choice,
+)
 from trajscore.metrics._answer_checks import check_answers, row_slices
 from trajscore.metrics.costs import mean_cost
 

@@ -18,8 +18,17 @@ from scipy.special import logsumexp, xlogy
 from sklearn.utils import gen_batches
 
 from trajscore.core.ties import ROUNDING
-from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, FloatPair, IntArray
-from trajscore.core.values import as_numbers, as_within, refuse_first, undefined_is_nan
+from trajscore.core.values import (
+    AnyArray,
+    ArrayLike,
+    FloatArray,
+    FloatPair,
+    IntArray,
+    as_numbers,
+    as_within,
+    refuse_first,
+    undefined_is_nan,
+)
 from trajscore.metrics._answer_checks import check_distributions, row_slices
 
 # Costs computed at a time: what is between their parts stays in a core's cache.

@@ -12,9 +12,10 @@ from trajscore.core.checks import check_trajectories
 from trajscore.core.ids import check_index
 from trajscore.core.score_families import CLIP
 from trajscore.core.ties import group_ties
-from trajscore.core.type_aliases import FloatArray, IntArray
 from trajscore.core.values import (
     UNIT_ROUNDING,
+    FloatArray,
+    IntArray,
     check_choice,
     first_true,
     number_of,

@@ -22,8 +22,7 @@ from trajscore.core.outcomes import opposite
 from trajscore.core.score_families import BrierScore
 from trajscore.core.statistics import CalibrationError, MeanOfRuns, OfTies, Statistic, all_at_once
 from trajscore.core.ties import STRATEGIES, bins_of
-from trajscore.core.type_aliases import ArrayLike, FloatArray
-from trajscore.core.values import as_count, check_choice
+from trajscore.core.values import ArrayLike, FloatArray, as_count, check_choice
 from trajscore.core.weights import (
     AGGREGATORS,
     Horizon,

@@ -14,8 +14,14 @@ from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.score_families import get_family
 from trajscore.core.statistics import CalibrationError
 from trajscore.core.ties import STRATEGIES, group_ties, quantile_bins, uniform_bins
-from trajscore.core.type_aliases import ArrayLike, FloatArray, IntArray
-from trajscore.core.values import as_count, check_choice, undefined_is_nan
+from trajscore.core.values import (
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    as_count,
+    check_choice,
+    undefined_is_nan,
+)
 from trajscore.core.weights import (
     NOTHING_COUNTS,
     PART_STARTS,

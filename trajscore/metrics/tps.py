@@ -17,8 +17,7 @@ from trajscore.core.outcomes import CENSORED, as_labels
 from trajscore.core.score_families import USUAL_SCORES, family_name, get_family
 from trajscore.core.stops import refuse_own_stops
 from trajscore.core.ties import group_ties
-from trajscore.core.type_aliases import ArrayLike, FloatArray, IntArray
-from trajscore.core.values import as_flag, number_of, several
+from trajscore.core.values import ArrayLike, FloatArray, IntArray, as_flag, number_of, several
 from trajscore.core.weights import (
     Horizon,
     RunSums,

@@ -13,7 +13,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.estimator import inside_of
 from trajscore.core.score_families import CLIP
-from trajscore.core.type_aliases import FloatArray, IntArray
+from trajscore.core.values import FloatArray, IntArray
 from trajscore.core.within_runs import (
     first_step_above,
     last_cells,

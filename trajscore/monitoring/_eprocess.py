@@ -14,8 +14,14 @@ from trajscore.core.checks import check_groups, check_trajectories
 from trajscore.core.estimator import TraceTransformer, like_input
 from trajscore.core.folds import held_out_rows
 from trajscore.core.outcomes import outcomes_vary
-from trajscore.core.type_aliases import FloatArray, IntArray
-from trajscore.core.values import as_amount, as_fraction, check_choice, number_of
+from trajscore.core.values import (
+    FloatArray,
+    IntArray,
+    as_amount,
+    as_fraction,
+    check_choice,
+    number_of,
+)
 from trajscore.core.within_runs import run_maxima
 from trajscore.monitoring._density_ratio import (
     END_AWARE,

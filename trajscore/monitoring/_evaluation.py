@@ -17,8 +17,7 @@ from trajscore.calibration.forecaster import fit_arguments
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import Sample, check_sample
 from trajscore.core.outcomes import CENSORED
-from trajscore.core.type_aliases import AnyArray, FloatArray
-from trajscore.core.values import as_count, as_fraction, check_jobs, is_number
+from trajscore.core.values import AnyArray, FloatArray, as_count, as_fraction, check_jobs, is_number
 from trajscore.core.within_runs import (
     first_step_above,
     last_cells,

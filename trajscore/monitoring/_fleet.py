@@ -19,8 +19,16 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.estimator import check_estimator_input, parts_of
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.policy import MIN_REFERENCE_RUNS
-from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
-from trajscore.core.values import as_count, as_fraction, check_choice, number_of
+from trajscore.core.values import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_count,
+    as_fraction,
+    check_choice,
+    number_of,
+)
 from trajscore.core.weights import AGGREGATORS
 from trajscore.core.within_runs import whole_runs
 from trajscore.monitoring._fleet_runs import (

@@ -17,7 +17,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.ids import are_default_ids
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.policy import MIN_RUNS_TO_NAME_CAUSE
-from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, IntArray
+from trajscore.core.values import AnyArray, BoolArray, FloatArray, IntArray
 from trajscore.core.weights import collapse
 
 _MOST_EARLIER = 100_000  # runs by which those that are sent again are known

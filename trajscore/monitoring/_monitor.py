@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trajscore.core.type_aliases import ByName, FloatArray
 from trajscore.core.values import (
+    ByName,
+    FloatArray,
     as_flag,
     as_path,
     is_number,

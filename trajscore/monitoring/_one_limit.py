@@ -14,8 +14,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.folds import held_out_rows
-from trajscore.core.type_aliases import FloatArray
-from trajscore.core.values import as_fraction, number_of
+from trajscore.core.values import FloatArray, as_fraction, number_of
 from trajscore.core.within_runs import run_maxima
 from trajscore.monitoring._stopping_rule import StoppingRule, check_alphas, fitted_forecaster
 from trajscore.monitoring.thresholds import most_flagged, pac_needs

@@ -22,8 +22,17 @@ from trajscore.core.estimator import check_estimator_input, require_y
 from trajscore.core.ids import check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.type_aliases import AnyArray, BoolArray, FloatArray, FloatPair, IntArray
-from trajscore.core.values import as_numbers, is_number, number_of, refuse_first
+from trajscore.core.values import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    FloatPair,
+    IntArray,
+    as_numbers,
+    is_number,
+    number_of,
+    refuse_first,
+)
 from trajscore.core.within_runs import first_step_above, last_cells, run_maxima, running_sum
 
 LARGEST_SCORE = 1e150

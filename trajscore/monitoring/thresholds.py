@@ -17,8 +17,7 @@ from pandas.util import hash_array
 from scipy.stats import binom
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.type_aliases import AnyArray, FloatArray
-from trajscore.core.values import as_amount, as_fraction, check_choice
+from trajscore.core.values import AnyArray, FloatArray, as_amount, as_fraction, check_choice
 from trajscore.core.within_runs import step_numbers
 
 # Values of log M this close are tied: verifiers with few distinct scores have runs exactly at the

@@ -7,8 +7,7 @@ import numpy as np
 from trajscore.core.checks import check_traces
 from trajscore.core.outcomes import CENSORED, check_outcomes
 from trajscore.core.ties import bins_of
-from trajscore.core.type_aliases import ArrayLike, ByName, FloatArray, IntArray
-from trajscore.core.values import check_choice
+from trajscore.core.values import ArrayLike, ByName, FloatArray, IntArray, check_choice
 from trajscore.core.weights import AGGREGATORS, Horizon, Weights, as_step_weights, collapse
 from trajscore.inference.intervals import wilson_interval
 from trajscore.metrics import Answers, aurc, risk_coverage_curve

@@ -12,7 +12,7 @@ import numpy as np
 from trajscore.core.checks import ended_where_known
 from trajscore.core.errors import optional
 from trajscore.core.outcomes import check_outcomes
-from trajscore.core.type_aliases import ArrayLike, ByName
+from trajscore.core.values import ArrayLike, ByName
 
 Kind = TypeVar("Kind")
 

@@ -14,8 +14,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_labels, check_trajectories
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import FAILURE, SUCCESS, check_outcomes
-from trajscore.core.type_aliases import ArrayLike, BoolArray, ByName, IntArray
-from trajscore.core.values import as_count
+from trajscore.core.values import ArrayLike, BoolArray, ByName, IntArray, as_count
 from trajscore.core.within_runs import step_numbers
 from trajscore.monitoring import FleetMonitor, token_savings
 from trajscore.monitoring._evaluation import TokenSavings

@@ -8,7 +8,7 @@ import pandas as pd
 from trajscore.censoring.audit import TerminationAudit, termination_audit
 from trajscore.core.score_families import family_name
 from trajscore.core.stops import ADMINISTRATIVE, COMPLETE, EXCLUDED, INFORMATIVE, UNKNOWN
-from trajscore.core.type_aliases import ArrayLike, ByName
+from trajscore.core.values import ArrayLike, ByName
 from trajscore.core.weights import Horizon, Weights
 from trajscore.metrics import step_profile, tps_decomposition
 from trajscore.metrics.steps import TERMS

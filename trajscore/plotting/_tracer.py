@@ -7,8 +7,15 @@ import pandas as pd
 
 from trajscore.calibration.fixed_step import AUROC
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.type_aliases import ArrayLike, BoolArray, ByName, FloatArray
-from trajscore.core.values import first_true, is_count, run_label
+from trajscore.core.values import (
+    ArrayLike,
+    BoolArray,
+    ByName,
+    FloatArray,
+    first_true,
+    is_count,
+    run_label,
+)
 from trajscore.plotting._display import (
     BEHIND,
     BLUE,

@@ -10,7 +10,7 @@ import numpy as np
 
 from trajscore.core.outcomes import FAILURE
 from trajscore.core.policy import MATERIAL_SAVING
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.values import FloatArray
 from trajscore.core.weights import collapse
 from trajscore.evaluation.acting import (
     LOST,

@@ -11,8 +11,14 @@ from trajscore.calibration.training import CalibrationSample
 from trajscore.core.ranking import GRADIENTS, harmonic
 from trajscore.core.score_families import get_family
 from trajscore.core.ties import binned_error
-from trajscore.core.type_aliases import FloatArray, FloatPair, IntArray
-from trajscore.core.values import as_count, check_choice, undefined_is_nan
+from trajscore.core.values import (
+    FloatArray,
+    FloatPair,
+    IntArray,
+    as_count,
+    check_choice,
+    undefined_is_nan,
+)
 from trajscore.core.weights import (
     AGGREGATORS,
     PART_STARTS,

@@ -15,8 +15,7 @@ import pandas as pd
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_labels, check_sample
 from trajscore.core.score_families import CLIP, get_family, several_families
-from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray, IntArray
-from trajscore.core.values import as_numbers
+from trajscore.core.values import AnyArray, ArrayLike, FloatArray, IntArray, as_numbers
 from trajscore.core.weights import (
     Horizon,
     RunWeights,

@@ -20,7 +20,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError, MissingStepError, optional
 from trajscore.core.frame import select_columns
 from trajscore.core.outcomes import bare_name
-from trajscore.core.type_aliases import AnyArray, IntArray
+from trajscore.core.values import AnyArray, IntArray
 from trajscore.io.files import NO_READAHEAD, parquet_dataset
 
 Reduced = TypeVar("Reduced")

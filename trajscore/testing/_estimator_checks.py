@@ -13,7 +13,7 @@ from trajscore.calibration.look_ahead import find_look_ahead
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
 from trajscore.core.outcomes import check_outcomes
-from trajscore.core.type_aliases import AnyArray
+from trajscore.core.values import AnyArray
 from trajscore.datasets import load_chess, make_trajectories
 from trajscore.metrics import tps_score
 

@@ -17,9 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import TraceTransformer, check_estimator_input, like_input
-from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray
 from trajscore.core.values import (
     UNIT_ROUNDING,
+    ArrayLike,
+    BoolArray,
+    FloatArray,
     as_amount,
     as_numbers,
     check_choice,

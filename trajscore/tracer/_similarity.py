@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, normalize
 from sklearn.utils import murmurhash3_32
 
 from trajscore.core.errors import optional
-from trajscore.core.type_aliases import BoolArray, FloatArray, IntArray
+from trajscore.core.values import BoolArray, FloatArray, IntArray
 from trajscore.io.vocabulary import whole_text
 from trajscore.tracer.turns import Turns, content_words
 

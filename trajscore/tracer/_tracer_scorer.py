@@ -10,8 +10,14 @@ import pandas as pd
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
-from trajscore.core.type_aliases import ArrayLike, FloatArray, FloatPair, IntArray
-from trajscore.core.values import as_within, check_choice
+from trajscore.core.values import (
+    ArrayLike,
+    FloatArray,
+    FloatPair,
+    IntArray,
+    as_within,
+    check_choice,
+)
 from trajscore.core.within_runs import last_cells, run_numbers, running_max, step_numbers
 from trajscore.tracer._risk_scorer import (
     ACTORS,

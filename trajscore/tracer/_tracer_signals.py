@@ -9,8 +9,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, check_memory
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import as_count, check_choice
+from trajscore.core.values import BoolArray, FloatArray, as_count, check_choice
 from trajscore.io.logprobs import are_recorded
 from trajscore.tracer._risk_scorer import ACTORS, CHANNELS
 from trajscore.tracer._similarity import (

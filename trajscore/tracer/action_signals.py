@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.type_aliases import FloatArray
+from trajscore.core.values import FloatArray
 from trajscore.core.within_runs import running_max, running_sum, step_numbers
 from trajscore.io import Run, Step, ToolCall
 from trajscore.tracer._similarity import Calls, repeated_calls

@@ -14,8 +14,7 @@ from trajscore.calibration.cross_fit import cross_fit_sample
 from trajscore.calibration.fixed_step import has_both, step_table
 from trajscore.core.checks import Sample, check_sample
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
-from trajscore.core.type_aliases import AnyArray, ArrayLike, FloatArray
-from trajscore.core.values import is_number, undefined_is_nan
+from trajscore.core.values import AnyArray, ArrayLike, FloatArray, is_number, undefined_is_nan
 from trajscore.core.within_runs import first_step_above, last_cells
 
 _ROUNDING = 1e-12

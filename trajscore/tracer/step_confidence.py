@@ -9,8 +9,15 @@ import numpy as np
 from scipy.special import entr, logsumexp
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.type_aliases import BoolArray, FloatArray
-from trajscore.core.values import as_count, check_choice, is_number, outside_unit, undefined_is_nan
+from trajscore.core.values import (
+    BoolArray,
+    FloatArray,
+    as_count,
+    check_choice,
+    is_number,
+    outside_unit,
+    undefined_is_nan,
+)
 from trajscore.io import Step
 from trajscore.io.logprobs import NOT_RECORDED
 from trajscore.tracer.turns import (

@@ -17,9 +17,13 @@ from sklearn.base import BaseEstimator
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import TraceTransformer
 from trajscore.core.outcomes import CENSORED
-from trajscore.core.type_aliases import ArrayLike, BoolArray, FloatArray, FloatPair, IntArray
 from trajscore.core.values import (
     UNIT_ROUNDING,
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    FloatPair,
+    IntArray,
     check_known,
     first_true,
     is_iterable,

@@ -13,7 +13,7 @@ from scipy.stats import t as student
 from trajscore.core.errors import optional, show_controls, visible
 from trajscore.core.parallel import Progress, Work
 from trajscore.core.policy import MIN_RUNS_PER_OUTCOME, MIN_RUNS_PER_STEP
-from trajscore.core.type_aliases import ByName, FloatArray
+from trajscore.core.values import ByName, FloatArray
 from trajscore.core.weights import PART_STARTS, score_cells
 from trajscore.core.within_runs import step_numbers
 from trajscore.evaluation.acting import LOST, PRICE

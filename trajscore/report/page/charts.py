@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trajscore.core.type_aliases import ArrayLike, FloatArray
+from trajscore.core.values import ArrayLike, FloatArray
 
 # Labels are placed on a frame as narrow as on a phone, where they are closest together.
 _WIDTH = 300.0

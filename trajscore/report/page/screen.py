@@ -7,8 +7,7 @@ import numpy as np
 
 from trajscore.core.errors import visible
 from trajscore.core.policy import MATERIAL_SAVING
-from trajscore.core.type_aliases import ByName
-from trajscore.core.values import number_of
+from trajscore.core.values import ByName, number_of
 from trajscore.evaluation.acting import LOST, PRICE, price_text
 from trajscore.evaluation.groups import shown_groups
 from trajscore.evaluation.options import AS_GIVEN

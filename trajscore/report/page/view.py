@@ -7,8 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from trajscore.core.type_aliases import ByName, FloatArray
-from trajscore.core.values import is_number
+from trajscore.core.values import ByName, FloatArray, is_number
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import AS_GIVEN, FORMS, TOGETHER, WITH_HISTORY, RowKey
 from trajscore.evaluation.recommendation import Interval

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from trajscore.core.storage import plain
-from trajscore.core.type_aliases import ByName
+from trajscore.core.values import ByName
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import LEVELS, REFERENCES, VALUE
 from trajscore.report._disclosures import disclosures, excluded_table
