@@ -184,7 +184,6 @@ _OTHERS = (  # scikit-learn's are records of settings, in searches
     "sklearn.model_selection._split.StratifiedKFold",
     "trajscore.censoring._monte_carlo._with_squares",
     "trajscore.integrations._guard.Guard",
-    "trajscore.metrics._scorers.CensoredTPSScorer",
     "trajscore.metrics._scorers.TPSScorer",
     "trajscore.tracer._similarity.CharacterTriples",
 )

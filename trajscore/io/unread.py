@@ -232,7 +232,7 @@ def _excess(error: ArgumentError) -> int:
 
 
 def save_instead(names: Collection[str], least: int = 1) -> str:
-    """Say what to save instead of what has these fields, known by at least so many; or ""."""
+    """Say what to save instead of what has these fields, known by at least `least`; or ""."""
     for marks, instead in _INSTEAD.items():
         if len(marks.split()) >= least and {*marks.split()} <= {*names}:
             return f"save {instead} instead"

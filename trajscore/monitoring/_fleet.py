@@ -349,8 +349,6 @@ class FleetMonitor(BaseEstimator):
         index = pd.MultiIndex.from_tuples(self._processes, names=["quantity", "predictor"])
         return pd.DataFrame(columns, index=index)
 
-    # ------------------------------------------------------------------ runs
-
     def _checked(
         self, X: Any, y: Any, groups: Any, *, reset: bool
     ) -> tuple[TrajectoryArray, IntArray, AnyArray, BoolArray]:
@@ -399,8 +397,6 @@ class FleetMonitor(BaseEstimator):
             self.n_without_forecast_ += not run.has_forecast
             runs.append(run)
         return runs
-
-    # ------------------------------------------------------------------ evidence
 
     def _begin(self, n_runs: int, training: Runs, ranked: Runs, reference: Runs) -> None:
         """Watch from here on, after `n_runs`, without evidence.
@@ -508,8 +504,6 @@ class FleetMonitor(BaseEstimator):
         for run in runs:
             if run.outcome != CENSORED:
                 self._outcomes[run.outcome, *self._places(run)] += 1
-
-    # ------------------------------------------------------------------ alarms
 
     @property
     def _log_thresholds(self) -> FloatArray:
