@@ -263,11 +263,12 @@ def unknown_json(
     if len(steps) >= _SHORTEST:
         steps = ""
     step = record[steps][0] if steps else record
-    names = (k for k, value in as_fields(step).items() if is_prose(str(value)) or k == "text")
+    fields = {k: v for k, v in as_fields(step).items() if not isinstance(v, dict)}
+    names = (k for k, value in fields.items() if is_prose(str(value)) or k == "text")
     text = max(names, key="text".__eq__, default="NAME")
     parts = ",".join([f"steps={steps}"] * bool(steps) + [f"text={text}"] * isinstance(step, dict))
     return ArgumentError(
-        f"{file}: the format is not known; it has {there}; {near}; name its parts, "
-        f"{{argument:fields={parts}}}",
+        f"{file}: the format is not known; it has {there}; {near}; leave it out, or "
+        f"name its parts, {{argument:fields={parts}}}",
         "format",
     )
