@@ -46,8 +46,10 @@ def parts_of_any(X: Any) -> ByName:
     if isinstance(X, pd.DataFrame):
         check_columns(X)
     runs = _runs_of(X)
-    parts = parts_of_padded(X) if runs is None else parts_of_list(runs)
-    return parts | {"ids": row_ids(X)}
+    ids = row_ids(X)
+    if runs is not None:
+        return parts_of_list(runs) | {"ids": ids}
+    return parts_of_padded(X) | {"ids": ids}
 
 
 def refuse_log(X: Any) -> None:
@@ -94,14 +96,8 @@ def parts_of_list(runs: Sequence[ArrayLike]) -> ByName:
     """Read one sequence of numbers a run."""
     if not is_iterable(runs):
         raise ValueError(f"runs must be a sequence of runs, got {runs!r}")
-    arrays: list[FloatArray] = []
-    for row, run in enumerate(runs):
-        array = as_numbers(run, f"row {row}: the values")
-        if array.ndim not in (1, 2):
-            raise ValueError(
-                f"row {row}: a run is a list of steps, such as [0.1, 0.2], got {run!r:.80}"
-            )
-        arrays.append(array)
+    arrays = [_as_run(run, row) for row, run in enumerate(runs)]
+    for row, array in enumerate(arrays):
         if array.shape[1:] != arrays[0].shape[1:]:
             raise ValueError(
                 f"rows 0 and {row} have values of shapes {arrays[0].shape[1:]} and "
@@ -109,6 +105,15 @@ def parts_of_list(runs: Sequence[ArrayLike]) -> ByName:
             )
     cells = np.concatenate(arrays or [np.empty(0)])
     return {"cells": cells, "lengths": [len(array) for array in arrays]}
+
+
+def _as_run(run: ArrayLike, row: int) -> FloatArray:
+    array = as_numbers(run, f"row {row}: the values")
+    if array.ndim not in (1, 2):
+        raise ValueError(
+            f"row {row}: a run is a list of steps, such as [0.1, 0.2], got {run!r:.80}"
+        )
+    return array
 
 
 def parts_of_padded(values: ArrayLike, lengths: ArrayLike | None = None) -> ByName:

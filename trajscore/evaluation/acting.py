@@ -17,7 +17,7 @@ from trajscore.core.errors import CannotMeasureError
 from trajscore.core.parallel import Work
 from trajscore.core.policy import MATERIAL_SAVING, MIN_ACCEPTED_RUNS
 from trajscore.core.ties import SUM_ROUNDING
-from trajscore.core.values import FloatArray, as_count, as_fraction, run_label
+from trajscore.core.values import FloatArray, as_count, as_fraction
 from trajscore.core.within_runs import run_numbers, step_numbers
 from trajscore.evaluation.options import AS_GIVEN, MonitoringOptions, Note
 from trajscore.evaluation.rows import Row, Rows
@@ -222,7 +222,6 @@ def _follow(row: Row, options: MonitoringOptions, n_jobs: int | None) -> pd.Data
 def _of_runs(cost: TrajectoryArray, traces: TrajectoryArray) -> TrajectoryArray:
     """Return the costs of just these runs, by their ids."""
     rows = pd.Index(cost.ids).get_indexer(traces.ids)
-    if (rows < 0).any():
-        name = run_label(traces.ids[np.argmin(rows)])
-        raise CannotMeasureError(f"the costs hold no run {name}; give costs of all runs")
+    if absent := traces.ids[rows < 0].tolist():
+        raise CannotMeasureError(f"the costs hold no run {absent[0]!r}; give costs of all runs")
     return cost[rows]
