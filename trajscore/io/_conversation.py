@@ -1,7 +1,5 @@
 """From chat messages to steps, with their tool calls and results."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any, cast

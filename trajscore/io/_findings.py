@@ -1,7 +1,5 @@
 """What is wrong with a log, and what was not used, in sentences for people."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field

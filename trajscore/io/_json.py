@@ -5,8 +5,6 @@ and whole numbers beyond 64 bits, takes a key that stands twice, and needs a sec
 beside a list. json-stream is several times slower and accepts text such as ``[1 2]``.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterator

@@ -5,8 +5,6 @@ messages of LangChain (also serialised), AutoGen and smolagents, parts of Google
 of OpenTelemetry's GenAI convention, and ShareGPT's pairs.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from typing import Any

@@ -4,8 +4,6 @@ That may be a request or a response of an interface, the state of a graph, a mes
 text of these.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Any

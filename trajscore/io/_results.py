@@ -1,7 +1,5 @@
 """Messages of results: predictions of DSPy, tasks of CrewAI, and calls written as text."""
 
-from __future__ import annotations
-
 from ast import literal_eval
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Messages of smolagents: the steps of its memory, and calls and results as messages in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

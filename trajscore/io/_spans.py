@@ -4,8 +4,6 @@ A format makes a `Span` of each call of a model, of a tool, and of what is aroun
 finds the order, the conversation that each call repeats, the results of tools, and the scores.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any

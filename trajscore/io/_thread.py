@@ -1,7 +1,5 @@
 """One conversation out of the calls of a model, each of which repeats what came before."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Hashable
 from difflib import SequenceMatcher

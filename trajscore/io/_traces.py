@@ -1,7 +1,5 @@
 """Formats whose records, such as spans, make up runs by the trace that they name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path

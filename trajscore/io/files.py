@@ -3,8 +3,6 @@
 And from a table to a CSV that a spreadsheet reads without running its cells.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

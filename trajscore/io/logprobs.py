@@ -1,7 +1,5 @@
 """Token log-probabilities, in all forms in which logs hold them."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping

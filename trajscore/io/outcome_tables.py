@@ -1,7 +1,5 @@
 """Tables with one row a run: its id, its outcome, and possibly its stop reason."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Reading a table, and which column holds what: as the user names it, or by a usual name."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What is not read: texts and log-probabilities that no run holds, and files that are refused."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The keys under which logs keep the same things, whatever library wrote them, and their texts."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections.abc import Iterable, Mapping

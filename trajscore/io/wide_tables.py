@@ -1,7 +1,5 @@
 """Tables with one row a run: its steps are columns, or lists in a column."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

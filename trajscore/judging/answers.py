@@ -3,8 +3,6 @@
 What cannot be read in its form is missing.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

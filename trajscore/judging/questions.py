@@ -1,7 +1,5 @@
 """What a judge is shown and asked of runs: before it is asked, and once it is answered."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import defaultdict

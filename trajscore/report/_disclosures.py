@@ -5,8 +5,6 @@ References
 Raghu et al. (2026), Proper Scoring Rules for Agentic Uncertainty Quantification, Section 5.2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pandas as pd

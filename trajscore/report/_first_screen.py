@@ -1,7 +1,5 @@
 """The first screen of a report: an answer, what would change it, three actions, a light."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -4,8 +4,6 @@ With them, the sentences that the script of the page fills in as well as Python 
 numbers and intervals are written.
 """
 
-from __future__ import annotations
-
 import math
 import tomllib
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Code that does what a report says next: fit, save and forecast; accept; stop."""
 
-from __future__ import annotations
-
 import shlex
 
 from trajscore.core.errors import show_controls

@@ -1,7 +1,5 @@
 """Sentences about single predictors: what each is worth, against what, and what to know of it."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable

@@ -4,8 +4,6 @@ All take an `Evaluation`. They say whether the predictor that is ahead can be ta
 whether it informs, what comes next, what others need, and what makes all this doubtful.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
