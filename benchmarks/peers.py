@@ -106,7 +106,7 @@ def mean(statistic: Callable[..., Any]) -> dict[str, float]:
 
 def threshold() -> float:
     limit = Conformal()
-    limit.fit(P, np.arange(len(P)), 0, np.array([0.1]), 1, "successes")
+    limit.fit(P, np.arange(len(P)), np.array([0.1]))
     return limit.log_threshold(0.1)
 
 
