@@ -79,7 +79,8 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
         return _with_answer(asked, record), {*keys.OF_ANSWERS}
     if found := _of_sides(record):
         return found
-    lists = {name: parsed(value) for name, value in record.items() if _lists_turns(name, value)}
+    held = {name: parsed(value) for name, value in record.items()}
+    lists = {name: value for name, value in held.items() if _lists_turns(name, value)}
     for name in _usual_or_only(lists, keys.ITEM_LISTS):
         return lists[name], {name}
     return None, set()
@@ -91,9 +92,8 @@ def _usual_or_only(names: Iterable[str], usual: Iterable[str]) -> list[str]:
     return [name for name in listed if name in usual] or listed[: len(listed) == 1]
 
 
-def _lists_turns(name: str, value: Any) -> bool:
+def _lists_turns(name: str, listed: Any) -> bool:
     """Tell the messages of a run under any name, and not steps of other programs."""
-    listed = parsed(value)
     if not is_chat_list(listed) or name in keys.ITEM_LISTS or is_step(listed[0]):
         return is_chat_list(listed)
     is_of_several = len({str(as_fields(item).get("session_id")) for item in listed}) > 1

@@ -256,6 +256,8 @@ def _finish(talk: Conversation, of_run: dict[str, Any], steps: list[Any]) -> Run
 
 def _whole_messages(lines: list[Record], place: Place, of_run: tuple[str, ...]) -> list[Record]:
     """Return the messages of a client that lines are, as several may be one turn; else none."""
+    if not is_message(held_message(lines[0])):
+        return []
     messages = list(map(held_message, lines))
     names = [place.fields.names(message, _OF_NO_MESSAGE) for message in messages]
     if any(names) or not all(is_message(m) and m.get("role") != "" for m in messages):
