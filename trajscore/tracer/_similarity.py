@@ -1,19 +1,17 @@
 """Texts of a dialogue: which are compared, embedded once, and how similar they are."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from pandas.util import hash_array
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.preprocessing import FunctionTransformer, normalize
-from sklearn.utils import murmurhash3_32
 
 from trajscore.core.errors import optional
 from trajscore.core.values import BoolArray, FloatArray, IntArray
@@ -59,55 +57,25 @@ def _pretrained(name: str) -> Callable[[list[str]], Any]:
     return partial(package.SentenceTransformer(name).encode, show_progress_bar=False)
 
 
-_BUCKETS = 1 << 18
-_LETTER_BITS = 21
-_LETTER = (1 << _LETTER_BITS) - 1
-_SPACES = re.compile(r"\s\s+")
+_TRIPLES = HashingVectorizer(analyzer="char", ngram_range=(3, 3), n_features=1 << 18)
 
 
 class CharacterTriples(BaseEstimator):
-    """TF-IDF of triples of characters, hashed; each different triple of a batch is hashed once.
-
-    The rows are those of scikit-learn's HashingVectorizer and TfidfTransformer, which cannot learn
-    in batches.
-    """
+    """TF-IDF of hashed triples of characters, as by TfidfTransformer, which learns in one go."""
 
     def partial_fit(self, texts: list[str], y: Any = None) -> Self:
         """Count the texts that have a triple, beside those of earlier calls."""
-        having = np.bincount(self._counts(texts).indices, minlength=_BUCKETS)
+        triples = _TRIPLES.transform(texts or [""]).indices
+        having = np.bincount(triples, minlength=_TRIPLES.n_features)
         self.n_texts_ = getattr(self, "n_texts_", 0) + len(texts)
         self.n_having_ = getattr(self, "n_having_", 0) + having
         return self
 
     def transform(self, texts: list[str]) -> Any:
         """Return a sparse row of length one for each text."""
-        rows = normalize(self._counts(texts))
+        rows = _TRIPLES.transform(texts)
         rows.data *= np.log((1 + self.n_texts_) / (1.0 + self.n_having_[rows.indices])) + 1
         return normalize(rows)
-
-    def _counts(self, texts: list[str]) -> Any:
-        """Count triples by bucket; half of them count as -1."""
-        texts = [_SPACES.sub(" ", text.lower()) for text in texts]
-        row = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
-        letters = np.frombuffer("".join(texts).encode("utf-32-le"), np.uint32).astype(np.int64)
-        is_inside = row[2:] == row[:-2]
-        triples = letters[:-2] << 2 * _LETTER_BITS | letters[1:-1] << _LETTER_BITS | letters[2:]
-        place, different = pd.factorize(triples[is_inside])
-        columns = np.array(list(map(_column_of, different.tolist())), dtype=np.int64)
-        cells, number = np.unique(
-            row[:-2][is_inside] * 2 * _BUCKETS + columns[place], return_counts=True
-        )
-        row, column = np.divmod(cells, 2 * _BUCKETS)
-        counts = number * (1.0 - 2 * (column % 2))
-        return sparse.csr_matrix((counts, (row, column // 2)), shape=(len(texts), _BUCKETS))
-
-
-@lru_cache(1 << 15)
-def _column_of(triple: int) -> int:
-    """Return twice the bucket of a triple, and 1 more where it counts as -1."""
-    letters = (triple >> 2 * _LETTER_BITS, triple >> _LETTER_BITS, triple)
-    value = murmurhash3_32("".join(chr(letter & _LETTER) for letter in letters))
-    return 2 * (abs(value) % _BUCKETS) + (value < 0)
 
 
 class TextsOfTurns:
