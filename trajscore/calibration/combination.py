@@ -14,7 +14,12 @@ from trajscore.calibration._maps import EnsembleCrossFitCalibrator
 from trajscore.calibration.cross_fit import Map, with_folds
 from trajscore.calibration.fixed_step import AliveRate
 from trajscore.calibration.forecaster import states_by_step
-from trajscore.calibration.training import CalibrationSample, curvature_of, fit_logistic, slope_of
+from trajscore.calibration.training import (
+    CalibrationSample,
+    curvature_of,
+    fit_logistic,
+    gradient_of,
+)
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
 from trajscore.core.score_families import CLIP
@@ -193,7 +198,7 @@ class Steps(NamedTuple):
         They go on from one Newton step away from that on all; with many signals single ones alone.
         """
         every = range(len(fitted.maps))
-        _, spread = slope_of(rows, self.success, self.failure, penalty, fitted.coef)
+        _, spread = gradient_of(rows, self.success, self.failure, penalty, fitted.coef)
         curvature = curvature_of(rows, spread, penalty)
         subsets: list[tuple[int, ...]] = [(k,) for k in every]
         if len(every) <= _MOST_REFINED:

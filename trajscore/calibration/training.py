@@ -149,14 +149,14 @@ def fit_logistic(
     """
     coef = np.zeros(rows.shape[1]) if start is None else start
     tolerance = tol * (success.sum() + failure.sum())
-    slope, spread = slope_of(rows, success, failure, penalty, coef)
+    slope, spread = gradient_of(rows, success, failure, penalty, coef)
     for _ in range(max_iter):
         # the shortest step, where there are several
         step = np.linalg.lstsq(curvature_of(rows, spread, penalty), slope, rcond=None)[0]
         decrement = step @ slope / 2
         before = np.linalg.norm(slope)
         while True:
-            slope, spread = slope_of(rows, success, failure, penalty, coef + step)
+            slope, spread = gradient_of(rows, success, failure, penalty, coef + step)
             if np.linalg.norm(slope) <= before or not step.any():
                 break
             step /= 2
@@ -166,7 +166,7 @@ def fit_logistic(
     return coef
 
 
-def slope_of(
+def gradient_of(
     rows: FloatArray, success: FloatArray, failure: FloatArray, penalty: float, coef: FloatArray
 ) -> FloatPair:
     """Return how fast the log-likelihood rises in each coefficient, and the variance of rows."""
