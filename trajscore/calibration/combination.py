@@ -235,8 +235,8 @@ class HeldOut(NamedTuple):
         """Return the fit to all signals, or to some of them, or what is close to it."""
         if len(signals) == len(self.fitted.maps):
             return self.fitted
-        known = self.apart.get(tuple(signals))
-        return known or self.fitted.of_signals(signals, self.curvature)
+        refitted = self.apart.get(tuple(signals))
+        return refitted or self.fitted.of_signals(signals, self.curvature)
 
 
 class Choice(NamedTuple):

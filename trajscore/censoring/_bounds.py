@@ -326,8 +326,8 @@ def _learn_q_z(
     if not hasattr(q_z, "fit"):
         if history is not None or branches is not None:
             raise ValueError("only an estimator of q_z learns from history and branches")
-        known = as_labels(sample.y, censored="q_z", q_z=q_z).value
-        return known, lambda weight: known
+        estimates = as_labels(sample.y, censored="q_z", q_z=q_z).value
+        return estimates, lambda weight: estimates
     if history is None:
         raise ValueError("an estimator of q_z needs history=, what it is to learn from")
     runs = check_trajectories(history)

@@ -303,13 +303,13 @@ def recorded_stops(
             )
         return reasons, None
     kinds = meta.get("stop_kind")
-    given = meta.get("stop_reason", kinds)
-    if given is None or given.isna().all():
+    reasons_in_meta = meta.get("stop_reason", kinds)
+    if reasons_in_meta is None or reasons_in_meta.isna().all():
         return None, None
     noted = None
     if kinds is not None and rule is None:
         noted = kinds.to_numpy(dtype=object)
-    return given.to_numpy(dtype=object), noted
+    return reasons_in_meta.to_numpy(dtype=object), noted
 
 
 def refuse_own_stops(traces: Mapping[str, Any], stop_reason: ArrayLike | None = None) -> None:

@@ -100,10 +100,10 @@ def check_known(names: Iterable[Any], have: Iterable[Any], kind: str, argument: 
     ...
     trajscore.core.errors.ArgumentError: fields: no part named 'tex'; did you mean 'text'?
     """
-    known = list(have)
+    names_there = list(have)
     for name in names:
-        if name not in known:
-            raise ArgumentError(f"{{argument}}: {unknown_name(kind, name, known)}", argument)
+        if name not in names_there:
+            raise ArgumentError(f"{{argument}}: {unknown_name(kind, name, names_there)}", argument)
 
 
 def check_choice(value: Any, name: str, choices: tuple[str | None, ...]) -> None:

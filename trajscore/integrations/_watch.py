@@ -191,8 +191,8 @@ class Watch:
         step: Any = look.flagged_step
         since: list[Any] = [turn for turn in turns.steps[step:] if turn.actor == "agent"]
         if approved is not None:
-            told = [{approved(call) for call in turn.tool_calls} - {None} for turn in since]
-            since = list(filter(None, told))  # answers about turns that a person was asked about
+            approvals = [{approved(call) for call in turn.tool_calls} - {None} for turn in since]
+            since = list(filter(None, approvals))  # of turns that a person was asked about
         if not since:
             results = [call.result for call in turns.steps[step - 1].tool_calls]
             lines = [turns.text_with_calls(step - 1), *map(str, filter(None, results))]
@@ -202,11 +202,11 @@ class Watch:
                 question = question._replace(window=inside.tolist())
             if not callable(self.on_flag):
                 return question
-            said = ""
+            reply = ""
             for _ in range(_MOST_ASKED):
-                if said not in ANSWERS:
-                    said = str(self.on_flag(question)).strip().lower()
-            self.answer(said)
+                if reply not in ANSWERS:
+                    reply = str(self.on_flag(question)).strip().lower()
+            self.answer(reply)
         elif approved is not None:
             self.last_answer = "go on"
             if False in since[0]:

@@ -263,10 +263,10 @@ def is_of_program(message: Any) -> bool:
 
 def answer_of(part: Record) -> list[Message]:
     """Return the turn that is an answer of a server, or several, with its log-probabilities."""
-    said = first(part, keys.SAID)
-    items = [{"role": "assistant", **said}] if isinstance(said, dict) else as_list(said)
+    content = first(part, keys.SAID)
+    items = [{"role": "assistant", **content}] if isinstance(content, dict) else as_list(content)
     turns = [message for _, message in as_chat(items) if isinstance(message, dict)]
-    *before, turn = turns or [{"role": "assistant", "content": said}]
+    *before, turn = turns or [{"role": "assistant", "content": content}]
     reason = first(part, ("finish_reason", "finishReason", "done_reason", "stop_type"))
     if reason is not None:
         turn = {"finish_reason": reason, **turn}

@@ -35,8 +35,8 @@ def messages_of_step(step: Record) -> list[Any]:
     """Return a task, or what the model was told, what it said, and the results of its calls."""
     if "task_images" in step:
         return [{"role": "user", "content": step["task"]}]
-    given = map(as_fields, as_list(step.get(REPEATED)))
-    prompts = [message for message in given if message.get("role") == "system"]
+    before = map(as_fields, as_list(step.get(REPEATED)))
+    prompts = [message for message in before if message.get("role") == "system"]
     answer = as_fields(step, "model_output_message")
     error = as_fields(step, "error").get("message")
     at_cap = stop_of(step) == _AT_CAP

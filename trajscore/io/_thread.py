@@ -74,9 +74,9 @@ class Thread:
 
     def _place_of_calls(self, message: Record) -> int | None:
         """Return the place of a turn whose calls are known, if they all are."""
-        known = [self.talk.call_of_id(call.id) for call in _calls(message)]
-        steps = [step for step, _ in filter(None, known)]
-        if not steps or None in known:
+        earlier = [self.talk.call_of_id(call.id) for call in _calls(message)]
+        steps = [step for step, _ in filter(None, earlier)]
+        if not steps or None in earlier:
             return None
         return next((k for k, step in enumerate(self.talk.steps) if step is steps[0]), None)
 

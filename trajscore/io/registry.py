@@ -172,8 +172,8 @@ class Format:
 
     def folder(self, path: Path) -> list[Path]:
         """Return the files of a folder that has this format's layout; an empty list otherwise."""
-        found = {file for pattern in self._layout for file in path.glob(pattern)}
-        files = sorted(filter(Path.is_file, found))
+        paths = {file for pattern in self._layout for file in path.glob(pattern)}
+        files = sorted(filter(Path.is_file, paths))
         if files and _format_of(LogFile(files[0])) is self:
             return files
         return []

@@ -196,9 +196,9 @@ def _message_of(event: Record) -> Message | None:
             "name": first(about, ("tool_name", "function_name")) or kind,
             "arguments": leftover(arguments, ("thought",)),
         }
-        own = leftover({name: about.get(name) for name in _OF_TURN})
+        more = leftover({name: about.get(name) for name in _OF_TURN})
         calls = [about.get("tool_call", call)]
-        return {"role": "agent", "content": about.get("thought"), "tool_calls": calls, **own}
+        return {"role": "agent", "content": about.get("thought"), "tool_calls": calls, **more}
     failed = "error" in (*event, kind) or about.get("is_error") or about.get("success") is False
     return {"role": "tool", "tool_call_id": key, "content": content, "error": failed}
 
