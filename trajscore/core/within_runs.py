@@ -1,6 +1,6 @@
 """Steps, running and total statistics within runs, over flat cells, without a loop over runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ import pandas as pd
 from trajscore.core.values import BoolArray, FloatArray, IntArray, RunsLike
 
 
-def offsets_of(lengths: IntArray) -> IntArray:
+def offsets_of(lengths: Sequence[int] | IntArray) -> IntArray:
     """Where each run starts among the cells, and after the last one the number of cells."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, dtype=np.int64, out=offsets[1:])

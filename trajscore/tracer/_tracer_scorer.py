@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,19 +14,17 @@ from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS, check_outcomes
 from trajscore.core.values import (
     ArrayLike,
     FloatArray,
-    FloatPair,
     IntArray,
     as_within,
     check_choice,
 )
-from trajscore.core.within_runs import last_cells, run_numbers, running_max, step_numbers
+from trajscore.core.within_runs import cells_by_step, run_numbers, running_max, step_numbers
 from trajscore.tracer._risk_scorer import (
     ACTORS,
     AGGREGATIONS,
     COMPONENTS,
     IS_AGENT,
     SURPRISAL,
-    Components,
     ComponentScorer,
     check_channel,
     check_surprisal,
@@ -274,29 +273,21 @@ class TracerScorer(ComponentScorer):
         super()._check_signals(signals)
 
     def _trace(self, signals: TrajectoryArray) -> FloatArray:
-        return self._tail(signals, self.actors, of_prefixes=True)
-
-    def _run_risk(self, signals: TrajectoryArray, actors: str | None = None) -> FloatArray:
-        risk = self._tail(signals, actors or self.actors, of_prefixes=False)
-        return risk[last_cells(signals)]
-
-    def _tail(self, signals: TrajectoryArray, actors: str, of_prefixes: bool) -> FloatArray:
-        """Return the tail up to each cell, by `top_means`.
-
-        NaN before the first component, or for a multiple before the first surprisal.
-        """
-        parts = components_of(signals, actors)
+        parts = components_of(signals, self.actors)
         weights = (self.alpha_, self.beta_, self.gamma_)
         if self.aggregation == "separate":
-            mean, _ = top_means(signals, parts.surprisal, self.k_, of_prefixes)
-            other, _ = top_means(signals, parts.penalty(*weights), self.k_, of_prefixes)
+            mean = top_means(signals, parts.surprisal, self.k_)
+            other = top_means(signals, parts.penalty(*weights), self.k_)
         else:
             risk = parts.risk(*weights, self.aggregation)
-            mean, other = top_means(signals, risk, self.k_, of_prefixes)
-        needed = COMPONENTS
-        if self.aggregation == "multiplicative":
-            needed = (SURPRISAL,)
-        return np.where(nothing_yet(signals, needed), np.nan, mixed(mean, other, self.w_))
+            mean = top_means(signals, risk, self.k_)
+            other = running_max(signals, risk)
+        is_unknown = nothing_yet(signals, needed_components(self.aggregation))
+        return np.where(is_unknown, np.nan, mixed(mean, other, self.w_))
+
+    def _run_risk(self, signals: TrajectoryArray, actors: str | None = None) -> FloatArray:
+        setting = {name: np.array([getattr(self, f"{name}_")]) for name in TUNED}
+        return grid_scores(signals, setting, self.aggregation, actors or self.actors).ravel()
 
 
 # Cells of the prefixes that are sorted at a time.
@@ -305,9 +296,9 @@ _CHUNK_CELLS = 1 << 20
 _ROUNDING = 1e-9
 
 
-def tail_size(lengths: ArrayLike, k: float) -> IntArray:
-    """Return K = max(1, floor(k N)) for each length N."""
-    whole = np.floor(k * np.asarray(lengths, dtype=float) + _ROUNDING)
+def tail_size(lengths: Any, k: Any) -> IntArray:
+    """Return K = max(1, floor(k N)) for lengths N; arrays are broadcast."""
+    whole = np.floor(k * lengths + _ROUNDING)
     return np.maximum(whole, 1).astype(np.int64)
 
 
@@ -316,30 +307,18 @@ def mixed(mean: FloatArray, largest: FloatArray, w: float | FloatArray) -> Float
     return (1 - w) * mean + w * largest
 
 
-def top_means(X: TrajectoryArray, risk: FloatArray, k: float, of_prefixes: bool) -> FloatPair:
-    """Return the mean of the K largest cells up to each cell, and the largest one.
-
-    Without `of_prefixes` the mean is that of whole runs, at their last cells, and NaN elsewhere.
-    """
-    mean = np.full_like(risk, np.nan)
-    lengths = np.sort(X.lengths)
-    starts = X.offsets[np.argsort(X.lengths)]
-    wanted = np.unique(lengths)
-    if of_prefixes:
-        wanted = np.arange(1, lengths[-1] + 1)
-    for length in wanted.tolist():  # all prefixes of one length have the same K
-        used = lengths == length
-        if of_prefixes:
-            used = lengths >= length
+def top_means(X: TrajectoryArray, risk: FloatArray, k: float) -> FloatArray:
+    """Return the mean of the K largest cells up to each cell."""
+    mean = np.empty_like(risk)
+    for length, (ends, _) in enumerate(cells_by_step(X), start=1):  # prefixes that have the same K
         size = int(tail_size(length, k))
         n_runs = max(1, _CHUNK_CELLS // length)
-        for batch in np.split(starts[used], range(n_runs, used.sum(), n_runs)):
-            cells = risk[batch[:, None] + np.arange(length)]
+        for batch in np.split(ends, range(n_runs, len(ends), n_runs)):
+            cells = risk[batch[:, None] - np.arange(length)]
             largest = np.partition(cells, length - size, axis=1)[:, length - size :]
             # added up from the largest on: the same digits in whatever company a run is computed
-            sums = np.cumsum(-np.sort(-largest, axis=1), axis=1)[:, -1]
-            mean[batch + length - 1] = sums / size
-    return mean, running_max(X, risk)
+            mean[batch] = np.cumsum(-np.sort(-largest, axis=1), axis=1)[:, -1] / size
+    return mean
 
 
 TUNED = ("alpha", "beta", "gamma", "k", "w")
@@ -408,38 +387,40 @@ def pairwise_logistic_loss(labels: IntArray, risk: FloatArray, tau: float) -> Fl
 def grid_scores(
     X: TrajectoryArray, grid: dict[str, FloatArray], aggregation: str, actors: str
 ) -> FloatArray:
-    """Return what `TracerScorer.score_samples` gives for every setting of a grid over `TUNED`.
+    """Return the risk of each run for every setting of a grid over `TUNED`.
 
     Of shape (n_alpha, n_beta, n_gamma, n_k, n_w, n_runs): steps are sorted once for all k and w.
-    Below, risks are of shape (n_gamma, n_runs, n_steps) and means of (n_gamma, n_k, n_runs).
+    Below, risks are of shape (n_gamma, n_cells) and means of (n_gamma, n_k, n_runs).
     """
     alpha, beta, gamma, k, w = grid.values()
-    shape = tuple(map(len, grid.values()))
-    out = np.empty((*shape, len(X)))
-    sizes = np.stack([tail_size(X.lengths, float(fraction)) for fraction in k])  # (n_k, n_runs)
-    runs = np.arange(len(X))
-    largest_size = int(sizes.max())
+    starts = X.offsets[:-1]
+    parts = components_of(X, actors)
 
-    def ordered(risk: FloatArray) -> FloatArray:
-        # the largest first; components are 0 or more, so that padding with 0 comes last
-        return np.sort(risk, axis=-1)[..., : -largest_size - 1 : -1]
+    def tail_means(risk: FloatArray) -> FloatArray:
+        means = np.empty((len(risk), len(k), len(X)))
+        for length in np.unique(X.lengths).tolist():
+            rows = np.flatnonzero(X.lengths == length)
+            sizes = tail_size(length, k)
+            falling = -np.sort(-risk[:, starts[rows, None] + np.arange(length)])
+            sums = np.cumsum(falling, axis=-1)[..., sizes - 1]
+            means[..., rows] = np.moveaxis(sums / sizes, -1, 1)
+        return means
 
-    def tail_means(falling: FloatArray) -> FloatArray:
-        sums = np.cumsum(falling, axis=-1)
-        return sums[:, runs, sizes - 1] / sizes
-
-    cells = vars(components_of(X, actors)).values()
-    parts = Components(*(X.with_cells(values).padded(0.0) for values in cells))
-    surprisal = tail_means(ordered(parts.surprisal[None]))
-    for i, j in np.ndindex(shape[:2]):
-        weights = alpha[i], beta[j], gamma[:, None, None]
+    out = np.empty((*map(len, grid.values()), len(X)))
+    for i, j in np.ndindex(out.shape[:2]):
+        weights = alpha[i], beta[j], gamma[:, None]
         if aggregation == "separate":
-            mean = surprisal
-            other = tail_means(ordered(parts.penalty(*weights)))
+            mean = tail_means(parts.surprisal[None])
+            other = tail_means(parts.penalty(*weights))
         else:
-            falling = ordered(parts.risk(*weights, aggregation))
-            mean = tail_means(falling)
-            other = falling[:, None, :, 0]
+            risk = parts.risk(*weights, aggregation)
+            mean = tail_means(risk)
+            other = np.maximum.reduceat(risk, starts, axis=1)[:, None]
         out[i, j] = mixed(mean[:, :, None], other[:, :, None], w[:, None])
-    out[..., nothing_recorded(X)] = np.nan
+    out[..., nothing_recorded(X, needed_components(aggregation))] = np.nan
     return out
+
+
+def needed_components(aggregation: str) -> Sequence[str]:
+    """Return the components without any of which there is no risk."""
+    return (SURPRISAL,) if aggregation == "multiplicative" else COMPONENTS

@@ -168,13 +168,8 @@ class TracerSignals(RunTransformer):
             self.embedder_ = self._fitted_embedder(turns)
             self.reads_one_ = bool(stated.reads_one)
             self.reads_zero_ = are_recorded(turns.runs)
-        cells = np.empty((len(turns.steps), len(CHANNELS)))
-        start = 0
-        for batch in turns.batches():
-            stop = start + len(batch.steps)
-            cells[start:stop, :-1] = self._signals(batch)
-            start = stop
-        cells[:, -1] = confidence
+        signals = np.concatenate([self._signals(batch) for batch in turns.batches()])
+        cells = np.column_stack([signals, confidence])
         if self.actors != "both":
             is_chosen = turns.is_agent == (self.actors == "agent")
             turns = turns.only(is_chosen, self.actors)

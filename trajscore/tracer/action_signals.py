@@ -38,6 +38,7 @@ SIZES = {
     "tokens": "turns_with_tokens",
 }
 SIGNALS = (*COUNTS, *SIZES)
+_KINDS = ("writes", "reads", "transfers")  # of calls of the agent
 _TROUBLE_OF_A_TURN = 1e-3  # of two runs with as many repeats and errors, the longer has more
 _BY_DEFAULT = tuple(name for name in SIGNALS if name != "tokens")
 
@@ -234,9 +235,7 @@ def _facts(turns: Turns, kind: Callable[[str], str], calls: Calls) -> dict[str, 
     tokens = of_turns(n_tokens)
     of_agent = {
         "agent_turns": np.ones(len(is_agent)),
-        "writes": np.array([of_turn.count("writes") for of_turn in kinds]),
-        "reads": np.array([of_turn.count("reads") for of_turn in kinds]),
-        "transfers": np.array([of_turn.count("transfers") for of_turn in kinds]),
+        **{name: np.array([of_turn.count(name) for of_turn in kinds]) for name in _KINDS},
         "repeats": repeated_calls(turns, np.inf, calls),
         "errors": _errors(turns),
         "refusals": of_turns(

@@ -30,6 +30,7 @@ from trajscore.core.values import (
     run_label,
     undefined_is_nan,
 )
+from trajscore.core.weights import row_chunks
 from trajscore.core.within_runs import offsets_of
 from trajscore.io import Run, Step, ToolCall, outcomes
 from trajscore.io._run import Actor
@@ -159,16 +160,13 @@ class Turns:
     def batches(self) -> Iterator[Turns]:
         """Split between runs, where enough text has come together."""
         offsets = offsets_of(self.lengths)
-        first = size = 0
-        for row, stop in enumerate(offsets[1:]):
-            for step in self.steps[offsets[row] : stop]:
-                size += _CHARACTERS_OF_A_TURN + len(step.text) + len(step.observation or "")
-            if size > _BATCH_CHARACTERS or row == len(self.runs) - 1:
-                rows = slice(first, row + 1)
-                steps = self.steps[offsets[first] : stop]
-                yield Turns(self.runs[rows], steps, self.lengths[rows], first)
-                first = row + 1
-                size = 0
+        sizes = [
+            _CHARACTERS_OF_A_TURN + len(step.text) + len(step.observation or "")
+            for step in self.steps
+        ]
+        for rows in row_chunks(offsets_of(sizes)[offsets], _BATCH_CHARACTERS):
+            steps = self.steps[offsets[rows.start] : offsets[rows.stop]]
+            yield Turns(self.runs[rows], steps, self.lengths[rows], rows.start)
 
     def only(self, rows: BoolArray, whose: str) -> Turns:
         """Return some of the turns; every run that the agent began must have one."""
@@ -302,8 +300,7 @@ def take_tokens(turns: Turns, reads_zero: bool | None) -> Tokens:
     flat = np.fromiter(chain.from_iterable(recorded[place] for place in having), float)
     flat[(flat <= NOT_RECORDED) & np.isfinite(flat)] = np.nan
     sizes = [len(recorded[place]) for place in having]
-    starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-    tokens = Tokens(having, starts, np.clip(flat, LOWEST_LOGPROB, 0.0), reads_zero)
+    tokens = Tokens(having, offsets_of(sizes), np.clip(flat, LOWEST_LOGPROB, 0.0), reads_zero)
     tokens.refuse_positive(flat, "the logprob", turns)
     for place, size in zip(having, sizes, strict=True):
         strings = turns.steps[place].tokens
