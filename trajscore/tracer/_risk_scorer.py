@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -40,42 +39,40 @@ AGGREGATIONS = ("max", "additive", "multiplicative", "separate")
 ACTORS = ("both", "agent", "user")
 
 
-@dataclass(frozen=True)
-class Components:
-    """U_t, D_a(t), D_o^A(t) and D_o^U(t) of each step, 0 where absent; arrays of one shape."""
+def components_of(X: TrajectoryArray, actors: str) -> FloatArray:
+    """Return the `COMPONENTS` of each cell, of shape (4, n_cells).
 
-    surprisal: FloatArray
-    repetition: FloatArray
-    agent_gap: FloatArray
-    user_gap: FloatArray
-
-    def penalty(self, alpha: Any, beta: Any, gamma: Any) -> FloatArray:
-        """Return alpha D_a + beta D_o^A + gamma D_o^U; weights may be arrays to broadcast."""
-        return alpha * self.repetition + beta * self.agent_gap + gamma * self.user_gap
-
-    def risk(self, alpha: Any, beta: Any, gamma: Any, aggregation: str) -> FloatArray:
-        """Return the risk of each step; for "separate" there is no single one."""
-        if aggregation == "max":
-            of_agent = np.maximum(alpha * self.repetition, beta * self.agent_gap)
-            return np.maximum(np.maximum(self.surprisal, of_agent), gamma * self.user_gap)
-        penalty = self.penalty(alpha, beta, gamma)
-        if aggregation == "additive":
-            return self.surprisal + penalty
-        return self.surprisal * (1 + penalty)
-
-
-def components_of(X: TrajectoryArray, actors: str) -> Components:
-    """Return the components of each cell, 0 in turns of actors other than the chosen ones."""
+    They are 0 where absent, and in turns of actors other than the chosen ones.
+    """
     counted = np.ones(len(X.cells), dtype=bool)
     if actors != "both":
         counted = (channel(X, IS_AGENT) > 0) == (actors == "agent")
-    parts = dict.fromkeys(COMPONENTS, np.zeros(len(X.cells)))
+    parts = np.zeros((len(COMPONENTS), len(X.cells)))
     for name, values in _recorded(X).items():
-        parts[name] = np.where(counted & ~np.isnan(values), values, 0.0)
-    return Components(**parts)
+        parts[COMPONENTS.index(name)] = np.where(counted & ~np.isnan(values), values, 0.0)
+    return parts
 
 
-def nothing_yet(X: TrajectoryArray, names: Sequence[str] = COMPONENTS) -> BoolArray:
+def weigh(parts: FloatArray, alpha: float, beta: float, gamma: float) -> FloatArray:
+    """Return U_t, alpha D_a, beta D_o^A and gamma D_o^U of each cell."""
+    return parts * np.array([1.0, alpha, beta, gamma])[:, None]
+
+
+def penalty(parts: FloatArray) -> FloatArray:
+    """Return the sum of all weighted components but the surprisal."""
+    return parts[1:].sum(axis=0)
+
+
+def step_risk(parts: FloatArray, aggregation: str) -> FloatArray:
+    """Return the risk of each cell by its weighted components; "separate" has no single one."""
+    if aggregation == "max":
+        return parts.max(axis=0)
+    if aggregation == "additive":
+        return parts[0] + penalty(parts)
+    return parts[0] * (1 + penalty(parts))
+
+
+def nothing_yet(X: TrajectoryArray, names: Sequence[str]) -> BoolArray:
     """Whether none of these components was recorded up to each cell, whoever acted."""
     recorded = [~np.isnan(values) for name, values in _recorded(X).items() if name in names]
     return running_max(X, np.logical_or.reduce(recorded).astype(float)) == 0
@@ -370,10 +367,10 @@ class SAUP(ComponentScorer):
         check_channel(signals, SURPRISAL, type(self).__name__)
 
     def _trace(self, signals: TrajectoryArray) -> FloatArray:
-        parts = components_of(signals, "both")
-        weighted = parts.risk(self.alpha, self.beta, self.gamma, "multiplicative")
+        parts = weigh(components_of(signals, "both"), self.alpha, self.beta, self.gamma)
         absent = np.isnan(channel(signals, SURPRISAL))
-        return np.sqrt(running_mean(signals, np.where(absent, np.nan, weighted**2)))
+        squares = step_risk(parts, "multiplicative") ** 2
+        return np.sqrt(running_mean(signals, np.where(absent, np.nan, squares)))
 
 
 Equivalence = Callable[[str, str], bool]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,13 @@ from trajscore.core.values import (
     as_within,
     check_choice,
 )
-from trajscore.core.within_runs import cells_by_step, run_numbers, running_max, step_numbers
+from trajscore.core.within_runs import (
+    cells_by_step,
+    run_maxima,
+    run_numbers,
+    running_max,
+    step_numbers,
+)
 from trajscore.tracer._risk_scorer import (
     ACTORS,
     AGGREGATIONS,
@@ -31,6 +38,9 @@ from trajscore.tracer._risk_scorer import (
     components_of,
     nothing_recorded,
     nothing_yet,
+    penalty,
+    step_risk,
+    weigh,
 )
 
 
@@ -235,26 +245,17 @@ class TracerScorer(ComponentScorer):
                [1.8, 1.8, 1. ]])
         """
         signals = self._signals(X, reset=False)
-        parts = components_of(signals, self.actors)
-        weights = (self.alpha_, self.beta_, self.gamma_)
+        parts = self._components(signals)
         if self.aggregation == "separate":
-            risk = mixed(parts.surprisal, parts.penalty(*weights), self.w_)
+            risk = mixed(parts[0], penalty(parts), self.w_)
         else:
-            risk = parts.risk(*weights, self.aggregation)
+            risk = step_risk(parts, self.aggregation)
         order = np.lexsort((-risk, run_numbers(signals)))  # stable: of equal ones the earlier first
         size = np.repeat(tail_size(signals.lengths, self.k_), signals.lengths)
         critical = np.empty_like(risk)
         critical[order] = step_numbers(signals) <= size
-        columns = (
-            parts.surprisal,
-            self.alpha_ * parts.repetition,
-            self.beta_ * parts.agent_gap,
-            self.gamma_ * parts.user_gap,
-            risk,
-            critical,
-        )
         return signals.with_cells(
-            np.stack(columns, axis=1), channels=(*COMPONENTS, "risk", "critical")
+            np.stack([*parts, risk, critical], axis=1), channels=(*COMPONENTS, "risk", "critical")
         )
 
     def _check_parameters(self) -> None:
@@ -272,14 +273,16 @@ class TracerScorer(ComponentScorer):
             check_channel(signals, IS_AGENT, type(self).__name__)
         super()._check_signals(signals)
 
+    def _components(self, signals: TrajectoryArray) -> FloatArray:
+        return weigh(components_of(signals, self.actors), self.alpha_, self.beta_, self.gamma_)
+
     def _trace(self, signals: TrajectoryArray) -> FloatArray:
-        parts = components_of(signals, self.actors)
-        weights = (self.alpha_, self.beta_, self.gamma_)
+        parts = self._components(signals)
         if self.aggregation == "separate":
-            mean = top_means(signals, parts.surprisal, self.k_)
-            other = top_means(signals, parts.penalty(*weights), self.k_)
+            mean = top_means(signals, parts[0], self.k_)
+            other = top_means(signals, penalty(parts), self.k_)
         else:
-            risk = parts.risk(*weights, self.aggregation)
+            risk = step_risk(parts, self.aggregation)
             mean = top_means(signals, risk, self.k_)
             other = running_max(signals, risk)
         is_unknown = nothing_yet(signals, needed_components(self.aggregation))
@@ -390,33 +393,32 @@ def grid_scores(
     """Return the risk of each run for every setting of a grid over `TUNED`.
 
     Of shape (n_alpha, n_beta, n_gamma, n_k, n_w, n_runs): steps are sorted once for all k and w.
-    Below, risks are of shape (n_gamma, n_cells) and means of (n_gamma, n_k, n_runs).
     """
     alpha, beta, gamma, k, w = grid.values()
     starts = X.offsets[:-1]
-    parts = components_of(X, actors)
+    components = components_of(X, actors)
 
-    def tail_means(risk: FloatArray) -> FloatArray:
-        means = np.empty((len(risk), len(k), len(X)))
+    def tail_means(risk: FloatArray) -> FloatArray:  # of shape (n_k, 1, n_runs)
+        means = np.empty((len(k), 1, len(X)))
         for length in np.unique(X.lengths).tolist():
             rows = np.flatnonzero(X.lengths == length)
             sizes = tail_size(length, k)
-            falling = -np.sort(-risk[:, starts[rows, None] + np.arange(length)])
-            sums = np.cumsum(falling, axis=-1)[..., sizes - 1]
-            means[..., rows] = np.moveaxis(sums / sizes, -1, 1)
+            falling = -np.sort(-risk[starts[rows, None] + np.arange(length)])
+            means[:, 0, rows] = (np.cumsum(falling, axis=1)[:, sizes - 1] / sizes).T
         return means
 
-    out = np.empty((*map(len, grid.values()), len(X)))
-    for i, j in np.ndindex(out.shape[:2]):
-        weights = alpha[i], beta[j], gamma[:, None]
+    scores = []
+    for weights in product(alpha, beta, gamma):
+        parts = weigh(components, *weights)
         if aggregation == "separate":
-            mean = tail_means(parts.surprisal[None])
-            other = tail_means(parts.penalty(*weights))
+            mean = tail_means(parts[0])
+            other = tail_means(penalty(parts))
         else:
-            risk = parts.risk(*weights, aggregation)
+            risk = step_risk(parts, aggregation)
             mean = tail_means(risk)
-            other = np.maximum.reduceat(risk, starts, axis=1)[:, None]
-        out[i, j] = mixed(mean[:, :, None], other[:, :, None], w[:, None])
+            other = run_maxima(X, risk)
+        scores.append(mixed(mean, other, w[:, None]))
+    out = np.reshape(scores, (*map(len, grid.values()), len(X)))
     out[..., nothing_recorded(X, needed_components(aggregation))] = np.nan
     return out
 
