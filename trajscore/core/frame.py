@@ -28,7 +28,6 @@ from trajscore.core.stops import (
     Stops,
     reasons_in_rows,
     settle_stops,
-    stop_columns,
     stop_names,
 )
 from trajscore.core.values import (
@@ -191,7 +190,7 @@ def parts_of_frame(
         if name in names:
             raise ValueError(f"column {name!r} holds the run ids, not scores; name another")
     in_meta = _listed(meta)
-    per_run = [*in_meta, *(name for name in (outcome, horizon) if name is not None)]
+    per_run = [name for name in (*in_meta, outcome, horizon) if name is not None]
     if stop_reason is None:
         taken = {*names, step, *values, outcome, horizon}
         of_stops = [name for name in stop_names(column_names(df)) if name not in taken]
@@ -216,8 +215,6 @@ def parts_of_frame(
     columns = [_values(frame[name], runs, first_step)[has_step] for name in values]
     of_runs = [name for name in per_run if not (name == "stop_reason" and name in of_stops)]
     once = {name: _one_per_run(frame[name], runs) for name in of_runs}
-    if stop_reason is None:
-        of_stops = stop_columns(frame[of_stops])
     reasons = reasons_in_rows(frame[of_stops], of_stops, runs.starts, rule)
     if any(reasons) or (of_stops and stop_reason is not None):
         once["stop_reason"] = pd.Series(reasons)

@@ -120,7 +120,7 @@ def aurc_gradient(failures: FloatArray, successes: FloatArray) -> FloatPair:
     in_errors = 1 - q * D
     in_size = q * r * D + (B - b * r) * slope
     in_before = -r * D + (B - b * r) * (slope - polygamma(1, b + 1))
-    area = (e + (B - b * r) * D).sum() / n[-1]
+    area = aurc(failures, successes)
     after_success = _sum_from(in_before) - in_before
     after_failure = after_success + _sum_from(D) - D
     failure = (in_errors + in_size + after_failure - area) / n[-1]

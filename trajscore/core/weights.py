@@ -90,9 +90,9 @@ class StepWeights:
 
     def table(self, longest: int) -> FloatArray:
         """Weights of steps 1, ..., `longest`, for ``horizon="own"`` before they are divided."""
-        if self.horizon is None or self.is_own:
+        if not isinstance(self.horizon, int):
             return self.ramp(longest)
-        weights = self.ramp(int(self.horizon))
+        weights = self.ramp(self.horizon)
         weights = weights / weights.sum()
         if self.schedule == _FROM_END:
             weights = weights[::-1]
@@ -177,17 +177,17 @@ class RunWeights:
     def n_unscored(self) -> int:
         """Number of steps beyond the horizon, which do not count."""
         horizon = self._weights.horizon
-        if horizon is None or self._weights.is_own:
+        if not isinstance(horizon, int):
             return 0
-        return int(np.maximum(self.lengths - int(horizon), 0).sum())
+        return int(np.maximum(self.lengths - horizon, 0).sum())
 
     def warn_unscored(self, stacklevel: int = 3) -> None:
         """Warn of steps beyond the horizon."""
-        if n := self.n_unscored:
-            horizon = int(self._weights.horizon)  # type: ignore[arg-type]
+        horizon = self._weights.horizon
+        if isinstance(horizon, int) and self.n_unscored:
             n_runs = int((self.lengths > horizon).sum())
             warnings.warn(
-                f"horizon={horizon} leaves {number_of(n, 'step')} of "
+                f"horizon={horizon} leaves {number_of(self.n_unscored, 'step')} of "
                 f"{number_of(n_runs, 'run')} unscored; give a horizon "
                 f"of {int(self.lengths.max())} to score them all",
                 stacklevel=stacklevel + 1,
