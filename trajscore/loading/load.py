@@ -94,9 +94,7 @@ def _load_log(
     options = {name: getattr(request, name) for name in names}
     for name in ("id", "outcome", "confidence", "stop_reason"):
         options[name] = getattr(fields, name)
-    if parts:
-        options["fields"] = parts
-    stream = stream_runs(path, log_format, options)
+    stream = stream_runs(path, log_format, options | {"fields": parts})
     log = io.Runs(stream)
     if not log:
         raise ValueError(f"{path}: the log holds no run that can be judged")

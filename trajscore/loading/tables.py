@@ -115,40 +115,37 @@ def load_table(path: Path, request: LoadRequest) -> Inputs:
     if not request.needs_outcomes and usual_column(frame, "outcome") is None:
         request = replace(request, outcomes={})
     try:
-        return _load_frame(frame, request, fields)
+        return _load_frame(frame, request)
     except ArgumentError as error:
         if request.needs_scores or fields.scores or error.part != "scores":
             raise
-    return _load_frame(frame, request, replace(fields, scores=(NO_SCORE,)))
+    frame[NO_SCORE] = 0.0
+    return _load_frame(frame, replace(request, fields=replace(fields, scores=(NO_SCORE,))))
 
 
-def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> Inputs:
+def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
     meanings = check_map(request.outcome_map)
-    check_polarity(fields.outcome, meanings)
+    check_polarity(request.fields.outcome, meanings)
     in_table = list(frame.columns)
-    frame, fields, wide_notes = as_long(frame, fields)
+    ids = request.fields.ids or usual_names("id", in_table)[:1]
+    frame, fields, wide_notes = as_long(frame, request.fields)
     frame, fields, join_notes = join_outcomes(
         frame, fields, request.outcomes, request.rule, request.max_size
     )
     in_table += [name for name in ("stop_reason",) if name in frame and name not in in_table]
+    check_known(request.by, in_table, "column", "by")
     notes: list[Note] = [*wide_notes, *join_notes]
-    ids = fields.ids or usual_names("id", frame.columns)[:1]
-    has_ids = True
     has_steps = fields.step is not None or usual_names("step", frame.columns)
     if not request.needs_scores and not has_steps and has_row_per_run(frame, ids):
         notes.append("no column has steps, so each row is a run of one step")
-        has_ids = bool(ids)
-        if not has_ids:
-            ids = ("run",)
+        if not ids:
             frame = frame.assign(run=np.arange(len(frame)))
-        fields = replace(fields, id=ids, step=ROWS)
-    if fields.scores == (NO_SCORE,):
-        frame = frame.assign(**{NO_SCORE: 0.0})
+        fields = replace(fields, id=ids or "run", step=ROWS)
     chosen, guessed = choose_columns(frame, fields, in_table)
     notes += notes_on_outcome(frame, fields.outcome or str(chosen.outcome), meanings)
     frame = with_scales(frame, chosen)
-    verdicts = filter(None, [chosen.step_label])
-    frame = frame.assign(**{name: as_verdicts(frame[name], name) for name in verdicts})
+    if (label := chosen.step_label) is not None:
+        frame = frame.assign(**{label: as_verdicts(frame[label], label)})
     step = None if chosen.step == ROWS and ROWS not in frame else chosen.step
     frame, role_notes = agent_rows(frame, replace(chosen, step=step))
     notes += role_notes
@@ -156,7 +153,6 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
         frame[NO_SCORE] = frame[NO_SCORE].where(frame[step].notna())
     first_step = first_step_of(frame, chosen, request)
     group = chosen.group or task_column(frame, chosen)
-    check_known(request.by, in_table, "column", "by")
     per_run = list(dict.fromkeys(filter(None, (group, *request.by))))
     X, y, ended = runs_of_table(
         TrajectoryArray,
@@ -194,20 +190,21 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest, fields: Fields) -> In
             groups = groups.astype(str)
         notes.append(note_on_clusters(group, groups[is_counted]))
     costs, cost_notes = _costs(frame, joined_ids(frame, chosen.ids), X)
-    notes_on_columns = (
-        *note_on_guesses(guessed, first_step, request.first_step),
-        *leaks,
-        *note_on_unused(frame.drop(columns=per_run), chosen),
-        *_notes_on_scales(frame, chosen, X.channels or ()),
-    )
     return Inputs(
         X,
         y,
         groups,
-        (*notes_on_columns, *notes, *cost_notes),
+        (
+            *note_on_guesses(guessed, first_step, request.first_step),
+            *leaks,
+            *note_on_unused(frame.drop(columns=per_run), chosen),
+            *_notes_on_scales(frame, chosen, X.channels or ()),
+            *notes,
+            *cost_notes,
+        ),
         costs,
         outcome=str(chosen.outcome),
-        has_ids=has_ids,
+        has_ids=bool(ids),
         group=group,
         first_error=first_error,
     )
