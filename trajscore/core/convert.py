@@ -228,7 +228,7 @@ def joined_parts(several: Sequence[Any]) -> ByName:
     if any(X.horizon is not None for X in several):  # lengths, where none were given
         horizon = np.concatenate([as_horizon(X.horizon, X.lengths) for X in several])
     # frames without a run would only blur the dtypes, and newer pandas warns of them
-    frames = [X.meta for X in several if len(X)] or [X.meta for X in several]
+    frames = [X.meta for X in list(filter(len, several)) or several]
     return {
         "cells": np.concatenate([X.cells for X in several]),
         "offsets": offsets_of(np.concatenate([X.lengths for X in several])),

@@ -201,9 +201,8 @@ def parts_of_frame(
     if not len(frame):
         raise ValueError("the table has no rows; give at least one step of one run")
 
-    column_of_ids = " and ".join(map(str, names))
-    codes, uniques = _number_runs(joined_ids(frame, names), column_of_ids)
-    ids = _as_run_ids(uniques, column_of_ids)
+    codes, uniques = _number_runs(joined_ids(frame, names))
+    ids = _as_run_ids(uniques, " and ".join(map(str, names)))
     runs = _Runs(ids, np.bincount(codes))
     has_step = np.ones(len(frame), dtype=bool)
     if step is not None and frame[step].hasnans:
@@ -218,7 +217,7 @@ def parts_of_frame(
     reasons = reasons_in_rows(frame[of_stops], of_stops, runs.starts, rule)
     if any(reasons) or (of_stops and stop_reason is not None):
         once["stop_reason"] = pd.Series(reasons)
-        in_meta = list(dict.fromkeys([*in_meta, "stop_reason"]))
+        in_meta.append("stop_reason")
     horizons = None
     if horizon is not None:
         remedy = "give the number of steps over which the run is weighted"
@@ -228,10 +227,10 @@ def parts_of_frame(
     parts = {
         "cells": np.stack(columns, axis=1) if is_list_like(value) else columns[0],
         "lengths": np.add.reduceat(has_step, runs.starts, dtype=np.int64),
-        "channels": [str(name) for name in values],
+        "channels": values,
         "ids": ids,
         "horizon": horizons,
-        "meta": {name: once[name] for name in in_meta if name in once} or None,
+        "meta": {name: once[name] for name in in_meta if name in once},
     }
     return parts, once.get(outcome)
 
@@ -254,15 +253,15 @@ class _Runs:
         return f"run {run_label(self.ids[np.flatnonzero(self.starts <= row)[-1]])}"
 
 
-def _number_runs(column: pd.Series, name: str) -> tuple[IntArray, Any]:
+def _number_runs(column: pd.Series) -> tuple[IntArray, Any]:
     """Return the number of each row's run, as the table first names them, and the runs' ids."""
     codes, ids = _factorized(column)
     refuse_first(
         codes < 0,
         lambda row: (
-            f"row {row}: column {name!r} is empty or NA; every step needs a run "
-            f"id. If an empty cell repeats that above it, fill it, in pandas: df[{name!r}] = "
-            f"df[{name!r}].ffill()"
+            f"row {row}: column {column.name!r} is empty or NA; every step needs a run "
+            f"id. If an empty cell repeats that above it, fill it, in pandas: "
+            f"df[{column.name!r}] = df[{column.name!r}].ffill()"
         ),
     )
     return codes, ids
@@ -271,7 +270,7 @@ def _number_runs(column: pd.Series, name: str) -> tuple[IntArray, Any]:
 def _as_run_ids(uniques: AnyArray | pd.Index, name: str) -> AnyArray:
     """Return the ids of the runs: whole numbers or text."""
     ids = np.asarray(uniques)
-    if ids.dtype.kind in "fO" and infer_dtype(ids, skipna=False) == "floating":
+    if infer_dtype(ids, skipna=False) == "floating":
         remedy = f"make them text, for example with df[{name!r}].astype(str)"
         ids = _whole_numbers(
             pd.Series(ids, name=name), "run id", remedy, lambda row: f"run number {row}"
@@ -287,7 +286,7 @@ def joined_ids(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
     if len(names) == 1:
         return frame[names[0]]
     for name in names:
-        _number_runs(frame[name], name)
+        _number_runs(frame[name])
     first, *others = (frame[name].astype(str) for name in names)
     joined = first.str.cat(others, sep="-")
     if joined.nunique() < len(frame[list(names)].drop_duplicates()):

@@ -123,8 +123,7 @@ class Ragged:
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"a {type(self).__name__} is immutable; {name!r} cannot be deleted")
 
-    def __getstate__(self) -> ByName:
-        return self._parts()
+    __getstate__ = _parts
 
     def __setstate__(self, parts: ByName) -> None:
         self._set(**parts)
@@ -240,7 +239,7 @@ class Ragged:
                 raise IndexError(
                     f"run {key} does not exist; the container has {number_of(len(self), 'run')}"
                 )
-            row = range(len(self))[int(key)]
+            row = int(key) % len(self)
             return self.cells[self.offsets[row] : self.offsets[row + 1]]
         everyone = np.arange(len(self))
         rows = everyone[as_row_index(key, len(self))]

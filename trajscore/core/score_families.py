@@ -6,6 +6,7 @@ tables and the command line have it then. What else it touches says docs/built.r
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields
 from math import inf
 from typing import Any, ClassVar
@@ -200,9 +201,8 @@ def get_family(score: Any) -> ScoreFamily:
     if not isinstance(score, type) and hasattr(score, "success") and hasattr(score, "failure"):
         return CustomScore(score)
     keyword, *numbers = _words(score) or [""]
-    for family in FAMILIES:
-        if keyword == family.keyword and _n_needed(family) <= len(numbers) <= len(fields(family)):
-            return family(*map(float, numbers))
+    with suppress(KeyError, TypeError):  # of another keyword, or number of parameters
+        return {family.keyword: family for family in FAMILIES}[keyword](*map(float, numbers))
     # a search calls its scoring= with the estimator
     uncalled = "; in a search, call it: scoring=make_tps_scorer()" if hasattr(score, "fit") else ""
     raise ValueError(
@@ -216,14 +216,9 @@ def usage() -> str:
     forms = []
     for family in FAMILIES:
         names = ",".join(field.name for field in fields(family))
-        forms += [family.keyword] * (_n_needed(family) == 0)
+        forms += [family.keyword] * all(field.default is not MISSING for field in fields(family))
         forms += [f"{family.keyword}({names})"] * bool(names)
     return either(forms)
-
-
-def _n_needed(family: type[ScoreFamily]) -> int:
-    """How many parameters a family must be given."""
-    return sum(field.default is MISSING for field in fields(family))
 
 
 def _words(score: Any) -> Sequence[Any]:

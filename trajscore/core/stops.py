@@ -288,7 +288,7 @@ def is_scored(mechanism: AnyArray) -> NDArray[np.bool_]:
 
 def recorded_stops(
     meta: pd.DataFrame, stop_reason: ArrayLike | None = None, rule: Rule | None = None
-) -> tuple[AnyArray | None, AnyArray | None]:
+) -> tuple[AnyArray | None, pd.Series | None]:
     """Return the stop reasons of runs, and what the reader of their log took them to mean.
 
     The columns "stop_reason" and "stop_kind" of `meta`, None where there is none, or no run
@@ -306,10 +306,7 @@ def recorded_stops(
     reasons_in_meta = meta.get("stop_reason", kinds)
     if reasons_in_meta is None or reasons_in_meta.isna().all():
         return None, None
-    noted = None
-    if kinds is not None and rule is None:
-        noted = kinds.to_numpy(dtype=object)
-    return reasons_in_meta.to_numpy(dtype=object), noted
+    return reasons_in_meta.to_numpy(dtype=object), kinds if rule is None else None
 
 
 def refuse_own_stops(traces: Mapping[str, Any], stop_reason: ArrayLike | None = None) -> None:

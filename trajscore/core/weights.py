@@ -193,12 +193,9 @@ class RunWeights:
                 stacklevel=stacklevel + 1,
             )
 
-    def rate(self, y: FloatArray, run_weight: FloatArray | None = None) -> float:
+    def rate(self, y: FloatArray, run_weight: FloatArray | float = 1.0) -> float:
         """Success rate over forecasts, the best constant; by the paper's convention, over runs."""
-        mass = self.divisor()
-        if run_weight is not None:
-            mass = mass * run_weight
-        return float(np.average(y, weights=mass))
+        return float(np.average(y, weights=self.divisor() * run_weight))
 
 
 def as_step_weights(weights: Weights = "early", horizon: Any = None) -> StepWeights:

@@ -433,7 +433,7 @@ def panel_sums(
     forecasts: dict[str, list[TrajectoryArray]],
     scores: Sequence[Any],
     schedules: Sequence[StepWeights],
-    run_weight: FloatArray | None = None,
+    run_weight: FloatArray | float = 1.0,
 ) -> tuple[pd.MultiIndex, list[RunSums]]:
     """Return sums of runs for each predictor, score and schedule, with their names.
 

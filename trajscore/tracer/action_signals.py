@@ -144,10 +144,9 @@ class ActionSignals(RunTransformer):
 
     @property
     def _output_channels(self) -> Sequence[str]:
-        wanted = self.signals
-        if wanted is None:
-            wanted = _BY_DEFAULT
-        return chosen(wanted, SIGNALS, "signals", "signal")
+        if self.signals is None:
+            return _BY_DEFAULT
+        return chosen(self.signals, SIGNALS, "signals", "signal")
 
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
         signals = self._output_channels
