@@ -75,8 +75,8 @@ def bins_of(values: FloatArray, weight: FloatArray, n_bins: int, strategy: str) 
     """Bin of each value; `weight` says how much each counts for the quantiles."""
     if strategy == "uniform":
         return uniform_bins(values, n_bins)
-    distinct, group = group_ties(values)
-    size = np.bincount(group, weight, len(distinct)).astype(float)
+    group = group_ties(values)[1]
+    size = np.bincount(group, weight).astype(float)
     return quantile_bins(size, n_bins)[group]
 
 

@@ -465,12 +465,17 @@ PART_STARTS = {"early": 1, "middle": 4, "late": 11}
 
 @dataclass(frozen=True)
 class WeightedSteps:
-    """Steps in the order of their runs: weight (step times run weight), and tie."""
+    """Steps of trusted runs, in their order: weight (step times run weight), and tie."""
 
     X: TrajectoryArray
     success: FloatArray  # of the runs
     weights: StepWeights
-    weight: FloatArray
+    run_weight: FloatArray
+
+    @cached_property
+    def weight(self) -> FloatArray:
+        """Weight of each step."""
+        return self.weights.of(self.X).cells() * np.repeat(self.run_weight, self.X.lengths)
 
     @cached_property
     def tie(self) -> AnyArray:
@@ -485,27 +490,9 @@ class WeightedSteps:
                 return cell
         return group_ties(forecasts)[1]
 
-    @property
-    def n_ties(self) -> int:
-        """Number of distinct forecasts."""
-        return int(self.tie.max(initial=-1)) + 1
-
     def by_tie(self, values: FloatArray) -> FloatArray:
         """Add up values of the steps by their forecast."""
-        return np.bincount(self.tie, values, self.n_ties).astype(float, copy=False)
-
-
-def weighted_steps(
-    success: FloatArray,
-    X: TrajectoryArray,
-    weights: StepWeights,
-    run_weight: FloatArray | None = None,
-) -> WeightedSteps:
-    """Gather the steps of trusted runs; `success` and `run_weight` (None: ones) are of runs."""
-    w = weights.of(X).cells()
-    if run_weight is not None:
-        w *= np.repeat(run_weight, X.lengths)
-    return WeightedSteps(X, success, weights, w)
+        return np.bincount(self.tie, values).astype(float, copy=False)
 
 
 def step_parts(X: TrajectoryArray) -> AnyArray:

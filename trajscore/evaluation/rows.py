@@ -28,7 +28,7 @@ from trajscore.core.ranking import TieGroups, auroc, auroc_within
 from trajscore.core.statistics import MeanOfRuns, OfTies, Statistic
 from trajscore.core.ties import group_ties, only_value
 from trajscore.core.values import BoolArray, FloatArray, IntArray, outside_unit
-from trajscore.core.weights import StepWeights, collapse, run_sums, weighted_steps
+from trajscore.core.weights import StepWeights, WeightedSteps, collapse, run_sums
 from trajscore.evaluation.options import (
     ALIVE,
     ALIVE_END,
@@ -225,7 +225,7 @@ def row_metrics(row: Row, options: Options) -> Metrics:
     metrics |= of_runs
     if counts_steps or not row.is_probability:  # nobody recalibrates what counting steps gives
         return metrics
-    steps = weighted_steps(labels, row.traces, options.weights)
+    steps = WeightedSteps(row.traces, labels, options.weights, np.ones(len(labels)))
     for name, part in STEP_ERRORS.items():
         metrics[name] = step_calibration_statistic(steps, part)
     # the recalibration stays what it is: to first order the best one gains nothing by moving

@@ -33,7 +33,6 @@ from trajscore.core.weights import (
     score_cells,
     step_parts,
     weighted_score,
-    weighted_steps,
 )
 from trajscore.core.within_runs import cells_by_step, run_numbers, step_numbers
 from trajscore.metrics.tps import check_scored
@@ -270,7 +269,7 @@ def step_calibration_error(
     check_choice(strategy, "strategy", STRATEGIES)
     if part is not None:
         check_choice(part, "part", tuple(PART_STARTS))
-    steps = weighted_steps(runs.y.astype(float), runs.X, how, runs.weight)
+    steps = WeightedSteps(runs.X, runs.y.astype(float), how, runs.weight)
     weight, bins, gap = _binned(steps, part, as_count(n_bins, "n_bins"), strategy)
     total = weight.sum()
     if not total:

@@ -113,7 +113,7 @@ def early_warning(
     rows = np.flatnonzero((sample.y != CENSORED) & ~np.isnan(final))
     sample = sample.take(rows)
     final = final[rows]
-    codes = np.asarray(sample.y)
+    codes = sample.y
     if threshold is None:
         threshold = _youden_threshold(codes, final)
     # at the threshold a run is flagged, and a crossing is strict
