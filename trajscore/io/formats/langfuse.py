@@ -11,7 +11,7 @@ from trajscore.io._traces import TraceFormat
 from trajscore.io.fields import scalar
 from trajscore.io.files import LogFile
 from trajscore.io.registry import Head, RawRuns, register
-from trajscore.io.vocabulary import Record, as_fields, first, unnested
+from trajscore.io.vocabulary import Record, as_fields, unnested
 
 _TRACE = frozenset({"id", "trace", "observations", "scores", "corrections"})
 _MAY_BE_TEXT = ("input", "output", "metadata")
@@ -115,13 +115,4 @@ def _span(observation: Record) -> Span:
     attributes = as_fields(unnested(observation.get("metadata")))
     if "attributes" in attributes:
         attributes = attributes_of(attributes)
-    return read_span(
-        "langfuse",
-        {
-            **observation,
-            "name": first(attributes, keys.SPANS["tool_name"]) or observation.get("name"),
-        },
-        call=first(attributes, keys.SPANS["tool_call_id"]),
-        error=observation.get("level") == "ERROR" or None,
-        extra={name: observation.get(name) for name in ("model", "latency")},
-    )
+    return read_span("langfuse", {**attributes, **observation})

@@ -147,18 +147,15 @@ def _span(record: Record, attributes: Record, key: str, parent: Any) -> Span:
     reason = unnested(first(attributes, SPANS["finish_reason"]))
     if isinstance(reason, list) and len(reason) == 1:
         reason = reason[0]
-    name = first(attributes, SPANS["tool_name"])
+    name = str(record.get("name")).removesuffix(".__call__")
     return read_span(
         "otel",
-        record,
+        {**attributes, **record, "name": name},
         id=key,
         kind=kind,
         parent=parent,
-        name=name or str(record.get("name")).removesuffix(".__call__"),
         inputs=inputs,
         outputs=outputs or _vercel_answer(attributes),
-        call=first(attributes, SPANS["tool_call_id"]),
-        error=_failed(record.get("status")) or None,
         cost=_cost(attributes),
         tokens=token_counts(attributes, SPANS["tokens"]),
         scores=_evaluations(attributes, "evaluations"),
@@ -194,13 +191,6 @@ def _vercel_answer(attributes: Record) -> Any:
     text = first(attributes, ("ai.response.text", "ai.response.object"))
     answer = {"text": text, "toolCalls": calls}
     return leftover(answer) or None
-
-
-def _failed(status: Any) -> bool:
-    code = status
-    if isinstance(status, Mapping):
-        code = status.get("status_code", status.get("code"))
-    return str(code).upper().endswith("ERROR") or code == 2
 
 
 def _cost(attributes: Record) -> float | None:
