@@ -273,12 +273,10 @@ def _with_answer(messages: list[Any], record: Record) -> list[Any]:
     return [*messages, *before, answer]
 
 
-def scored(message: Any, answer: Any) -> Any:
+def scored(message: Message, answer: Any) -> Message:
     """Return a message with its log-probabilities, or those of the answer around it, if any."""
     logprobs = as_list(find_logprobs(message) or find_logprobs(answer))
-    if logprobs and isinstance(message, dict):
-        return {**message, "logprobs": logprobs}
-    return message
+    return {**message, "logprobs": logprobs} if logprobs else message
 
 
 def answer_within(fields: Record) -> Record:

@@ -9,13 +9,9 @@ from trajscore.io._smolagents import is_step
 from trajscore.io.fields import dig
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register
-from trajscore.io.vocabulary import Record, as_fields, first_object
+from trajscore.io.vocabulary import FORMATS, Record, as_fields, first_object
 
 _RESULT = "result.json"
-_STEP = frozenset(
-    {"source", "message", "tool_calls", "observation", "metrics", "is_copied_context", "extra"}
-)
-_RUN = frozenset({"trajectory_id", "steps"})
 # Files beside a trajectory that are not runs, but continuations and summaries of one.
 _NO_RUNS = (_RESULT, "trajectory.cont-", "trajectory.summarization-")
 
@@ -77,7 +73,7 @@ class ATIF(Format):
                 "cost": dig(raw, "final_metrics.total_cost_usd"),
                 "model": dig(raw, "agent.model_name"),
             },
-            extra=leftover(raw, _RUN),
+            extra=leftover(raw, ("trajectory_id", "steps")),
         )
         if result:
             run.extra |= {"result": result, "rewards": rewards}
@@ -121,7 +117,7 @@ def _add(talk: Conversation, step: Record, index: int) -> None:
     }
     turn = talk.add(message, index)
     if turn is not None:
-        turn.extra |= leftover(step, _STEP) | dict(extra)
+        turn.extra |= leftover(step, FORMATS["atif"]["step"]) | dict(extra)
         if metrics:
             turn.extra["metrics"] = metrics
     results = dig(step, "observation.results") or []

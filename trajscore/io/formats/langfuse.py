@@ -13,8 +13,7 @@ from trajscore.io.files import LogFile
 from trajscore.io.registry import Head, RawRuns, register
 from trajscore.io.vocabulary import Record, as_fields, unnested
 
-_TRACE = frozenset({"id", "trace", "observations", "scores", "corrections"})
-_MAY_BE_TEXT = ("input", "output", "metadata")
+_WORDS = keys.FORMATS["langfuse"]
 
 
 @register
@@ -73,8 +72,8 @@ class Langfuse(TraceFormat):
                     if trace.get("scores") is not None:
                         listed = check_list(trace["scores"], "its observations or scores are")
                         scores += map(as_object, listed)
-                run.extra |= leftover(trace, _TRACE)
-                run.extra |= {k: unnested(trace[k]) for k in _MAY_BE_TEXT if trace.get(k)}
+                run.extra |= leftover(trace, _WORDS["trace"])
+                run.extra |= {k: unnested(trace[k]) for k in _WORDS["texts"] if trace.get(k)}
         spans = list(map(_span, observations))
         owners = {span.id: span for span in spans}
         for score in scores:
