@@ -192,7 +192,7 @@ class _Tree:
 
     def check_content(self) -> None:
         """Refuse spans that are bare names and times, or without what their model was asked."""
-        outputs = [span.outputs for span in self.spans if isinstance(span.outputs, str)]
+        outputs = (str(span.outputs) for span in self.spans)
         if not self.has_models and any(text.startswith("AgentOutput(") for text in outputs):
             raise MalformedRunError("it has no call of a model; add llm_chat_callback() to it")
         if not self.spans or any(

@@ -185,10 +185,9 @@ class _Session:
         self._turn = turn
         turn["cost"] = line.get("costUSD")
         if usage := as_fields(message, "usage"):
-            counts = {side: map(usage.get, names) for side, names in _WORDS["tokens"].items()}
             turn["tokens"] = {
-                side: sum(n for n in numbers if isinstance(n, (int, float)))
-                for side, numbers in counts.items()
+                side: sum(n for n in map(usage.get, names) if isinstance(n, (int, float)))
+                for side, names in _WORDS["tokens"].items()
             }
 
     def _replace(self, blocks: list[Any], block: Any) -> bool:

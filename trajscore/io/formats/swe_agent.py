@@ -49,7 +49,7 @@ class SWEAgent(Format):
         talk = Conversation(place)
         if "trajectory" not in raw:
             turns = [step for step in steps if as_fields(step).get("role") != "exit"]
-            talk = Conversation(place, list(map(_of_mini, turns)))
+            talk.extend(map(_of_mini, turns))
         else:
             _add_prompts(talk, raw.get("history"))
             for index, step in enumerate(steps):
