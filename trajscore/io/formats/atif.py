@@ -54,14 +54,14 @@ class ATIF(Format):
         reward = rewards.get("reward")
         if len(rewards) == 1:
             (reward,) = rewards.values()
-        steps = [
-            as_object(step, f"message {k} is")
-            for k, step in enumerate(check_list(raw.get("steps"), "its steps are"))
-        ]
         talk = Conversation(place)
-        for index, step in enumerate(steps):
-            if not step.get("is_copied_context"):
-                _add(talk, step, index)
+        n_copied = 0
+        for index, step in enumerate(check_list(raw.get("steps"), "its steps are")):
+            fields = as_object(step, f"message {index} is")
+            if fields.get("is_copied_context"):
+                n_copied += 1
+            else:
+                _add(talk, fields, index)
         run = Run(
             id=name,
             outcome=as_outcome(reward),
@@ -77,7 +77,7 @@ class ATIF(Format):
         )
         if result:
             run.extra |= {"result": result, "rewards": rewards}
-        if n_copied := sum(bool(step.get("is_copied_context")) for step in steps):
+        if n_copied:
             run.extra["n_copied_steps"] = n_copied
         return talk.finish(run)
 

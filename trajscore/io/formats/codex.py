@@ -46,14 +46,13 @@ class Codex(Format):
         usage: list[tuple[int, dict[str, Any]]] = []
         lines = list(map(_Line, as_objects(raw)))
         for line in _without_rolled_back(lines):
-            if line.starts or line.asks:
+            if line.is_one_of("started") or line.asks:
                 run.stop_reason = None
             _note(run, line)
-            if line.kind == "event_msg" or line.kind.startswith("turn."):
-                info = as_fields(line.payload, "info")  # of the last call of the model
-                last = info.get("last_token_usage", line.payload.get("usage"))
-                if isinstance(last, Mapping):
-                    usage.append((len(items), token_counts(last)))
+            info = as_fields(line.payload, "info")  # of the last call of the model
+            last = info.get("last_token_usage", line.payload.get("usage"))
+            if isinstance(last, Mapping):
+                usage.append((len(items), token_counts(last)))
             items += line.messages
         if n_back := sum(len(line.messages) for line in lines) - len(items):
             run.extra["n_left_out"] = {"taken back": n_back}
@@ -77,7 +76,6 @@ class _Line:
         self.payload: Record = as_fields(inner) or fields
         self.kinds = {self.kind, str(self.payload.get("type"))}
         self.messages = _messages_of(self.kind, self.payload)
-        self.starts = self.is_one_of("started")
         self.asks = any(message.get("role") == "user" for message in self.messages)
 
     def is_one_of(self, kinds: str) -> bool:
@@ -95,7 +93,7 @@ def _without_rolled_back(lines: list[_Line]) -> list[_Line]:
             first_turn = max(len(turns) - n_turns, 0)
             del remaining[next(iter(turns[first_turn:]), len(remaining)) :], turns[first_turn:]
             continue
-        if line.starts:
+        if line.is_one_of("started"):
             start = len(remaining)
         if line.asks:
             turns.append(len(remaining) if start is None else start)

@@ -11,7 +11,7 @@ from trajscore.io._traces import TraceFormat
 from trajscore.io.fields import scalar
 from trajscore.io.files import LogFile
 from trajscore.io.registry import Head, RawRuns, register
-from trajscore.io.vocabulary import Record, as_fields, unnested
+from trajscore.io.vocabulary import Record, as_fields, first, unnested
 
 _WORDS = keys.FORMATS["langfuse"]
 
@@ -33,10 +33,10 @@ class Langfuse(TraceFormat):
 
     def trace_of(self, record: Any) -> Any:
         fields = as_fields(record)
-        return str(_get(fields, "traceId") or _trace_fields(fields).get("id"))
+        return str(_get(fields, "trace_id") or _trace_fields(fields).get("id"))
 
     def session_of(self, record: Record) -> Any:
-        return _get(_trace_fields(record), "sessionId")
+        return _get(_trace_fields(record), "session_id")
 
     def _is_run(self, fields: Record) -> bool:
         return bool(fields) and fields.keys() != {"meta"}
@@ -77,17 +77,14 @@ class Langfuse(TraceFormat):
         spans = list(map(_span, observations))
         owners = {span.id: span for span in spans}
         for score in scores:
-            owner = owners.get(str(_get(score, "observationId")), run)
-            if str(_get(score, "dataType")).upper() != "CORRECTION":  # what it should have said
+            owner = owners.get(str(_get(score, "observation_id")), run)
+            if str(_get(score, "data_type")).upper() != "CORRECTION":  # what it should have said
                 add_score(owner, score.get("name"), scalar(score), run)
         return spans
 
 
-def _get(record: Record, name: str) -> Any:
-    """Return a field that exports call traceId or trace_id."""
-    if name in record:
-        return record[name]
-    return record.get("".join(f"_{c.lower()}" if c.isupper() else c for c in name))
+def _get(record: Record, part: str) -> Any:
+    return first(record, _WORDS[part])
 
 
 def _is_trace(record: Record) -> bool:
@@ -97,12 +94,12 @@ def _is_trace(record: Record) -> bool:
 
 
 def _is_observation(record: Record) -> bool:
-    return "type" in record and None not in (_get(record, "traceId"), _get(record, "startTime"))
+    return "type" in record and None not in (_get(record, "trace_id"), _get(record, "start_time"))
 
 
 def _is_score(record: Record) -> bool:
-    named = _get(record, "traceId") is not None and "name" in record
-    return named and ("value" in record or _get(record, "stringValue") is not None)
+    named = _get(record, "trace_id") is not None and "name" in record
+    return named and ("value" in record or _get(record, "string_value") is not None)
 
 
 def _trace_fields(record: Record) -> Record:
