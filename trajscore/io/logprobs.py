@@ -159,12 +159,8 @@ def without_logprobs(answer: Any) -> Any:
 
 
 def _text_of(token: Record) -> str | None:
-    text = token.get("token")
-    if text is None:
-        text = first(token, _NAMES["text"], blank=True)
-    if text is None:
-        return None
-    return str(text)
+    text = first(token, _NAMES["text"], blank=True)
+    return None if text is None else str(text)
 
 
 def _logprob_of(token: Record, where: str) -> float:
@@ -190,11 +186,9 @@ def _number(value: Any, where: str) -> float:
             f"{where}: the logprob is {value!r}, not a number of at most 0 (a natural logarithm); "
             f"convert it, or write null if it was not recorded"
         )
-    if number > 0:
-        return 0.0
     if number <= NOT_RECORDED and number != -math.inf:
         return math.nan
-    return number
+    return min(number, 0.0)
 
 
 def _alternatives(raw: Any, where: str) -> Top:

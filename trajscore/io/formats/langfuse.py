@@ -11,7 +11,7 @@ from trajscore.io._traces import TraceFormat
 from trajscore.io.fields import scalar
 from trajscore.io.files import LogFile
 from trajscore.io.registry import Head, RawRuns, register
-from trajscore.io.vocabulary import Record, as_fields, first, unnested
+from trajscore.io.vocabulary import Record, as_fields, first, first_object, unnested
 
 _WORDS = keys.FORMATS["langfuse"]
 
@@ -26,9 +26,8 @@ class Langfuse(TraceFormat):
         fields = head.fields
         if head.listed or head.whole or "data" in fields:
             is_page = isinstance(fields.get("data"), list) and "meta" in fields
-            records = fields["data"][:1] if is_page else [fields]
-            kinds = (_is_trace, _is_observation, _is_score)
-            return any(is_kind(as_fields(record)) for record in records for is_kind in kinds)
+            record = first_object(fields["data"]) if is_page else fields
+            return _is_trace(record) or _is_observation(record) or _is_score(record)
         return "observations" in fields and bool({"trace", "timestamp", "scores"} & fields.keys())
 
     def trace_of(self, record: Any) -> Any:
@@ -69,9 +68,8 @@ class Langfuse(TraceFormat):
                 trace = _trace_fields(record)
                 if _is_trace(record):
                     observations += record["observations"]
-                    if trace.get("scores") is not None:
-                        listed = check_list(trace["scores"], "its observations or scores are")
-                        scores += map(as_object, listed)
+                    listed = trace.get("scores") or []
+                    scores += map(as_object, check_list(listed, "its observations or scores are"))
                 run.extra |= leftover(trace, _WORDS["trace"])
                 run.extra |= {k: unnested(trace[k]) for k in _WORDS["texts"] if trace.get(k)}
         spans = list(map(_span, observations))
