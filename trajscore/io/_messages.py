@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from trajscore.io import vocabulary as keys
-from trajscore.io._results import has_calls, result_messages, said
+from trajscore.io._results import result_messages, said
 from trajscore.io._run import leftover
-from trajscore.io._smolagents import OF_WORDS, STEP_FIELDS, is_step, messages_of_step, with_calls
+from trajscore.io._smolagents import OF_WORDS, is_step, messages_of_step, with_calls
 from trajscore.io.logprobs import find_logprobs
 from trajscore.io.vocabulary import Record, as_fields, as_list, first, first_object, parsed, text_of
 
@@ -26,15 +26,11 @@ _KINDS = keys.PARTS["kinds"]
 _OF_TURN = ("role", "content", "tool_calls")
 _OF_CLIENTS = {*keys.PARTS["of_clients"]}
 _CONTENT = {*keys.PARTS["content"]}
-_OF_MESSAGES = {  # any of which it has
-    "toolName", "tool.name", "lc", "raw_item", "message_data", *STEP_FIELDS, *_KINDS, *_CONTENT,
-    *keys.OF_ANSWERS,
-}  # fmt: skip
 
 
 def is_message(value: Any) -> bool:
     """Tell a message of any client from other objects."""
-    if not isinstance(value, dict) or _OF_MESSAGES.isdisjoint(value):
+    if not isinstance(value, dict):
         return False
     value = _raw_item(value)
     if keys.answer_part(value) or "choices" in value or _is_item(value) or is_step(value):
@@ -169,9 +165,6 @@ def _text_message(value: Any, role: str) -> list[Any]:
 
 def as_chat(messages: Iterable[Any]) -> Iterable[tuple[int, Any]]:
     """Return messages as chats have them, with their indices; items of one turn are joined."""
-    messages = list(messages)
-    if all(_is_of_chat(each) and not _speaks_calls(each) for each in messages):
-        return enumerate(messages)
     chat: list[tuple[int, Any]] = []
     is_open = False  # whether the last one is made of items, and may go on
     for index, message in with_calls(map(_raw_item, messages)):
@@ -245,11 +238,6 @@ def _is_of_chat(message: Any) -> bool:
     return is_text and _OF_CLIENTS.isdisjoint(message) and message["role"] not in OF_WORDS
 
 
-def _speaks_calls(message: Record) -> bool:
-    """Tell a turn of the agent in whose text calls are written."""
-    return message["role"] == "assistant" and has_calls(message.get("content") or "")
-
-
 def is_of_program(message: Any) -> bool:
     """Tell a message of AutoGen that its program writes, and neither a model nor a user."""
     fields = as_fields(message)
@@ -285,12 +273,10 @@ def _with_answer(messages: list[Any], record: Record) -> list[Any]:
     return [*messages, *before, answer]
 
 
-def scored(message: Any, answer: Any) -> Any:
+def scored(message: Message, answer: Any) -> Message:
     """Return a message with its log-probabilities, or those of the answer around it, if any."""
     logprobs = as_list(find_logprobs(message) or find_logprobs(answer))
-    if logprobs and isinstance(message, dict):
-        return {**message, "logprobs": logprobs}
-    return message
+    return {**message, "logprobs": logprobs} if logprobs else message
 
 
 def answer_within(fields: Record) -> Record:
@@ -345,10 +331,8 @@ def _only_thought(turn: Record) -> bool:
 
 def _joined(turn: Record, item: Record) -> Message:
     calls = [*as_list(turn.get("tool_calls")), *as_list(item.get("tool_calls"))]
-    joined = {**turn, **item, "content": turn.get("content") or item.get("content") or ""}
-    if calls:
-        joined["tool_calls"] = calls
-    return joined
+    content = turn.get("content") or item.get("content") or ""
+    return {**turn, **item, "content": content, "tool_calls": calls}
 
 
 # ------------------------------------------------------------------ messages and their wrappers
@@ -399,9 +383,8 @@ def _with_additional_fields(fields: Message) -> Message:
     if not fields.get("tool_calls"):
         names = ("tool_calls", "function_call", "tool_call_id", "refusal")
         fields |= {name: additional[name] for name in names if additional.get(name)}
-    metadata = as_fields(fields, "response_metadata")
-    if fields.get("finish_reason") is None and metadata.get("finish_reason") is not None:
-        fields["finish_reason"] = metadata["finish_reason"]
+    if fields.get("finish_reason") is None:
+        fields["finish_reason"] = as_fields(fields, "response_metadata").get("finish_reason")
     if fields.get("status") == "error" and "error" not in fields:
         fields["error"] = True
     return fields
@@ -452,10 +435,9 @@ def messages_of_parts(fields: Message, parts: list[Any]) -> list[Any]:
         else:
             texts.append(_text_part(part, more))
     message = {k: v for k, v in fields.items() if k not in ("parts", "content")} | more
-    if calls:
-        message["tool_calls"] = message.get("tool_calls") or calls
+    message["tool_calls"] = message.get("tool_calls") or calls
     answers = list(map(result_of_part, results))
-    if (answers or prompts) and not texts and not message.get("tool_calls"):
+    if (answers or prompts) and not (texts or message["tool_calls"]):
         return [*answers, *prompts]
     call_ids = [name for name in map(id_of, calls) if name is not None]
     later = [answer for answer in answers if answer["tool_call_id"] in call_ids]
@@ -514,12 +496,7 @@ def result_of_part(part: Record) -> Message:
 
 
 def thought_of(part: Record) -> str:
-    text = first(part, ("text", "thinking", "content", "summary"), blank=True)
-    if isinstance(text, list):
-        text = "\n".join(str(piece.get("text", "")) for piece in text if isinstance(piece, dict))
-    if isinstance(text, str):
-        return text
-    return ""
+    return text_of(first(part, ("text", "thinking", "content", "summary"), blank=True))
 
 
 def type_of(fields: Record) -> str:

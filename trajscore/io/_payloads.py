@@ -48,15 +48,11 @@ def messages_in(value: Any, role: str | None) -> list[Message]:
 def _search(value: Any, role: str | None, depth: int) -> list[Any]:
     if depth == 0 or value is None:
         return []
-    if isinstance(value, str):
-        return _from_text(value, role)
     if isinstance(value, list):
         return _from_list(value, role, depth)
     if isinstance(value, dict):
         return _from_object(value, role, depth)
-    if role:
-        return [{"role": role, "content": str(value)}]
-    return []
+    return _from_text(str(value), role)
 
 
 def _from_text(text: str, role: str | None) -> list[Any]:
@@ -245,11 +241,11 @@ def read_attribute(attributes: Record, names: Iterable[str]) -> Any:
     """Return the first of some attributes, also if it is spread over names with indices."""
     for name in names:
         if (value := attributes.get(name)) not in (None, ""):
-            if not isinstance(value, str) or not _MESSAGE.search(value[:_HEAD]):
-                return _untangled(value)
-            if isinstance(messages := parsed(value), str):
-                raise MalformedRunError(f"its {name} is not JSON, but what Python prints")
-            return _untangled(messages)
+            if isinstance(value, str) and _MESSAGE.search(value[:_HEAD]):
+                value = parsed(value)
+                if isinstance(value, str):
+                    raise MalformedRunError(f"its {name} is not JSON, but what Python prints")
+            return _untangled(value)
         start = f"{name}."
         spread = {k[len(start) :]: v for k, v in attributes.items() if k.startswith(start)}
         if any(k.partition(".")[0].isdigit() for k in spread):

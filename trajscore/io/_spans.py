@@ -37,6 +37,7 @@ from trajscore.io.vocabulary import (
 )
 
 _AROUND_TOOLS = "(merged tools)"  # the name of a span around several tools
+_OF_TURNS = ("model", "latency")  # fields of a span that its turn has
 
 
 @dataclass(slots=True)
@@ -70,11 +71,21 @@ class Span:
 def read_span(of_format: str, record: Record, **more: Any) -> Span:
     """Return a span by the fields that words.toml names, and what else is known of it."""
     named = SPANS["fields"][of_format].items()
-    parts = {part: first(record, names, blank=True) for part, names in named}
+    parts = {part: first(record, names, blank=part not in _OF_TURNS) for part, names in named}
     parts["kind"] = span_kind(parts["kind"])
-    parts["error"] = bool(parts.get("error")) or None
-    parts["tokens"] = token_counts(parts.get("tokens"))
+    parts["name"] = first(record, SPANS["tool_name"]) or parts["name"]
+    parts["call"] = first(record, SPANS["tool_call_id"])
+    parts["error"] = bool(parts.get("error")) or _failed(parts.pop("status", None)) or None
+    parts["tokens"] = token_counts(parts.get("tokens", record))
+    parts["extra"] = {name: parts.pop(name, None) for name in _OF_TURNS}
     return Span(**{**parts, **more})
+
+
+def _failed(status: Any) -> bool:
+    code = status
+    if isinstance(status, dict):
+        code = status.get("status_code", status.get("code"))
+    return str(code).upper().endswith("ERROR") or code == 2
 
 
 def add_score(owner: Span | Run, name: Any, value: Any, run: Run) -> None:
@@ -181,7 +192,7 @@ class _Tree:
 
     def check_content(self) -> None:
         """Refuse spans that are bare names and times, or without what their model was asked."""
-        outputs = [span.outputs for span in self.spans if isinstance(span.outputs, str)]
+        outputs = (str(span.outputs) for span in self.spans)
         if not self.has_models and any(text.startswith("AgentOutput(") for text in outputs):
             raise MalformedRunError("it has no call of a model; add llm_chat_callback() to it")
         if not self.spans or any(

@@ -41,15 +41,13 @@ class Thread:
                 continue
             place, after = next(places)
             if place is None:
-                place = len(self.keys) if after is None else after + moved
-                self.insert(message, index, place)
+                step = self.insert(message, index, None if after is None else after + moved)
                 moved += 1
             else:
-                place += moved
-            woven.append(self.talk.steps[place])
+                step = self.talk.steps[place + moved]
+            woven.append(step)
             ids = {call.id for call in _calls(message) if call.id is not None}
-            calls = (call for call in woven[-1].tool_calls if not ids or call.id in ids)
-            waiting = [(woven[-1], call) for call in calls]
+            waiting = [(step, call) for call in step.tool_calls if not ids or call.id in ids]
         return woven
 
     def _align(self, turns: list[Message]) -> list[tuple[int | None, int | None]]:

@@ -25,13 +25,8 @@ NOT_RECORDED = -9999.0  # written by servers where they have no value, as is any
 
 Top = tuple[tuple[str, float], ...]
 
-_LISTS = WORDS["logprobs"]["lists"]
-_PATHS = WORDS["logprobs"]["paths"]
-_LOGPROB = WORDS["logprobs"]["value"]
-_ALTERNATIVES = WORDS["logprobs"]["alternatives"]
-_TEXTS = WORDS["logprobs"]["text"]
-
-_OUTER = {path[0] for path in _PATHS}
+_NAMES = WORDS["logprobs"]
+_OUTER = {path[0] for path in _NAMES["paths"]}
 MAY_HOLD = _OUTER | {"choices", "candidates", "outputs", *HOLDERS}
 _NAMED = re.compile(r"log[ _-]?prob(?!lem|e)|completion_prob|token_likelihood", re.IGNORECASE)
 
@@ -48,11 +43,11 @@ def find_logprobs(answer: Any) -> Any:
     """Return the tokens with log-probabilities of an answer, or of a part of it; None if none."""
     if not isinstance(answer, dict) or _OUTER.isdisjoint(answer):
         return None
-    for *outer, name in _PATHS:
+    for *outer, name in _NAMES["paths"]:
         owner = as_fields(answer, *outer)
         value = owner.get(name) if name else owner
         if isinstance(value, dict):
-            lists = (_joined(value, names) for names in _LISTS if _tokens(value, names[0]))
+            lists = (_joined(value, names) for names in _NAMES["lists"] if _tokens(value, names[0]))
             value = next(lists, None)
         if value and "token_ids" in answer:
             pairs = zip(as_list(value), map(str, as_list(answer["token_ids"])), strict=False)
@@ -104,7 +99,7 @@ def parse_logprobs(raw: Any, place: Place, index: int) -> TokenScores:
     where = f"{place}, message {index}"
     entries = list(map(_fields_of, raw))
     texts: list[Any] = list(map(_text_of, entries))
-    top = tuple(_alternatives(first(entry, _ALTERNATIVES), where) for entry in entries)
+    top = tuple(_alternatives(first(entry, _NAMES["alternatives"]), where) for entry in entries)
     logprobs = tuple(_logprob_of(entry, where) for entry in entries)
     if not any_recorded(logprobs):
         return TokenScores()
@@ -164,12 +159,8 @@ def without_logprobs(answer: Any) -> Any:
 
 
 def _text_of(token: Record) -> str | None:
-    text = token.get("token")
-    if text is None:
-        text = first(token, _TEXTS, blank=True)
-    if text is None:
-        return None
-    return str(text)
+    text = first(token, _NAMES["text"], blank=True)
+    return None if text is None else str(text)
 
 
 def _logprob_of(token: Record, where: str) -> float:
@@ -180,7 +171,7 @@ def _logprob_of(token: Record, where: str) -> float:
     prob = next(chosen, token).get("prob")
     if isinstance(prob, (int, float)) and prob >= 0:  # of llama.cpp
         return _number(math.log(prob) if prob else -math.inf, where)
-    return _number(first(token, _LOGPROB), where)
+    return _number(first(token, _NAMES["value"]), where)
 
 
 def _number(value: Any, where: str) -> float:
@@ -195,11 +186,9 @@ def _number(value: Any, where: str) -> float:
             f"{where}: the logprob is {value!r}, not a number of at most 0 (a natural logarithm); "
             f"convert it, or write null if it was not recorded"
         )
-    if number > 0:
-        return 0.0
     if number <= NOT_RECORDED and number != -math.inf:
         return math.nan
-    return number
+    return min(number, 0.0)
 
 
 def _alternatives(raw: Any, where: str) -> Top:

@@ -5,7 +5,7 @@ Each format is a class in a file of `io/formats`; nothing here knows one of them
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from importlib import import_module
 from pathlib import Path
@@ -288,13 +288,17 @@ def detect_log(path: Path, max_size: int | None) -> Format | None:
     fields = {**head.fields, **first_object(steps)}
     if head.listed and usual_names("confidence", fields):
         return None  # numbers are a table, messages on lines of their own a log
-    has_parts = any(usual_names(part, fields) for part in (*OF_STEPS, "text"))
-    has_parts = has_parts or is_message(held_message(fields)) or bool(answer_within(fields))
-    if log_format is not None and has_parts:
+    if log_format is not None and is_turn(fields, (*OF_STEPS, "text")):
         return log_format
     if head.listed and all(map(_is_plain, head.fields.values())):
         return None
     raise _unknown_format(file)
+
+
+def is_turn(fields: Record, parts: Iterable[str]) -> bool:
+    """Tell an object with one of some parts of a turn, or that holds a message or an answer."""
+    has_parts = any(usual_names(part, fields) for part in parts)
+    return has_parts or is_message(held_message(fields)) or bool(answer_within(fields))
 
 
 def _is_plain(value: Any) -> bool:

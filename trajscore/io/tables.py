@@ -18,6 +18,7 @@ from trajscore.core.ties import OrdinaryRange
 from trajscore.core.values import (
     as_numbers,
     check_file,
+    first_true,
     number_of,
     outside_unit,
     parse_numbers,
@@ -341,9 +342,8 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
         if column.dtype.kind in "OUT":  # "85%"
             column = column.map(lambda cell: cell.rstrip(" %") if isinstance(cell, str) else cell)
         changed[name] = parse_numbers(column) / scale
-        beyond = outside_unit(changed[name])
-        if beyond.any():
-            row = int(np.argmax(beyond))
+        row = first_true(outside_unit(changed[name]))
+        if row is not None:
             raise ArgumentError(
                 f"row {row}: column {name!r} has {run_label(frame[name].iloc[row])}, outside 0 to "
                 f"{scale:g}; correct it, or give the value that means certainty with {{argument}}",
@@ -351,9 +351,8 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
             )
     unscaled = frame[[name for name in fields.scores if name not in changed]]
     for name, cells in unscaled.select_dtypes(["object", "string", "category"]).items():
-        is_percent = cells.astype(str).str.endswith("%")
-        if is_percent.any():
-            row = int(np.argmax(is_percent))
+        row = first_true(cells.astype(str).str.endswith("%"))
+        if row is not None:
             raise ArgumentError(
                 f"row {row}: column {name!r} has {str(cells.iloc[row])!r}, not a number; "
                 f"pass {{argument}}",

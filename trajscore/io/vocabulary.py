@@ -48,6 +48,8 @@ MESSAGE_CLASSES = _by_word(WORDS["classes"])
 TYPES = WORDS["types"]
 PARTS = WORDS["parts"]
 USAGES = WORDS["usage"]["fields"]
+FORMATS = WORDS["formats"]
+"""What only the logs of one format have, by its name."""
 USAGE = WORDS["usage"]["tokens"]
 """The number of tokens by side, in the usage that a call of a model reports."""
 

@@ -80,7 +80,7 @@ def _with_lists(
     """Put columns of steps together as lists, up to the last value that a run has in any."""
     columns = {prefix: _columns_of(frame, prefix) for prefix in prefixes}
     n_steps = max(map(len, columns.values()))
-    rest = frame.drop(columns=[name for names in columns.values() for name in names])
+    rest = frame.drop(columns=[*chain(*columns.values())])
     blocks: dict[str, Any] = {}
     for prefix, names in columns.items():
         block = np.full((len(frame), n_steps), np.nan, dtype=object)
@@ -90,7 +90,7 @@ def _with_lists(
         taken = {"", *rest, *blocks, *usual_names("step", [name])}
         blocks["confidence" if name in taken else name] = block
     there = np.logical_or.reduce([pd.notna(block) for block in blocks.values()])
-    lengths = np.where(there.any(axis=1), n_steps - np.argmax(there[:, ::-1], axis=1), 0)
+    lengths = (there * np.arange(1, n_steps + 1)).max(axis=1, initial=0)
     lists = {
         name: [list(row[:length]) for row, length in zip(block, lengths, strict=True)]
         for name, block in blocks.items()
@@ -123,12 +123,13 @@ def as_lists(column: pd.Series) -> pd.Series | None:
     """Return a column of lists of numbers, also as JSON text; None of anything else."""
     if column.dtype.kind not in "OUT":
         return None
-    lists = column.map(_as_list)
-    items = [item for items_of_row in lists if items_of_row is not None for item in items_of_row]
-    is_list = column.isna() | lists.notna()
+    parsed = column.map(_as_list)
+    lists = parsed.map(lambda items_of_row: items_of_row or [])
+    items = [*chain(*lists)]
+    is_list = column.isna() | parsed.notna()
     if not items or not is_list.all() or not all(item is None or is_number(item) for item in items):
         return None
-    return lists.map(lambda items_of_row: [] if items_of_row is None else items_of_row)
+    return lists
 
 
 def _as_list(value: Any) -> list[Any] | None:

@@ -9,13 +9,9 @@ from trajscore.io._smolagents import is_step
 from trajscore.io.fields import dig
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register
-from trajscore.io.vocabulary import Record, as_fields, first_object
+from trajscore.io.vocabulary import FORMATS, Record, as_fields, first_object
 
 _RESULT = "result.json"
-_STEP = frozenset(
-    {"source", "message", "tool_calls", "observation", "metrics", "is_copied_context", "extra"}
-)
-_RUN = frozenset({"trajectory_id", "steps"})
 # Files beside a trajectory that are not runs, but continuations and summaries of one.
 _NO_RUNS = (_RESULT, "trajectory.cont-", "trajectory.summarization-")
 
@@ -58,14 +54,14 @@ class ATIF(Format):
         reward = rewards.get("reward")
         if len(rewards) == 1:
             (reward,) = rewards.values()
-        steps = [
-            as_object(step, f"message {k} is")
-            for k, step in enumerate(check_list(raw.get("steps"), "its steps are"))
-        ]
         talk = Conversation(place)
-        for index, step in enumerate(steps):
-            if not step.get("is_copied_context"):
-                _add(talk, step, index)
+        n_copied = 0
+        for index, step in enumerate(check_list(raw.get("steps"), "its steps are")):
+            fields = as_object(step, f"message {index} is")
+            if fields.get("is_copied_context"):
+                n_copied += 1
+            else:
+                _add(talk, fields, index)
         run = Run(
             id=name,
             outcome=as_outcome(reward),
@@ -77,11 +73,11 @@ class ATIF(Format):
                 "cost": dig(raw, "final_metrics.total_cost_usd"),
                 "model": dig(raw, "agent.model_name"),
             },
-            extra=leftover(raw, _RUN),
+            extra=leftover(raw, ("trajectory_id", "steps")),
         )
         if result:
             run.extra |= {"result": result, "rewards": rewards}
-        if n_copied := sum(bool(step.get("is_copied_context")) for step in steps):
+        if n_copied:
             run.extra["n_copied_steps"] = n_copied
         return talk.finish(run)
 
@@ -121,7 +117,7 @@ def _add(talk: Conversation, step: Record, index: int) -> None:
     }
     turn = talk.add(message, index)
     if turn is not None:
-        turn.extra |= leftover(step, _STEP) | dict(extra)
+        turn.extra |= leftover(step, FORMATS["atif"]["step"]) | dict(extra)
         if metrics:
             turn.extra["metrics"] = metrics
     results = dig(step, "observation.results") or []

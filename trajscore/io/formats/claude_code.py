@@ -14,20 +14,12 @@ from trajscore.io._messages import Message, as_id
 from trajscore.io._run import Run, as_object, as_objects
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register
-from trajscore.io.vocabulary import Record, as_fields, as_list, first, text_of
+from trajscore.io.vocabulary import FORMATS, Record, as_fields, as_list, first, text_of
 
 _TURNS = ("user", "assistant")
 _SESSION = ("sessionId", "session_id")
-_SUBAGENT = ("isSidechain", "parent_tool_use_id")
-_ASIDE = ("isMeta", "isCompactSummary", "isApiErrorMessage")
-# Lines of the user's that the program writes: commands, their output, an interruption.
-_WRITTEN = ("<command-name>", "<command-message>", "<local-command-", "<bash-")
 _INTERRUPTED = "[Request interrupted by user"
-_META = ("cwd", "gitBranch", "version")
-_TOKENS = {
-    "input": ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
-    "output": ("output_tokens",),
-}
+_WORDS = FORMATS["claude_code"]
 
 
 @register
@@ -46,9 +38,9 @@ class ClaudeCode(Format):
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
         sessions: dict[str, list[Any]] = {}
-        for _, index, line in file.items():
+        for place, line in super().runs(file, options):
             if not isinstance(line, Mapping):
-                yield file.place(index or 0), line
+                yield place, line
                 continue
             name = first(line, _SESSION)
             if name is None:
@@ -59,7 +51,7 @@ class ClaudeCode(Format):
         whole = [
             lines
             for lines in sessions.values()
-            if not all(_is_aside(line, _SUBAGENT) for line in lines if line.get("type") in _TURNS)
+            if not all(_is_aside(line, "subagent") for line in lines if line.get("type") in _TURNS)
         ]
         yield from ((file.place(index), lines) for index, lines in enumerate(whole))
         file.is_head = not whole  # a subagent's file, or one that only has a title
@@ -71,7 +63,7 @@ class ClaudeCode(Format):
         session = _Session(run)
         left_out = session.left_out
         for line in _not_taken_back(lines, left_out):
-            run.meta |= {name: line[name] for name in _META if line.get(name)}
+            run.meta |= {name: line[name] for name in _WORDS["meta"] if line.get(name)}
             if line.get("type") == "result":
                 reason = str(line.get("subtype") or "").removeprefix("error_")
                 run.stop_reason = "error" if reason == "during_execution" else reason or None
@@ -86,8 +78,8 @@ class ClaudeCode(Format):
         return talk.finish(run)
 
 
-def _is_aside(line: Record, kinds: tuple[str, ...]) -> bool:
-    return any(map(line.get, kinds))
+def _is_aside(line: Record, *kinds: str) -> bool:
+    return any(line.get(name) for kind in kinds for name in _WORDS[kind])
 
 
 def _not_taken_back(lines: list[Record], left_out: Counter[str]) -> Iterator[Record]:
@@ -114,7 +106,7 @@ def _is_request(line: Record) -> bool:
     message = line.get("message")
     parts = as_list(as_fields(message).get("content"))
     is_users = line.get("type") == "user" and isinstance(message, Mapping)
-    return is_users and not (any(map(_is_result, parts)) or _is_aside(line, _SUBAGENT + _ASIDE))
+    return is_users and not (any(map(_is_result, parts)) or _is_aside(line, "subagent", "aside"))
 
 
 def _is_result(part: Any) -> bool:
@@ -139,9 +131,9 @@ class _Session:
         message = as_object(line.get("message"))
         text = text_of(message.get("content"))
         is_user = line["type"] == "user"
-        if _is_aside(line, _SUBAGENT):
+        if _is_aside(line, "subagent"):
             self.left_out["subagent"] += 1
-        elif _is_aside(line, _ASIDE) or (is_user and text.startswith(_WRITTEN)):
+        elif _is_aside(line, "aside") or (is_user and text.startswith(tuple(_WORDS["written"]))):
             self.left_out["put in"] += 1
         elif text.startswith(_INTERRUPTED):
             self.run.stop_reason = "interrupted"
@@ -193,10 +185,9 @@ class _Session:
         self._turn = turn
         turn["cost"] = line.get("costUSD")
         if usage := as_fields(message, "usage"):
-            counts = {side: map(usage.get, names) for side, names in _TOKENS.items()}
             turn["tokens"] = {
-                side: sum(n for n in numbers if isinstance(n, (int, float)))
-                for side, numbers in counts.items()
+                side: sum(n for n in map(usage.get, names) if isinstance(n, (int, float)))
+                for side, names in _WORDS["tokens"].items()
             }
 
     def _replace(self, blocks: list[Any], block: Any) -> bool:

@@ -8,19 +8,10 @@ from trajscore.io._messages import Message
 from trajscore.io._run import Run, as_objects
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, RawRuns, register
-from trajscore.io.vocabulary import Record, as_fields, text_of, token_counts
+from trajscore.io.vocabulary import FORMATS, Record, as_fields, text_of, token_counts
 
 _META = "session_meta"
-_LINES = (_META, "response_item", "event_msg", "turn_context", "compacted")
-_NO_ITEMS = (_META, "event_msg", "turn_context", "compacted", "item.started")
-_ITEMS = ("message", "reasoning")
-# Starts of messages that the program writes in the user's name.
-_INSTRUCTIONS = (
-    "<user_instructions>", "<environment_context>", "<turn_aborted>", "# AGENTS.md instructions",
-)  # fmt: skip
-_STARTED = {"task_started", "turn_started", "turn.started"}
-_ABORTED = {"turn_aborted", "turn.failed", "error"}
-_COMPLETED = {"task_complete", "turn_complete", "turn.completed"}
+_WORDS = FORMATS["codex"]
 
 
 @register
@@ -33,17 +24,17 @@ class Codex(Format):
         fields = head.fields
         if not head.listed:
             return False
-        if fields.get("type") in _LINES:
+        if fields.get("type") in _WORDS["lines"]:
             return isinstance(fields.get("payload"), Mapping)
         return fields.get("type") == "thread.started" and "thread_id" in fields
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
         lines = []
-        for _, index, value in file.items():
+        for place, value in super().runs(file, options):
             if isinstance(value, Mapping):
                 lines.append(value)
             else:
-                yield file.place(index or 0), value
+                yield place, value
         meta = next((line for line in lines if line.get("type") == _META), {})  # not its parent's
         file.is_head = "subagent" in as_fields(_Line(meta).payload, "source")  # of another
         if lines and not file.is_head:
@@ -55,14 +46,13 @@ class Codex(Format):
         usage: list[tuple[int, dict[str, Any]]] = []
         lines = list(map(_Line, as_objects(raw)))
         for line in _without_rolled_back(lines):
-            if line.starts or line.asks:
+            if line.is_one_of("started") or line.asks:
                 run.stop_reason = None
             _note(run, line)
-            if line.kind == "event_msg" or line.kind.startswith("turn."):
-                info = as_fields(line.payload, "info")  # of the last call of the model
-                last = info.get("last_token_usage", line.payload.get("usage"))
-                if isinstance(last, Mapping):
-                    usage.append((len(items), token_counts(last)))
+            info = as_fields(line.payload, "info")  # of the last call of the model
+            last = info.get("last_token_usage", line.payload.get("usage"))
+            if isinstance(last, Mapping):
+                usage.append((len(items), token_counts(last)))
             items += line.messages
         if n_back := sum(len(line.messages) for line in lines) - len(items):
             run.extra["n_left_out"] = {"taken back": n_back}
@@ -86,8 +76,10 @@ class _Line:
         self.payload: Record = as_fields(inner) or fields
         self.kinds = {self.kind, str(self.payload.get("type"))}
         self.messages = _messages_of(self.kind, self.payload)
-        self.starts = bool(self.kinds & _STARTED)
         self.asks = any(message.get("role") == "user" for message in self.messages)
+
+    def is_one_of(self, kinds: str) -> bool:
+        return not self.kinds.isdisjoint(_WORDS[kinds])
 
 
 def _without_rolled_back(lines: list[_Line]) -> list[_Line]:
@@ -101,7 +93,7 @@ def _without_rolled_back(lines: list[_Line]) -> list[_Line]:
             first_turn = max(len(turns) - n_turns, 0)
             del remaining[next(iter(turns[first_turn:]), len(remaining)) :], turns[first_turn:]
             continue
-        if line.starts:
+        if line.is_one_of("started"):
             start = len(remaining)
         if line.asks:
             turns.append(len(remaining) if start is None else start)
@@ -118,17 +110,17 @@ def _note(run: Run, line: _Line) -> None:
         run.meta |= {key: payload[key] for key in ("cwd", "cli_version") if key in payload}
     elif line.kind == "turn_context":
         run.meta["model"] = payload.get("model")
-    elif line.kinds & _ABORTED:
+    elif line.is_one_of("aborted"):
         reason = payload.get("reason")
         run.stop_reason = reason if isinstance(reason, str) else "error"
-    elif line.kinds & _COMPLETED:
+    elif line.is_one_of("completed"):
         run.stop_reason = "completed"
 
 
 def _messages_of(of_line: str, item: Record) -> list[Message]:
     """Return the item of a line as messages; instructions are the system's."""
     kind = item.get("type")
-    if of_line in _NO_ITEMS or of_line.startswith("turn."):
+    if of_line in _WORDS["no_items"] or of_line.startswith("turn."):
         return []
     if kind == "agent_message":
         return [{"role": "assistant", "content": item.get("text")}]
@@ -141,8 +133,8 @@ def _messages_of(of_line: str, item: Record) -> list[Message]:
         return [turn, {**result, "error": failed}]
     if item.get("role") == "user" and kind == "message":
         text = text_of(item.get("content")).lstrip()
-        if text.startswith(_INSTRUCTIONS):
+        if text.startswith(tuple(_WORDS["instructions"])):
             return [{**item, "role": "system"}]
-    if kind in _ITEMS or str(kind).endswith(("_call", "_call_output")):
+    if kind in _WORDS["items"] or str(kind).endswith(("_call", "_call_output")):
         return [dict(item)]
     return []

@@ -71,11 +71,10 @@ class Events(Format):
             run.extra |= leftover(as_fields(span.inputs), ("messages",))
         if len(states) == 1:
             return Conversation(place, _listed(states[0].inputs)).finish(run)
-        of_tools = [span.kind == "tool" or not (span.inputs or span.name) for span in spans]
-        if all(of_tools):
+        if all(span.kind == "tool" or not (span.inputs or span.name) for span in spans):
             raise self.malformed("it has only answers; save all of handler.stream_events()")
-        answers = [span.outputs for span in spans if span.kind == "model" and not span.error]
-        if any(isinstance(answer, str) for answer in answers):
+        calls = (span for span in spans if span.kind == "model" and not span.error)
+        if any(isinstance(span.outputs, str) for span in calls):
             raise self.malformed(
                 "its messages are what Python prints; write JSON with langchain_core.load.dumps"
             )

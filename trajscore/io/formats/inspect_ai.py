@@ -12,10 +12,9 @@ from trajscore.io._run import Run, as_outcome, leftover
 from trajscore.io._spans import Span, add_spans
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register
-from trajscore.io.vocabulary import Record, as_fields, is_own_score, text_of, token_counts
+from trajscore.io.vocabulary import FORMATS, Record, as_fields, is_own_score, text_of, token_counts
 
-_LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
-_BULK = {"messages", "events", "attachments", "input", "output", "choices", "timelines"}
+_WORDS = FORMATS["inspect"]
 
 
 @register
@@ -66,7 +65,7 @@ class Inspect(Format):
             task=raw["id"],
             trial=raw["epoch"],
             meta={} if score is None else {"reward": score},
-            extra=leftover(raw, _BULK) | ({"scores": scores} if scores else {}),
+            extra=leftover(raw, _WORDS["bulk"]) | ({"scores": scores} if scores else {}),
         )
         spans = _spans(raw.get("events", []))
         if any(span.kind == "model" for span in spans):
@@ -89,7 +88,7 @@ def _value(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _value(part) for name, part in value.items()}
     if isinstance(value, str):
-        return _LETTERS.get(value, value)
+        return _WORDS["letters"].get(value, value)
     return value
 
 

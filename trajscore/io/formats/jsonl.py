@@ -28,7 +28,7 @@ from trajscore.io.fields import (
 )
 from trajscore.io.files import Broken, LogFile, Place, stem
 from trajscore.io.formats.chat import is_chat
-from trajscore.io.registry import Format, Head, RawRuns, register
+from trajscore.io.registry import Format, Head, RawRuns, is_turn, register
 from trajscore.io.vocabulary import (
     OF_ANSWERS,
     Record,
@@ -54,11 +54,8 @@ class JSONLines(Format):
             return False
         steps = as_list(head.fields.get(str(steps_field(head.fields))))
         first_step = steps[0] if steps else head.fields
-        if not isinstance(first_step, Mapping) or is_message(held_message(first_step)):
-            return True
         parts = ("text", "confidence", "tool_calls", "logprobs")
-        names = any(usual_names(part, first_step) for part in parts)
-        return names or bool(answer_within(first_step))
+        return not isinstance(first_step, Mapping) or is_turn(first_step, parts)
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
         records = _with_named(super().runs(file, options), file)
@@ -168,8 +165,12 @@ def _run_of_lines(lines: list[Record], place: Place) -> Run:
     of_run |= {path: dig(lines[-1], path) for path in stop_paths(lines[-1])}  # its last error
     if n_beside := len(lines) - len(messages or steps):
         of_run |= {"lines_of_run": n_beside}
-    start = {k: v for k, v in lines[0].items() if not isinstance(v, (list, dict, type(None)))}
-    constant = {k: v for k, v in start.items() if all(line.get(k) == v for line in lines)}
+    constant = {
+        name: value
+        for name, value in lines[0].items()
+        if not isinstance(value, (list, dict, type(None)))
+        and all(line.get(name) == value for line in lines)
+    }
     return _finish(talk, constant | of_run, steps)
 
 
@@ -191,7 +192,7 @@ def _in_order(lines: list[Record], place: Place) -> list[Record]:
     is_bare = None in numbers and all(map(is_message, lines))  # such as a task of smolagents
     if is_bare or all(number is None for number in numbers):
         return lines
-    if any(number is None for number in numbers):
+    if None in numbers:
         raise MalformedRunError("some of its lines have no step number")
     name = fields.names(lines[0], ("step",))["step"]
     keys: list[Any] = [_key(number) for number in numbers]

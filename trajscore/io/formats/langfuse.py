@@ -11,10 +11,9 @@ from trajscore.io._traces import TraceFormat
 from trajscore.io.fields import scalar
 from trajscore.io.files import LogFile
 from trajscore.io.registry import Head, RawRuns, register
-from trajscore.io.vocabulary import Record, as_fields, first, unnested
+from trajscore.io.vocabulary import Record, as_fields, first, first_object, unnested
 
-_TRACE = frozenset({"id", "trace", "observations", "scores", "corrections"})
-_MAY_BE_TEXT = ("input", "output", "metadata")
+_WORDS = keys.FORMATS["langfuse"]
 
 
 @register
@@ -27,17 +26,16 @@ class Langfuse(TraceFormat):
         fields = head.fields
         if head.listed or head.whole or "data" in fields:
             is_page = isinstance(fields.get("data"), list) and "meta" in fields
-            records = fields["data"][:1] if is_page else [fields]
-            kinds = (_is_trace, _is_observation, _is_score)
-            return any(is_kind(as_fields(record)) for record in records for is_kind in kinds)
+            record = first_object(fields["data"]) if is_page else fields
+            return _is_trace(record) or _is_observation(record) or _is_score(record)
         return "observations" in fields and bool({"trace", "timestamp", "scores"} & fields.keys())
 
     def trace_of(self, record: Any) -> Any:
         fields = as_fields(record)
-        return str(_get(fields, "traceId") or _trace_fields(fields).get("id"))
+        return str(_get(fields, "trace_id") or _trace_fields(fields).get("id"))
 
     def session_of(self, record: Record) -> Any:
-        return _get(_trace_fields(record), "sessionId")
+        return _get(_trace_fields(record), "session_id")
 
     def _is_run(self, fields: Record) -> bool:
         return bool(fields) and fields.keys() != {"meta"}
@@ -70,25 +68,21 @@ class Langfuse(TraceFormat):
                 trace = _trace_fields(record)
                 if _is_trace(record):
                     observations += record["observations"]
-                    if trace.get("scores") is not None:
-                        listed = check_list(trace["scores"], "its observations or scores are")
-                        scores += map(as_object, listed)
-                run.extra |= leftover(trace, _TRACE)
-                run.extra |= {k: unnested(trace[k]) for k in _MAY_BE_TEXT if trace.get(k)}
+                    listed = trace.get("scores") or []
+                    scores += map(as_object, check_list(listed, "its observations or scores are"))
+                run.extra |= leftover(trace, _WORDS["trace"])
+                run.extra |= {k: unnested(trace[k]) for k in _WORDS["texts"] if trace.get(k)}
         spans = list(map(_span, observations))
         owners = {span.id: span for span in spans}
         for score in scores:
-            owner = owners.get(str(_get(score, "observationId")), run)
-            if str(_get(score, "dataType")).upper() != "CORRECTION":  # what it should have said
+            owner = owners.get(str(_get(score, "observation_id")), run)
+            if str(_get(score, "data_type")).upper() != "CORRECTION":  # what it should have said
                 add_score(owner, score.get("name"), scalar(score), run)
         return spans
 
 
-def _get(record: Record, name: str) -> Any:
-    """Return a field that exports call traceId or trace_id."""
-    if name in record:
-        return record[name]
-    return record.get("".join(f"_{c.lower()}" if c.isupper() else c for c in name))
+def _get(record: Record, part: str) -> Any:
+    return first(record, _WORDS[part])
 
 
 def _is_trace(record: Record) -> bool:
@@ -98,12 +92,12 @@ def _is_trace(record: Record) -> bool:
 
 
 def _is_observation(record: Record) -> bool:
-    return "type" in record and None not in (_get(record, "traceId"), _get(record, "startTime"))
+    return "type" in record and None not in (_get(record, "trace_id"), _get(record, "start_time"))
 
 
 def _is_score(record: Record) -> bool:
-    named = _get(record, "traceId") is not None and "name" in record
-    return named and ("value" in record or _get(record, "stringValue") is not None)
+    named = _get(record, "trace_id") is not None and "name" in record
+    return named and ("value" in record or _get(record, "string_value") is not None)
 
 
 def _trace_fields(record: Record) -> Record:
@@ -115,13 +109,4 @@ def _span(observation: Record) -> Span:
     attributes = as_fields(unnested(observation.get("metadata")))
     if "attributes" in attributes:
         attributes = attributes_of(attributes)
-    return read_span(
-        "langfuse",
-        {
-            **observation,
-            "name": first(attributes, keys.SPANS["tool_name"]) or observation.get("name"),
-        },
-        call=first(attributes, keys.SPANS["tool_call_id"]),
-        error=observation.get("level") == "ERROR" or None,
-        extra={name: observation.get(name) for name in ("model", "latency")},
-    )
+    return read_span("langfuse", {**attributes, **observation})

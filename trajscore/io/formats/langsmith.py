@@ -6,7 +6,7 @@ from trajscore.io._run import Run
 from trajscore.io._spans import Span, read_span
 from trajscore.io._traces import TraceFormat
 from trajscore.io.registry import Head, register
-from trajscore.io.vocabulary import Record, as_fields, first, token_counts, unnested
+from trajscore.io.vocabulary import Record, as_fields, first, unnested
 
 _THREAD = ("session_id", "thread_id", "conversation_id")  # names that LangSmith looks for
 
@@ -30,7 +30,6 @@ class LangSmith(TraceFormat):
             read_span(
                 "langsmith",
                 record,
-                tokens=token_counts(record),
                 scores=dict(as_fields(unnested(record.get("feedback_stats")))),
             )
             for record in records

@@ -58,11 +58,9 @@ class MLflow(Format):
 def _span(record: Record) -> Span:
     attributes = {name: unnested(value) for name, value in attributes_of(record).items()}
     fields = {**as_fields(record, "context"), **record, **attributes}
-    span = read_span("mlflow", fields, extra={"model": attributes.get("mlflow.llm.model")})
+    span = read_span("mlflow", fields)
     span.id, span.parent = map(_hex, (span.id, span.parent))
     span.cost = as_fields(attributes, "mlflow.llm.cost").get("total_cost")
-    if "ERROR" in str(record.get("status", record.get("status_code"))):
-        span.error = True
     return span
 
 

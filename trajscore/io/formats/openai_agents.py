@@ -44,11 +44,10 @@ class OpenAIAgents(TraceFormat):
 def _span(record: Record) -> Span:
     data = as_fields(record, "span_data")
     response = as_fields(data, "response")  # which a processor of the user's may add
-    fields = {"output": response.get("output"), **data, **record}
+    fields = {**{name: response.get(name) for name in ("output", "model")}, **data, **record}
     if response:
         fields["input"] = {
             "instructions": response.get("instructions"),
             "input": data.get("input"),
         }
-    model = data.get("model", response.get("model"))
-    return read_span("openai_agents", fields, extra={"model": model})
+    return read_span("openai_agents", fields)

@@ -28,8 +28,6 @@ from trajscore.io.vocabulary import (
 _PREFIXES = tuple(SPANS["prefixes"])
 _OF_CONVENTIONS = (*_PREFIXES, *SPANS["of_conventions"])
 _OF_MODELS = tuple(SPANS["of_models"])
-_LOG = ("body", "eventName", "event_name")  # fields of a log record, which an event is
-_SESSION = ("gen_ai.conversation.id", "session.id", "gcp.vertex.agent.session_id")
 
 
 @register
@@ -53,7 +51,7 @@ class OpenTelemetry(TraceFormat):
         return _ids(record)[0]
 
     def session_of(self, record: Record) -> Any:
-        return first(attributes_of(record), _SESSION)
+        return first(attributes_of(record), SPANS["session_id"])
 
     def records(self, file: LogFile) -> Iterator[tuple[Any, Any]]:
         """Yield the spans and events of a file, each with its trace."""
@@ -92,9 +90,9 @@ class OpenTelemetry(TraceFormat):
             key = str(index if span_id is None else span_id)
             attributes = attributes_of(record)
             inner = map(as_fields, as_list(record.get("events")))
-            events += [(key, *_event(event, attributes_of(event))) for event in inner]
+            events += [(key, *_event(event)) for event in inner]
             if _is_log(record):
-                events.append((key, *_event(record, attributes)))
+                events.append((key, *_event(record)))
                 continue
             spans[key] = _span(record, attributes, key, parent)
             _add_attributes(run, spans[key], attributes, values)
@@ -115,7 +113,7 @@ def _is_span(record: Record) -> bool:
 
 
 def _is_log(record: Record) -> bool:
-    return not record.keys().isdisjoint(_LOG) and _ids(record)[1] is not None
+    return not record.keys().isdisjoint(SPANS["of_logs"]) and _ids(record)[1] is not None
 
 
 def _ids(record: Any) -> tuple[Any, Any, Any]:
@@ -147,18 +145,15 @@ def _span(record: Record, attributes: Record, key: str, parent: Any) -> Span:
     reason = unnested(first(attributes, SPANS["finish_reason"]))
     if isinstance(reason, list) and len(reason) == 1:
         reason = reason[0]
-    name = first(attributes, SPANS["tool_name"])
+    name = str(record.get("name")).removesuffix(".__call__")
     return read_span(
         "otel",
-        record,
+        {**attributes, **record, "name": name},
         id=key,
         kind=kind,
         parent=parent,
-        name=name or str(record.get("name")).removesuffix(".__call__"),
         inputs=inputs,
         outputs=outputs or _vercel_answer(attributes),
-        call=first(attributes, SPANS["tool_call_id"]),
-        error=_failed(record.get("status")) or None,
         cost=_cost(attributes),
         tokens=token_counts(attributes, SPANS["tokens"]),
         scores=_evaluations(attributes, "evaluations"),
@@ -196,13 +191,6 @@ def _vercel_answer(attributes: Record) -> Any:
     return leftover(answer) or None
 
 
-def _failed(status: Any) -> bool:
-    code = status
-    if isinstance(status, Mapping):
-        code = status.get("status_code", status.get("code"))
-    return str(code).upper().endswith("ERROR") or code == 2
-
-
 def _cost(attributes: Record) -> float | None:
     for names in SPANS["costs"]:
         parts: list[Any] = [attributes.get(name) for name in names]
@@ -234,8 +222,9 @@ def _evaluations(attributes: Record, family: str) -> dict[str, Any]:
     return {str(row.get("name")): first(row, ("score", "label")) for row in rows if "name" in row}
 
 
-def _event(record: Record, attributes: Record) -> tuple[str, Record]:
+def _event(record: Record) -> tuple[str, Record]:
     """Return the name of an event and its fields."""
+    attributes = attributes_of(record)
     name = first(record, ("event_name", "eventName", "name")) or attributes.get("event.name")
     return str(name), {**attributes, **as_fields(plain(record.get("body")))}
 

@@ -14,10 +14,9 @@ from trajscore.io._run import Run, as_object, check_list, leftover
 from trajscore.io.fields import dig
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, RawRuns, register
-from trajscore.io.vocabulary import Record, as_fields, as_list, first, first_object, role_of
+from trajscore.io.vocabulary import FORMATS, Record, as_fields, as_list, first, first_object, role_of
 
-_RUN = ("info", "trajectory", "messages", "history", "instance_id", "trajectory_format")
-_REPORTS = ("results.json", "report.json", "results/results.json", "output.report.json")
+_WORDS = FORMATS["swe_agent"]
 _FIELDS = {
     "resolved_ids": SUCCESS,
     "resolved": SUCCESS,
@@ -50,7 +49,7 @@ class SWEAgent(Format):
         talk = Conversation(place)
         if "trajectory" not in raw:
             turns = [step for step in steps if as_fields(step).get("role") != "exit"]
-            talk = Conversation(place, list(map(_of_mini, turns)))
+            talk.extend(map(_of_mini, turns))
         else:
             _add_prompts(talk, raw.get("history"))
             for index, step in enumerate(steps):
@@ -65,7 +64,7 @@ class SWEAgent(Format):
             "input_tokens": stats.get("tokens_sent"),
             "output_tokens": stats.get("tokens_received"),
         }
-        run.extra = leftover(raw, _RUN) | {"info": leftover(info, ("model_stats",))}
+        run.extra = leftover(raw, _WORDS["run"]) | {"info": leftover(info, ("model_stats",))}
         return talk.finish(run)
 
 
@@ -111,7 +110,7 @@ def _add_step(talk: Conversation, step: Record, index: int) -> None:
 def _outcome(name: str, file: Path) -> float:
     """Find the issue in the report of an evaluation, beside the run or in the folder above."""
     for folder in file.parents[:2]:
-        for path in (folder / report for report in _REPORTS):
+        for path in (folder / report for report in _WORDS["reports"]):
             report = LogFile(path).whole() if path.exists() else {}
             for field, outcome in _FIELDS.items():
                 if name in as_list(report.get(field)):
@@ -122,11 +121,7 @@ def _outcome(name: str, file: Path) -> float:
 # ------------------------------------------------------------------ OpenHands
 
 _LISTS = ("history", "trajectory")
-_OF_RESULT = ("instance_id", "attempt", "metadata", *_LISTS)
-_OF_TURN = (
-    "confidence", "critic_result", "reasoning_content", "llm_response_id", "model_response",
-)  # fmt: skip
-_OF_PROGRAM = {"initialize", "change_agent_state", "agent_state_changed", "recall", "null"}
+_OF_EVENTS = FORMATS["openhands"]
 
 
 def _kind_of(event: Any) -> Any:
@@ -168,7 +163,7 @@ class OpenHands(Format):
         run = Run(name, outcome=_outcome(name, place.file), task=task)
         run.trial = raw.get("attempt")
         run.meta["cost"] = dig(raw, "metrics.accumulated_cost")
-        run.extra = leftover(raw, _OF_RESULT) | {"n_left_out": {"put in": messages.count(None)}}
+        run.extra = leftover(raw, _OF_EVENTS["result"]) | {"n_left_out": {"put in": messages.count(None)}}
         errors = [event["code"] for event in events if event.get("code")]
         if "maximum iteration" in str(raw.get("error")):
             errors = ["max_iterations"]
@@ -188,7 +183,7 @@ def _message_of(event: Record) -> Message | None:
         return {"role": "system", "content": content}
     if kind in ("MessageEvent", "message"):
         return {"role": about.get("source"), "content": content, **as_fields(event, "llm_message")}
-    if kind in _OF_PROGRAM or not (key or arguments or "observation" in event):
+    if kind in _OF_EVENTS["program"] or not (key or arguments or "observation" in event):
         return None
     if arguments or "tool_call" in event:
         call = {
@@ -196,7 +191,7 @@ def _message_of(event: Record) -> Message | None:
             "name": first(about, ("tool_name", "function_name")) or kind,
             "arguments": leftover(arguments, ("thought",)),
         }
-        more = leftover({name: about.get(name) for name in _OF_TURN})
+        more = leftover({name: about.get(name) for name in _OF_EVENTS["turn"]})
         calls = [about.get("tool_call", call)]
         return {"role": "agent", "content": about.get("thought"), "tool_calls": calls, **more}
     failed = "error" in (*event, kind) or about.get("is_error") or about.get("success") is False
