@@ -270,18 +270,16 @@ class RejectionCurve:
 
     def __init__(self, log_u: FloatArray, paid: FloatArray, weight: FloatArray) -> None:
         order = np.argsort(log_u, kind="stable")
+        accepted = np.append(0.0, np.cumsum(weight[order]))
         self.log_u = log_u[order]
-        self._accepted = np.append(0.0, np.cumsum(weight[order]))
-        self._spent = np.append(0.0, np.cumsum((weight * paid)[order]))
+        self._coverage = accepted / accepted[-1]
+        self._spent = np.append(0.0, np.cumsum((weight * paid)[order])) / accepted[-1]
 
     def at(self, gammas: FloatArray) -> UACost:
         """Return cost, selective risk and coverage at each gamma."""
         with undefined_is_nan():
-            accepted, spent = self._up_to(np.log(gammas))
-            risk = np.where(accepted > 0, spent / accepted, np.nan)
-        coverage = accepted / self._accepted[-1]
-        cost = spent / self._accepted[-1] + gammas * (1 - coverage)
-        parts = cost, risk, coverage
+            coverage, spent = self.up_to(np.log(gammas))
+            parts = spent + gammas * (1 - coverage), spent / coverage, coverage
         return UACost(*(map(float, parts) if gammas.ndim == 0 else parts))
 
     def over_point_masses(self, masses: Mapping[float, float]) -> float:
@@ -291,15 +289,11 @@ class RejectionCurve:
         _check_weights(weights, gammas)
         return float(weights @ self.at(check_gammas(gammas)).cost)
 
-    def lines(self, log_gammas: FloatArray) -> FloatPair:
-        """Return a and b of C* = a + b gamma, as it is between two uncertainties."""
-        accepted, spent = self._up_to(log_gammas)
-        return spent / self._accepted[-1], 1 - accepted / self._accepted[-1]
-
-    def _up_to(self, log_gammas: FloatArray) -> FloatPair:
+    def up_to(self, log_gammas: FloatArray) -> FloatPair:
+        """Return the share accepted at each gamma, and what these cost, as a mean over all."""
         # 1 - 0.7 is a little above 0.3: the tolerance accepts it at gamma = 0.3
         cut = np.searchsorted(self.log_u, log_gammas + ROUNDING, "right")
-        return self._accepted[cut], self._spent[cut]
+        return self._coverage[cut], self._spent[cut]
 
 
 def integral(
@@ -327,14 +321,15 @@ def _over_panels(
     """
     start = edges[:-1]
     width = np.diff(edges)
-    a, b = curve.lines(start + width / 2)
+    # between two uncertainties C* is a line
+    coverage, spent = curve.up_to(start + width / 2)
     n_low = int(np.searchsorted(start, edges[0] + 1))
 
     def integrand(s: float) -> FloatArray:  # at the same place 0 <= s <= 1 of every panel
         gamma = np.exp(start + s * width)
         w = np.broadcast_to(np.asarray(weight(gamma), dtype=float), gamma.shape)
         _check_weights(w, gamma)
-        return w * (a + b * gamma) * gamma * width
+        return w * (spent + (1 - coverage) * gamma) * gamma * width
 
     def sums(s: float) -> FloatArray:
         values = integrand(s)
