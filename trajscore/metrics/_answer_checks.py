@@ -109,8 +109,8 @@ def check_distributions(P: AnyArray, rows: slice, *, log: bool) -> None:
         remedy = "log_proba=False for probabilities, or a log_softmax"
     raise ValueError(
         f"row {rows.start + k}: {'log-' * log}probabilities from {part[k].min():g} to "
-        f"{part[k].max():g} add up to {total[k]:.6g}; they must be at {side} 0 and add up to 1. Give "
-        f"{remedy}"
+        f"{part[k].max():g} add up to {total[k]:.6g}; they must be at {side} 0 and add up to 1. "
+        f"Give {remedy}"
     )
 
 

@@ -38,8 +38,6 @@ from trajscore.core.weights import (
 from trajscore.core.within_runs import run_numbers, step_numbers
 from trajscore.metrics.tps import check_scored
 
-TERMS = ("miscalibration", "discrimination", "uncertainty")
-
 
 @dataclass(frozen=True)
 class TPSDecomposition:
@@ -67,8 +65,12 @@ def score_parts(
     of_forecast = score(forecast)
     best = score(isotonic_regression(success / total, sample_weight=total))
     constant = score(np.full(len(total), success.sum() / total.sum()))
-    parts = (best - of_forecast, best - constant, -constant)
-    return {"score": of_forecast} | dict(zip(TERMS, parts, strict=True))
+    return {
+        "score": of_forecast,
+        "miscalibration": best - of_forecast,
+        "discrimination": best - constant,
+        "uncertainty": -constant,
+    }
 
 
 def tps_decomposition(
