@@ -303,27 +303,32 @@ def integral(
     breaks: Sequence[float],
 ) -> float:
     """Return the integral of w(gamma) C*_gamma, from as low as it adds to the whole."""
-    log_max = float(np.log(u_max))
-    lowest = max(min(float(curve.log_u[0]), log_max - _DEPTH), LOWEST)
+    high = float(np.log(u_max))
+    low = max(min(float(curve.log_u[0]), high - _DEPTH), LOWEST)
+    whole = 0.0
     while True:
-        whole, low = _over_panels(weight, curve, _edges(lowest, log_max, breaks, curve.log_u))
-        if low <= 1e-14 * whole or lowest <= LOWEST:
+        part = _over_panels(weight, curve, _edges(low, high, breaks, curve.log_u), whole)
+        whole += part
+        if part <= _AIM * whole or low <= LOWEST:
             return whole
-        lowest = max(lowest - _DEPTH, LOWEST)
+        high = low
+        low = max(low - _DEPTH, LOWEST)
 
 
 def _over_panels(
-    weight: Callable[[FloatArray], ArrayLike], curve: RejectionCurve, edges: FloatArray
-) -> tuple[float, float]:
-    """Return the integral over panels, and over those of the lowest e-fold.
+    weight: Callable[[FloatArray], ArrayLike],
+    curve: RejectionCurve,
+    edges: FloatArray,
+    above: float,
+) -> float:
+    """Return the integral over panels in log(gamma), where power laws are exponentials.
 
-    They are panels in log(gamma), where power laws are exponentials.
+    It is as exact as it has to be beside that of what lies `above` them.
     """
     start = edges[:-1]
     width = np.diff(edges)
     # between two uncertainties C* is a line
     coverage, spent = curve.up_to(start + width / 2)
-    n_low = int(np.searchsorted(start, edges[0] + 1))
 
     def integrand(s: float) -> FloatArray:  # at the same place 0 <= s <= 1 of every panel
         gamma = np.exp(start + s * width)
@@ -331,15 +336,11 @@ def _over_panels(
         _check_weights(w, gamma)
         return w * (spent + (1 - coverage) * gamma) * gamma * width
 
-    def sums(s: float) -> FloatArray:
-        values = integrand(s)
-        return np.array([values.sum(), values[:n_low].sum()])
-
-    (whole, low), error, info = quad_vec(
-        sums, 0, 1, epsrel=_AIM, limit=_MAX_PARTS, quadrature="gk15", full_output=True
-    )
+    how = {"epsrel": _AIM, "limit": _MAX_PARTS, "quadrature": "gk15", "full_output": True}
+    least = max(_AIM * above, 1e-200)
+    part, error, info = quad_vec(lambda s: integrand(s).sum(), 0, 1, epsabs=least, **how)
     # rounding in a steep weight may keep it from what is aimed at
-    if not error <= _LARGEST_ERROR * whole:
+    if not error <= _LARGEST_ERROR * (above + part):
         first, last = info.intervals[np.argmax(info.errors)]
         values = [integrand(s) for s in np.linspace(first, last, 9)]
         roughest = np.argmax(np.ptp(values, axis=0))
@@ -348,7 +349,7 @@ def _over_panels(
             f"the integral of the weight does not converge near gamma = {gamma:g}; pass "
             f"breaks=, the points where the weight jumps"
         )
-    return float(whole), float(low)
+    return float(part)
 
 
 def _edges(
