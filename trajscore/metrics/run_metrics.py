@@ -236,4 +236,4 @@ def trajectory_diagnostics(
     errors = DIAGNOSTICS | {"T-ECE": replace(T_ECE, n_bins=n_bins, strategy=strategy)}
     metrics = statistics_of(errors, collapsed, is_probability=runs.X.is_within_unit())
     values = all_at_once(metrics)(runs.weight)
-    return pd.Series(dict(zip(metrics, values, strict=True)), index=list(DIAGNOSTICS))
+    return pd.Series(values, list(metrics)).reindex(list(DIAGNOSTICS))
