@@ -209,10 +209,7 @@ def log_of_others(log_p: AnyArray, chosen: IntArray) -> FloatArray:
 
 def mean_cost(costs: FloatArray, weight: FloatArray) -> float:
     """Weighted mean, in which a weight of 0 leaves out even an infinite cost."""
-    used = weight > 0
-    if not used.all():
-        costs = np.where(used, costs, 0.0)
-    return float(weight @ costs / weight.sum())
+    return float(weight @ np.where(weight > 0, costs, 0.0) / weight.sum())
 
 
 def cost_of_reliance(confidence: FloatArray, success: FloatArray, n: float) -> FloatArray:
@@ -238,9 +235,8 @@ def ecuas_costs(
             weight_above = -np.expm1(n * log_x)  # 1 - x^n, exact also for small n
             costs[rows] = np.exp((n + 1) * log_x) + (n + 1) / n * weight_above * c
             continue
-        if floor > 0:
+        with undefined_is_nan():  # a floor of 0, and a certain and right answer: 0 times infinity
             log_x = np.maximum(log_x, min(np.log(floor / u_max), 0.0))
-        with undefined_is_nan():  # a certain and right answer: 0 times infinity
             costs[rows] = np.exp(log_x) + np.where(c > 0, -log_x * c, 0.0)
     return costs
 
@@ -360,7 +356,7 @@ def _edges(
     # weights of large n live within 1/n of the top: panels as narrow as that must be there
     top = log_max - _WIDTH * 0.5 ** np.arange(1, 30)
     places = as_numbers(breaks, "breaks").ravel()
-    inner = np.log(places[places > 0]).tolist()
+    inner = np.log(places[places > 0])
     edges = np.unique(np.concatenate([even, top, inner, log_u]))
     return edges[(edges >= log_min) & (edges <= log_max)]
 
