@@ -5,11 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trajscore.cli.inputs import (
-    READING,
-    read_inputs,
-    write_table,
-)
+from trajscore.cli.inputs import READING, read_inputs, write_table
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.values import number_of
 from trajscore.loading.tables import Inputs

@@ -215,7 +215,7 @@ def row_metrics(row: Row, options: Options) -> Metrics:
         confidence = np.full(len(labels), labels.mean())
     else:
         confidence = collapse(row.traces, options.settings.phi, options.weights)
-    collapsed = CollapsedRuns(confidence, labels)
+    collapsed = CollapsedRuns(confidence, labels, np.ones(len(labels)))
     of_runs = statistics_of(RUN_METRICS, collapsed, is_probability=row.is_probability)
     if counts_steps:
         ties = _ties_of_counting(row, confidence)

@@ -61,17 +61,15 @@ class Questions:
     def ask(self) -> Judged:
         """Ask what the cache does not know, and put each answer there as it comes."""
         with closing(Cache(self.cache)) as cache:
-            new = {}
-            if self.left:
-                new = self._ask(cache)
-            answers = [new.get(key) or cache[key] for key in self.keys]
+            new = self._ask(cache) if self.left else []
+            answers = [cache[key] for key in self.keys]
         # None becomes NaN
         cells = np.array([answer.probability for answer in answers], dtype=float)
         traces = self.turns.container(cells[:, None], (CHANNEL,))
-        return Judged(traces, list(new.values()), list(self._notes(cells, answers)))
+        return Judged(traces, new, list(self._notes(cells, answers)))
 
-    def _ask(self, cache: Cache) -> dict[str, Answer]:
-        new: dict[str, Answer] = {}
+    def _ask(self, cache: Cache) -> list[Answer]:
+        new: list[Answer] = []
         errors: list[ValueError] = []
         with closing(Endpoint(*self.endpoint)) as endpoint:
 
@@ -79,10 +77,11 @@ class Questions:
                 if errors:  # answers that are under way are kept, and no more are asked for
                     return
                 try:
-                    new[key] = endpoint.ask(
+                    answer = endpoint.ask(
                         self.texts[key], lambda: self.turns.place(self.keys.index(key))
                     )
-                    cache[key] = new[key]
+                    cache[key] = answer
+                    new.append(answer)
                 except ValueError as error:
                     errors.append(error)
 

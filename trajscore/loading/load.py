@@ -14,7 +14,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import CENSORED, as_verdicts, outcomes_vary
 from trajscore.core.stops import EXCLUDED, names_among
-from trajscore.core.values import AnyArray, check_known, number_of, parse_numbers
+from trajscore.core.values import AnyArray, as_numbers, check_known, number_of, parse_numbers
 from trajscore.core.within_runs import last_cells, whole_runs
 from trajscore.datasets import load_chess
 from trajscore.io._selection import Tally
@@ -168,7 +168,8 @@ def _field_of(turns: Turns, name: str, is_verdict: bool = True) -> TrajectoryArr
     of_runs = [run.meta | run.extra | run.scores for run in turns.runs]
     pairs = zip(turns.run_of, turns.steps, strict=True)
     records = [of_runs[row] | step.extra | step.scores for row, step in pairs]
-    values = as_verdicts([scalar(dig(record, name)) for record in records], name)
+    fields = [scalar(dig(record, name)) for record in records]
+    values = as_verdicts(fields, name) if is_verdict else as_numbers(fields, f"field {name!r}")
     missing = np.isnan(values)
     if missing.all():
         return None

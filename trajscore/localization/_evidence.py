@@ -171,10 +171,9 @@ def _mass_before(P: TrajectoryArray) -> FloatArray:
     run = run_numbers(P)
     distance = np.arange(len(run)) - likeliest_cells(P)[run]
     side = 2 * run + (distance > 0)
-    outwards = np.lexsort((np.abs(distance), side))
-    least = np.empty(len(run))
-    least[outwards] = pd.Series(P.cells[outwards]).groupby(side[outwards]).cummin()
-    order = np.lexsort((np.abs(distance), side, -least, run))
+    outwards = np.lexsort((np.abs(distance), side))  # run by run
+    least = pd.Series(P.cells[outwards]).groupby(side[outwards]).cummin()
+    order = outwards[np.lexsort((-least, run))]
     total = np.maximum(run_totals(P), 1e-300)
     p = P.cells[order] / total[run]
     before = np.empty(len(run))
@@ -255,7 +254,7 @@ def compare_locators(
     scores = {name: first_error_samples(labels, P) for name, P in named.items()}
     rows = {}
     for name, P in named.items():
-        window = FirstErrorWindow().fit(P, labels, task).transform(P)
+        window = FirstErrorWindow().fit_transform(P, labels, groups=task)
         rows[name] = {
             "log_score": scores[name].mean(),
             "steps_read": np.nanmean(reading_cost(labels, P)),

@@ -148,7 +148,7 @@ class FirstErrorLocator(TraceTransformer, BaseEstimator):
         order = id_order(traces.ids)  # so that the order of rows cannot matter
         rows = order[labels[order] >= 0]
         traces = traces[rows]
-        self.has_none_ = bool((labels[rows] == 0).any())
+        self.has_none_ = bool((labels == 0).any())
         V = as_table(traces.cells)
         self._range = OrdinaryRange.of(V)
         self._mean = np.nan_to_num(pd.DataFrame(self._range.nearest(V)).mean())

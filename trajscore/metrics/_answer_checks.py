@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from scipy.special import logsumexp
 from sklearn.utils import gen_batches
 
 from trajscore.core.checks import check_sample_weight
@@ -98,24 +97,20 @@ def row_slices(array: AnyArray) -> Iterator[slice]:
 def check_distributions(P: AnyArray, rows: slice, *, log: bool) -> None:
     """Refuse a chunk of rows that are not distributions over classes, naming the first."""
     part = P[rows]
-    if log:
-        excess = logsumexp(part, axis=1)
-        valid = np.abs(excess) <= _SUM_TOLERANCE
-    else:
-        excess = part.sum(axis=1) - 1
-        valid = (np.abs(excess) <= _SUM_TOLERANCE) & (part.min(axis=1) >= -UNIT_ROUNDING)
+    p = np.exp(part) if log else part
+    total = p.sum(axis=1)
+    valid = (np.abs(total - 1) <= _SUM_TOLERANCE) & (p.min(axis=1) >= -UNIT_ROUNDING)
     if valid.all():
         return
     k = int(np.argmin(valid))
-    total = np.exp(part[k]).sum() if log else part[k].sum()
     side = "most" if log else "least"
     remedy = "log_proba=True for log-probabilities, or a softmax of logits"
     if log:
         remedy = "log_proba=False for probabilities, or a log_softmax"
     raise ValueError(
         f"row {rows.start + k}: {'log-' * log}probabilities from {part[k].min():g} to "
-        f"{part[k].max():g} add up to {total:.6g}; they must be at {side} 0 and add up to 1. Give "
-        f"{remedy}"
+        f"{part[k].max():g} add up to {total[k]:.6g}; they must be at {side} 0 and add up to 1. "
+        f"Give {remedy}"
     )
 
 

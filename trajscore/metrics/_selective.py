@@ -77,7 +77,7 @@ def aurc(
     """
     check_choice(rule, "rule", RULES)
     right, c, weight = check_answers(correct, confidence, sample_weight)
-    return area(*ranking.TieGroups(c, right).sums(check_counts(weight)), rule)
+    return area(*TieGroups(c, right).sums(check_counts(weight)), rule)
 
 
 def risk_coverage_curve(
@@ -105,7 +105,7 @@ def risk_coverage_curve(
     (array([0.5, 1. ]), array([0. , 0.5]), array([0.9, 0.1]))
     """
     right, c, weight = check_answers(correct, confidence, sample_weight)
-    ties = ranking.TieGroups(c, right)
+    ties = TieGroups(c, right)
     wrong, right = (part[::-1] for part in ties.sums(weight))
     accepted = np.cumsum(wrong + right)
     used = wrong + right > 0

@@ -209,10 +209,7 @@ def log_of_others(log_p: AnyArray, chosen: IntArray) -> FloatArray:
 
 def mean_cost(costs: FloatArray, weight: FloatArray) -> float:
     """Weighted mean, in which a weight of 0 leaves out even an infinite cost."""
-    used = weight > 0
-    if not used.all():
-        costs = np.where(used, costs, 0.0)
-    return float(weight @ costs / weight.sum())
+    return float(weight @ np.where(weight > 0, costs, 0.0) / weight.sum())
 
 
 def cost_of_reliance(confidence: FloatArray, success: FloatArray, n: float) -> FloatArray:
@@ -238,9 +235,8 @@ def ecuas_costs(
             weight_above = -np.expm1(n * log_x)  # 1 - x^n, exact also for small n
             costs[rows] = np.exp((n + 1) * log_x) + (n + 1) / n * weight_above * c
             continue
-        if floor > 0:
+        with undefined_is_nan():  # a floor of 0, and a certain and right answer: 0 times infinity
             log_x = np.maximum(log_x, min(np.log(floor / u_max), 0.0))
-        with undefined_is_nan():  # a certain and right answer: 0 times infinity
             costs[rows] = np.exp(log_x) + np.where(c > 0, -log_x * c, 0.0)
     return costs
 
@@ -270,18 +266,16 @@ class RejectionCurve:
 
     def __init__(self, log_u: FloatArray, paid: FloatArray, weight: FloatArray) -> None:
         order = np.argsort(log_u, kind="stable")
+        accepted = np.append(0.0, np.cumsum(weight[order]))
         self.log_u = log_u[order]
-        self._accepted = np.append(0.0, np.cumsum(weight[order]))
-        self._spent = np.append(0.0, np.cumsum((weight * paid)[order]))
+        self._coverage = accepted / accepted[-1]
+        self._spent = np.append(0.0, np.cumsum((weight * paid)[order])) / accepted[-1]
 
     def at(self, gammas: FloatArray) -> UACost:
         """Return cost, selective risk and coverage at each gamma."""
         with undefined_is_nan():
-            accepted, spent = self._up_to(np.log(gammas))
-            risk = np.where(accepted > 0, spent / accepted, np.nan)
-        coverage = accepted / self._accepted[-1]
-        cost = spent / self._accepted[-1] + gammas * (1 - coverage)
-        parts = cost, risk, coverage
+            coverage, spent = self.up_to(np.log(gammas))
+            parts = spent + gammas * (1 - coverage), spent / coverage, coverage
         return UACost(*(map(float, parts) if gammas.ndim == 0 else parts))
 
     def over_point_masses(self, masses: Mapping[float, float]) -> float:
@@ -291,15 +285,11 @@ class RejectionCurve:
         _check_weights(weights, gammas)
         return float(weights @ self.at(check_gammas(gammas)).cost)
 
-    def lines(self, log_gammas: FloatArray) -> FloatPair:
-        """Return a and b of C* = a + b gamma, as it is between two uncertainties."""
-        accepted, spent = self._up_to(log_gammas)
-        return spent / self._accepted[-1], 1 - accepted / self._accepted[-1]
-
-    def _up_to(self, log_gammas: FloatArray) -> FloatPair:
+    def up_to(self, log_gammas: FloatArray) -> FloatPair:
+        """Return the share accepted at each gamma, and what these cost, as a mean over all."""
         # 1 - 0.7 is a little above 0.3: the tolerance accepts it at gamma = 0.3
         cut = np.searchsorted(self.log_u, log_gammas + ROUNDING, "right")
-        return self._accepted[cut], self._spent[cut]
+        return self._coverage[cut], self._spent[cut]
 
 
 def integral(
@@ -309,42 +299,44 @@ def integral(
     breaks: Sequence[float],
 ) -> float:
     """Return the integral of w(gamma) C*_gamma, from as low as it adds to the whole."""
-    log_max = float(np.log(u_max))
-    lowest = max(min(float(curve.log_u[0]), log_max - _DEPTH), LOWEST)
+    high = float(np.log(u_max))
+    low = max(min(float(curve.log_u[0]), high - _DEPTH), LOWEST)
+    whole = 0.0
     while True:
-        whole, low = _over_panels(weight, curve, _edges(lowest, log_max, breaks, curve.log_u))
-        if low <= 1e-14 * whole or lowest <= LOWEST:
+        part = _over_panels(weight, curve, _edges(low, high, breaks, curve.log_u), whole)
+        whole += part
+        if part <= _AIM * whole or low <= LOWEST:
             return whole
-        lowest = max(lowest - _DEPTH, LOWEST)
+        high = low
+        low = max(low - _DEPTH, LOWEST)
 
 
 def _over_panels(
-    weight: Callable[[FloatArray], ArrayLike], curve: RejectionCurve, edges: FloatArray
-) -> tuple[float, float]:
-    """Return the integral over panels, and over those of the lowest e-fold.
+    weight: Callable[[FloatArray], ArrayLike],
+    curve: RejectionCurve,
+    edges: FloatArray,
+    above: float,
+) -> float:
+    """Return the integral over panels in log(gamma), where power laws are exponentials.
 
-    They are panels in log(gamma), where power laws are exponentials.
+    It is as exact as it has to be beside that of what lies `above` them.
     """
     start = edges[:-1]
     width = np.diff(edges)
-    a, b = curve.lines(start + width / 2)
-    n_low = int(np.searchsorted(start, edges[0] + 1))
+    # between two uncertainties C* is a line
+    coverage, spent = curve.up_to(start + width / 2)
 
     def integrand(s: float) -> FloatArray:  # at the same place 0 <= s <= 1 of every panel
         gamma = np.exp(start + s * width)
         w = np.broadcast_to(np.asarray(weight(gamma), dtype=float), gamma.shape)
         _check_weights(w, gamma)
-        return w * (a + b * gamma) * gamma * width
+        return w * (spent + (1 - coverage) * gamma) * gamma * width
 
-    def sums(s: float) -> FloatArray:
-        values = integrand(s)
-        return np.array([values.sum(), values[:n_low].sum()])
-
-    (whole, low), error, info = quad_vec(
-        sums, 0, 1, epsrel=_AIM, limit=_MAX_PARTS, quadrature="gk15", full_output=True
-    )
+    how = {"epsrel": _AIM, "limit": _MAX_PARTS, "quadrature": "gk15", "full_output": True}
+    least = max(_AIM * above, 1e-200)
+    part, error, info = quad_vec(lambda s: integrand(s).sum(), 0, 1, epsabs=least, **how)
     # rounding in a steep weight may keep it from what is aimed at
-    if not error <= _LARGEST_ERROR * whole:
+    if not error <= _LARGEST_ERROR * (above + part):
         first, last = info.intervals[np.argmax(info.errors)]
         values = [integrand(s) for s in np.linspace(first, last, 9)]
         roughest = np.argmax(np.ptp(values, axis=0))
@@ -353,7 +345,7 @@ def _over_panels(
             f"the integral of the weight does not converge near gamma = {gamma:g}; pass "
             f"breaks=, the points where the weight jumps"
         )
-    return float(whole), float(low)
+    return float(part)
 
 
 def _edges(
@@ -364,7 +356,7 @@ def _edges(
     # weights of large n live within 1/n of the top: panels as narrow as that must be there
     top = log_max - _WIDTH * 0.5 ** np.arange(1, 30)
     places = as_numbers(breaks, "breaks").ravel()
-    inner = np.log(places[places > 0]).tolist()
+    inner = np.log(places[places > 0])
     edges = np.unique(np.concatenate([even, top, inner, log_u]))
     return edges[(edges >= log_min) & (edges <= log_max)]
 

@@ -17,9 +17,9 @@ from trajscore.core.values import (
     FloatArray,
     IntArray,
     check_choice,
-    first_true,
     number_of,
     one_per_run,
+    refuse_first,
     run_label,
 )
 from trajscore.core.within_runs import first_step_above, run_numbers, running_sum, step_numbers
@@ -29,13 +29,14 @@ def check_first_error(first_error: Any, X: TrajectoryArray) -> IntArray:
     """Return the label of each run, or say of which run a label cannot be."""
     check_index(first_error, X.ids, "first_error")
     labels = one_per_run(first_error, "first_error", len(X))
-    row = first_true(labels != np.clip(np.round(labels), -1, X.lengths))
-    if row is not None:
-        raise ValueError(
+    refuse_first(
+        labels != np.clip(np.round(labels), -1, X.lengths),
+        lambda row: (
             f"run {run_label(X.ids[row])} (row {row}): first_error is {labels[row]:g}, and the run "
             f"has {number_of(X.lengths[row], 'step')}; give the number of a step from 1, 0 where "
             f"no step is wrong, or -1 where the run is not labelled"
-        )
+        ),
+    )
     return labels.astype(np.int64)
 
 
@@ -63,13 +64,14 @@ def check_distributions(P: Any) -> TrajectoryArray:
     """Return probabilities of the steps of runs, which add up to 1 at most."""
     traces = check_trajectories(P, probabilities=True, single_channel=True)
     total = run_totals(traces)
-    row = first_true(total > 1 + UNIT_ROUNDING)
-    if row is not None:
-        raise ValueError(
+    refuse_first(
+        total > 1 + UNIT_ROUNDING,
+        lambda row: (
             f"run {run_label(traces.ids[row])} (row {row}): the probabilities add up to "
             f"{total[row]:g}, more than 1; give for each step the probability that it is the first "
             f"wrong one"
-        )
+        ),
+    )
     return traces
 
 

@@ -39,7 +39,7 @@ class CollapsedRuns:
 
     confidence: FloatArray
     success: FloatArray
-    weight: FloatArray | None = None
+    weight: FloatArray
 
     @cached_property
     def ties(self) -> ranking.TieGroups:
@@ -94,12 +94,9 @@ class BinnedError(RunMetric):
 
     def statistic(self, runs: CollapsedRuns) -> CalibrationError:
         """Return the error over the bins that are not empty."""
-        weight = ones = np.ones_like(runs.confidence)
-        if runs.weight is not None:
-            weight = runs.weight
-        bins = bins_of(runs.confidence, weight, self.n_bins, self.strategy)
+        bins = bins_of(runs.confidence, runs.weight, self.n_bins, self.strategy)
         gaps = (runs.success - runs.confidence)[:, None] * (bins[:, None] == np.unique(bins))
-        return CalibrationError(gaps, ones)
+        return CalibrationError(gaps, np.ones_like(runs.confidence))
 
 
 def squared_error(confidence: FloatArray, success: FloatArray) -> FloatArray:
@@ -239,4 +236,4 @@ def trajectory_diagnostics(
     errors = DIAGNOSTICS | {"T-ECE": replace(T_ECE, n_bins=n_bins, strategy=strategy)}
     metrics = statistics_of(errors, collapsed, is_probability=runs.X.is_within_unit())
     values = all_at_once(metrics)(runs.weight)
-    return pd.Series(dict(zip(metrics, values, strict=True)), index=list(DIAGNOSTICS))
+    return pd.Series(values, list(metrics)).reindex(list(DIAGNOSTICS))

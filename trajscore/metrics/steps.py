@@ -34,10 +34,8 @@ from trajscore.core.weights import (
     step_parts,
     weighted_score,
 )
-from trajscore.core.within_runs import cells_by_step, run_numbers, step_numbers
+from trajscore.core.within_runs import run_numbers, step_numbers
 from trajscore.metrics.tps import check_scored
-
-TERMS = ("miscalibration", "discrimination", "uncertainty")
 
 
 @dataclass(frozen=True)
@@ -66,8 +64,12 @@ def score_parts(
     of_forecast = score(forecast)
     best = score(isotonic_regression(success / total, sample_weight=total))
     constant = score(np.full(len(total), success.sum() / total.sum()))
-    parts = (best - of_forecast, best - constant, -constant)
-    return {"score": of_forecast} | dict(zip(TERMS, parts, strict=True))
+    return {
+        "score": of_forecast,
+        "miscalibration": best - of_forecast,
+        "discrimination": best - constant,
+        "uncertainty": -constant,
+    }
 
 
 def tps_decomposition(
@@ -159,12 +161,10 @@ def tps_decomposition(
     family = get_family(score)
     how, runs = check_scored(y_true, traces, weights, horizon, sample_weight)
     X = runs.X
-    of_runs = how.of(X)
-    w = of_runs.cells()
-    w *= np.repeat(runs.weight, X.lengths)
+    w = weighted_steps(runs.y, X, how, runs.weight).weight
     if not w.any():
         raise ValueError(NOTHING_COUNTS if len(runs) else "there are no runs; give at least one")
-    w /= runs.weight @ of_runs.divisor()
+    w /= runs.weight @ how.of(X).divisor()
     success = w * np.repeat(runs.y.astype(float), X.lengths)
 
     def parts(cells: IntArray) -> dict[str, float]:
@@ -175,15 +175,14 @@ def tps_decomposition(
         )
         return score_parts(family, forecast, won, lost)
 
+    used = np.flatnonzero(w)
     if by == "pooled":
-        return TPSDecomposition(**parts(np.flatnonzero(w)))
+        return TPSDecomposition(**parts(used))
     rows = {}
-    for step, (reached, _) in enumerate(cells_by_step(X), start=1):
-        cells = reached[w[reached] > 0]
+    for step, cells in pd.Series(used).groupby(step_numbers(X)[used]):
         share = w[cells].sum()
-        if share > 0:
-            means = {name: part / share for name, part in parts(cells).items()}
-            rows[step] = {"n_runs": len(cells), "weight": share} | means
+        means = {name: part / share for name, part in parts(cells).items()}
+        rows[step] = {"n_runs": len(cells), "weight": share} | means
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("step")
 
 
@@ -270,28 +269,17 @@ def step_calibration_error(
     if part is not None:
         check_choice(part, "part", tuple(PART_STARTS))
     steps = WeightedSteps(runs.X, runs.y.astype(float), how, runs.weight)
-    weight, bins, gap = _binned(steps, part, as_count(n_bins, "n_bins"), strategy)
-    total = weight.sum()
-    if not total:
-        return float("nan")
-    return float(np.abs(np.bincount(bins, gap)).sum() / total)
+    error = step_calibration_statistic(steps, part, as_count(n_bins, "n_bins"), strategy)
+    return float(error(np.ones(len(runs))))
 
 
-def step_calibration_statistic(steps: WeightedSteps, part: str | None = None) -> CalibrationError:
-    """Return the error as a function of counts of trusted runs, all of which fix the bins."""
-    X = steps.X
-    weight, bins, gap = _binned(steps, part)
-    run = run_numbers(X)
-    filled = np.bincount(bins, weight) > 0  # of a constant forecast one bin is
-    of_bins = np.bincount(run * len(filled) + bins, gap, len(X) * len(filled))
-    of_filled = of_bins.reshape(len(X), -1).compress(filled, axis=1)
-    return CalibrationError(of_filled, np.bincount(run, weight).astype(float))
+def step_calibration_statistic(
+    steps: WeightedSteps, part: str | None = None, n_bins: int = 10, strategy: str = "quantile"
+) -> CalibrationError:
+    """Return the error as a function of counts of trusted runs, all of which fix the bins.
 
-
-def _binned(
-    steps: WeightedSteps, part: str | None, n_bins: int = 10, strategy: str = "quantile"
-) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Return weight, bin and weighted gap of each step; those of other parts weigh nothing."""
+    Steps of other parts weigh nothing.
+    """
     X = steps.X
     weight = steps.weight
     if part is not None:
@@ -300,7 +288,12 @@ def _binned(
         bins = quantile_bins(steps.by_tie(weight), n_bins)[steps.tie]
     else:
         bins = uniform_bins(X.cells, n_bins)
-    return weight, bins, weight * (np.repeat(steps.success, X.lengths) - X.cells)
+    gap = weight * (np.repeat(steps.success, X.lengths) - X.cells)
+    run = run_numbers(X)
+    filled = np.bincount(bins, weight) > 0  # of a constant forecast one bin is
+    of_bins = np.bincount(run * len(filled) + bins, gap, len(X) * len(filled))
+    of_filled = of_bins.reshape(len(X), -1).compress(filled, axis=1)
+    return CalibrationError(of_filled, np.bincount(run, weight).astype(float))
 
 
 def step_profile(

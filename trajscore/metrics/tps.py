@@ -416,16 +416,18 @@ def tps_sensitivity(
     y = np.asarray(sample.y, dtype=float)
     forecasts = {name: [X] * len(schedules) for name, X in sample.traces.items()}
     index, sums = panel_sums(y, forecasts, scores, schedules, sample.weight)
-    table = pd.DataFrame({"score": [of_runs.mean(sample.weight) for of_runs in sums]}, index=index)
-    wide = table["score"].to_numpy().reshape(len(forecasts), -1)
-    margin = wide - wide[-1]
-    rank = ranks(wide)
+    score = np.array([of_runs.mean(sample.weight) for of_runs in sums])
+    score = score.reshape(len(forecasts), -1)
+    rank = ranks(score)
     sign = rank[-1] - rank  # that of the margin, where rounding is no difference
-    table["margin"] = margin.ravel()
-    table["rank"] = rank.ravel()
-    table["rank_flip"] = (rank != rank[:, :1]).ravel()
-    table["sign_flip"] = (sign * sign[:, :1] < 0).ravel()
-    return table
+    columns = {
+        "score": score,
+        "margin": score - score[-1],
+        "rank": rank,
+        "rank_flip": rank != rank[:, :1],
+        "sign_flip": sign * sign[:, :1] < 0,
+    }
+    return pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index=index)
 
 
 def panel_sums(

@@ -11,7 +11,6 @@ from trajscore.core.stops import ADMINISTRATIVE, COMPLETE, EXCLUDED, INFORMATIVE
 from trajscore.core.values import ArrayLike, ByName
 from trajscore.core.weights import Horizon, Weights
 from trajscore.metrics import step_profile, tps_decomposition
-from trajscore.metrics.steps import TERMS
 from trajscore.plotting._display import (
     BEHIND,
     BLUE,
@@ -228,7 +227,8 @@ def _draw_steps(ax: Any, table: pd.DataFrame, style: ByName) -> Any:
 
 def _draw_rows(ax: Any, table: pd.DataFrame, style: ByName) -> Any:
     place = np.arange(len(table))[::-1]
-    score, lost, gained, uncertainty = (table[column].to_numpy() for column in ("score", *TERMS))
+    columns = ["score", "miscalibration", "discrimination", "uncertainty"]
+    score, lost, gained, uncertainty = table[columns].to_numpy().T
     upper = place + 0.17
     lower = place - 0.17
     bars = {"height": 0.3, "linewidth": 0}

@@ -30,7 +30,7 @@ from trajscore.core.weights import (
 from trajscore.inference.intervals import bounds as interval_bounds
 from trajscore.inference.intervals import t_quantile
 from trajscore.metrics.run_metrics import DIAGNOSTICS, RankMetric
-from trajscore.metrics.steps import TERMS, score_parts
+from trajscore.metrics.steps import score_parts
 from trajscore.streaming.accumulator import Accumulator, Grid, LabelledRuns
 
 _N_RANK_CELLS = 1 << 16  # with 16,384, the AUPRC of calibrated forecasts was off by 2e-4
@@ -332,5 +332,6 @@ class CalibrationAccumulator(_GridAccumulator):
         sample = self._pooled()
         masses = (sample.success / self.divisor, sample.failure / self.divisor)
         parts = score_parts(get_family(score), sample.values, *masses)
-        values |= {name: parts[name] for name in TERMS} | {"success_rate": sample.base_rate}
+        del parts["score"]
+        values |= parts | {"success_rate": sample.base_rate}
         return pd.Series(values)
