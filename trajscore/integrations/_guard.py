@@ -131,6 +131,7 @@ class Guard(BaseEstimator):
         self._check_signals(signals, runs, X)
         self.signals_ = signals
         self.process_ = clone(process).fit(X, labels if has_outcomes else None, groups=groups)
+        self.process_._warn_if_idle(X)
         return self
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:

@@ -373,6 +373,23 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             shown += f" that flags {self.promise()}"
         return shown
 
+    def _warn_if_idle(self, X: TrajectoryArray) -> None:
+        """Warn of levels at which none of the runs of the fit is flagged."""
+        idle = [
+            f"{alpha:g}"
+            for alpha, limit in self.thresholds_.items()
+            if np.isfinite(limit) and not self.stopping_steps(X, alpha).any()
+        ]
+        # without outcomes none of few runs is above a threshold that they set
+        if idle and self.test_.has_outcomes:
+            warnings.warn(
+                f"none of the {len(X):,} runs of the fit is flagged at alpha = {', '.join(idle)}, "
+                f"so the process may never flag a run; give scores in which successes and failures "
+                f"differ more, or raise alpha",
+                UserWarning,
+                stacklevel=3,
+            )
+
     @property
     def _spared(self) -> int:  # type: ignore[override]
         return int(self.flags == "failure")
