@@ -229,17 +229,10 @@ class DaskBatches:
 
     def __init__(self, source: Any, columns: Columns) -> None:
         self.columns = columns
-        self._source = source
+        self._parts = source
         if not isinstance(source, list):
-            self._source = source[columns.names]
-
-    @cached_property
-    def _parts(self) -> list[Any]:
-        """The partitions as they are."""
-        if isinstance(self._source, list):
-            return self._source
-        # read the columns only; joined partitions would hide runs that two of them share
-        return list(self._source.simplify().to_delayed(optimize_graph=False))
+            # read the columns only; joined partitions would hide runs that two of them share
+            self._parts = source[columns.names].simplify().to_delayed(optimize_graph=False)
 
     @cached_property
     def _whole_parts(self) -> list[Any]:
@@ -249,10 +242,8 @@ class DaskBatches:
         from dask import dataframe
         from dask.delayed import delayed
 
-        source = self._source
-        if isinstance(source, list):
-            source = dataframe.from_delayed([delayed(_read)(self.columns, part) for part in source])
-        return list(source.shuffle(on=self.columns.id).to_delayed())
+        rows = [delayed(_read)(self.columns, part) for part in self._parts]
+        return dataframe.from_delayed(rows).shuffle(on=self.columns.id).to_delayed()
 
     def __iter__(self) -> Iterator[Batch]:
         from dask.base import compute
