@@ -13,7 +13,7 @@ import numpy as np
 
 from trajscore.cli.inputs import READING
 from trajscore.core.storage import parse_integer, plain, unique_keys
-from trajscore.core.values import ByName, number_of, unknown_name
+from trajscore.core.values import ByName, is_count, number_of, unknown_name
 from trajscore.monitoring import EProcessMonitor
 from trajscore.monitoring.persistence import load_process
 
@@ -120,7 +120,7 @@ def _read_message(line: bytes) -> ByName:
 def _answer(monitor: EProcessMonitor, message: ByName) -> ByName:
     step = message.get("step")
     end = message.get("end", False)
-    if "step" in message and (isinstance(step, bool) or not isinstance(step, int) or step < 1):
+    if "step" in message and not is_count(step):
         raise ValueError(f'"step" must be a whole number from 1 on, got {json.dumps(step)}')
     if not isinstance(end, bool):
         raise ValueError(f'"end" must be true or false, got {json.dumps(end)}')

@@ -163,7 +163,7 @@ class RankingAccumulator(_GridAccumulator):
             error = binned_error(total, successes - np.add(*moments), 10)
             rows["T-ECE"] = error, np.nan, np.nan, np.nan, np.nan
         columns = ["value", "low", "high", "least", "most"]
-        return pd.DataFrame(np.array(list(rows.values())), list(rows), columns)
+        return pd.DataFrame.from_dict(rows, "index", columns=columns)
 
 
 def _split_cells(failures: FloatArray, successes: FloatArray, first: int) -> FloatPair:
