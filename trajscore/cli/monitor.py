@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from math import isfinite
 from typing import BinaryIO, TextIO
 
 import numpy as np
@@ -65,7 +64,7 @@ def serve(
     n_refused = 0
     due = time.monotonic() + _BETWEEN
     for n, line in enumerate(lines, start=1):
-        if time.monotonic() > due and isfinite(forget_after):
+        if time.monotonic() > due:
             with suppress(OSError, ValueError):  # what cannot be kept now is forgotten later
                 monitor.forget(forget_after)
             due = time.monotonic() + _BETWEEN

@@ -370,10 +370,11 @@ class FleetMonitor(BaseEstimator):
         tasks: AnyArray = np.arange(len(traces))
         if groups is not None:
             tasks = check_labels(groups, len(traces))
-        forecasters = [part for part in parts_of(self.forecaster) if isinstance(part, Forecaster)]
-        if any(forecaster._takes_missing() for forecaster in forecasters):
-            return traces, outcomes, tasks, traces.lengths > 0
-        return traces, outcomes, tasks, whole_runs(traces)
+        is_whole = whole_runs(traces)
+        parts = parts_of(self.forecaster)
+        if any(isinstance(part, Forecaster) and part._takes_missing() for part in parts):
+            is_whole = traces.lengths > 0
+        return traces, outcomes, tasks, is_whole
 
     def _runs(
         self,
