@@ -24,7 +24,7 @@ from trajscore.core.weights import (
     as_step_weights,
     score_cells,
 )
-from trajscore.inference.intervals import left_out_factor, n_equal, t_quantile
+from trajscore.inference.intervals import Units, left_out_factor, n_equal, t_quantile
 from trajscore.streaming.batches import hashed
 
 
@@ -240,9 +240,8 @@ class TPSAccumulator(Accumulator):
         sums = np.column_stack([*scores, *columns])
         self.moments += sums.T @ sums
         if runs.groups is not None:
-            by_cluster = np.zeros((_BUCKETS, sums.shape[1]))
-            np.add.at(by_cluster, hashed(runs.groups) % _BUCKETS, sums)
-            self.by_cluster = self.by_cluster + by_cluster
+            clusters = Units(hashed(runs.groups) % _BUCKETS, _BUCKETS)
+            self.by_cluster = self.by_cluster + clusters.sums(sums)
 
     def constant(self, forecast: float) -> Self:
         """Return the sums of the same runs with one number as the forecast of every step."""
