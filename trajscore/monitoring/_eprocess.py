@@ -269,10 +269,10 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             sign=2 * self._spared - 1,
         )
         maxima = np.empty(0)
-        if len(spared_rows):
+        if isinstance(threshold, HeldOut):
             spared = runs[spared_rows]
             maxima = run_maxima(spared, self._statistic(spared))
-        threshold.fit(maxima, runs.ids[spared_rows], self.alphas_)
+            threshold.fit(maxima, spared.ids, self.alphas_)
         # forecasts of all runs take time: not asked for where maxima of the held-out runs differ,
         # which with end_worth they may by their lengths alone
         if threshold.end_worth is not None or len(maxima) < 2 or np.ptp(maxima) < TIE:
