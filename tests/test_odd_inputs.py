@@ -115,7 +115,7 @@ def test_each_line_is_answered_and_harms_no_other_run(tmp_path, rng, monitored):
     odd = [altered(line, rng).replace(b"\n", b" ") for _ in range(300)]
     lines = [b'{"id": "good", "score": 0.4}', *odd, b'{"id": "good", "score": 0.3, "step": 2}']
     code, answers, _ = monitored(tmp_path / "p.skops", lines)
-    assert (code, len(answers)) == (0, sum(bool(one.strip()) for one in lines))
+    assert (code, len(answers)) == (2, sum(bool(one.strip()) for one in lines))
     alone = PROCESS.monitor()
     alone.update(0.4, "good")
     assert answers[-1]["log_e_value"] == alone.update(0.3, "good").log_e_value

@@ -52,21 +52,21 @@ def state_file(path: Path) -> StateFile:
 
 
 def write_run(k: int, path: Path) -> None:
-    """Write two runs of 20 in one step, each the same bytes throughout, more or less of them."""
+    """Write two runs of 20 in one step, each the same letter throughout, more or less often."""
     with closing(state_file(path)) as file:
-        letter = os.urandom(1)
+        letter = os.urandom(1).hex()[0]
         size = int.from_bytes(os.urandom(2)) % LARGEST
         file.write({ord(letter) % 10: letter * (size + 1), 10 + ord(letter) % 10: letter})
 
 
 def runs_are_whole(path: Path) -> bool:
-    """Whether both runs of each step were written, and no byte is of another step."""
+    """Whether both runs of each step were written, and no letter is of another step."""
     with warnings.catch_warnings(), closing(state_file(path)) as file:
         warnings.simplefilter("error")  # of damage
         contents = file.contents
     assert all(len(set(content)) == 1 for content in contents.values())
     pairs = [(contents.get(run), contents.get(run + 10)) for run in range(10)]
-    return all((a or b"")[:1] == (b or b"") for a, b in pairs)
+    return all((a or "")[:1] == (b or "") for a, b in pairs)
 
 
 def kinds() -> dict[str, Kind]:

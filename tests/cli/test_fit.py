@@ -141,6 +141,9 @@ def test_too_few_runs_or_tasks_are_said(folder, fit, monitored):
     assert "alpha = 0.05: no run will be flagged" in out
     code, _, err = monitored("p.skops", [])
     assert (code, "warning: p.skops can flag no run" in err) == (0, True)
+    code, out, err = fit("runs.csv --score judge --threshold ville --alpha 1e-9 --out p.skops")
+    assert (code, "none of the 300 runs of the fit is flagged at alpha = 1e-09" in err) == (0, True)
+    assert "alpha = 1e-09: flagged none of them" in out
 
 
 def test_runs_that_are_left_out_are_counted(folder, fit):

@@ -48,7 +48,8 @@ def test_it_answers_bad_lines_and_goes_on(send):
         '{"id": "b", "end": true}': "run 'b' is not open",
     }
     good = ['{"id": "a", "score": 0.4}', "", '{"id": "a", "score": 0.3}']
-    _, answers, _ = send([good[0], *bad, *good[1:]])
+    code, answers, err = send([good[0], *bad, *good[1:]])
+    assert (code, f"answered {len(bad)} lines by an error" in err) == (2, True)
     assert [answer.get("step") for answer in answers] == [1, *[None] * len(bad), 2]
     pairs = zip(answers[1:-1], bad.values(), strict=True)
     for number, (answer, named) in enumerate(pairs, start=2):
@@ -61,9 +62,9 @@ def test_a_step_after_the_end_and_a_score_out_of_range(send):
     ends = [{"id": "a", "step": 1, "score": 0.4, "end": True}, {"id": "a", "step": 2, "score": 0.4}]
     _, answers, _ = send(map(json.dumps, ends))
     assert "run 'a': step 2 comes after its end" in answers[1]["error"]
-    _, _, err = send([json.dumps({"id": "b", "step": 1, "score": 7})])
+    code, _, err = send([json.dumps({"id": "b", "step": 1, "score": 7})])
     assert err.startswith("warning: run 'b', step 1: score 7 is out of range")
-    assert err.count("\n") == 1
+    assert (code, err.count("\n")) == (0, 1)
 
 
 class Interrupted:

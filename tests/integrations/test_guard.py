@@ -108,6 +108,9 @@ def test_a_guard_without_outcomes_spares_most_runs_and_learns_when_they_are_know
     assert again.fit(known).look(runs[0]).promise[:2] == (0.2, "successes")
     with pytest.warns(UserWarning, match="too few held-out runs"):
         assert not guard.fit(runs[:3]).look(runs[0]).stop
+    guard = Guard(process=DensityRatioEProcess(threshold="ville", alpha=[0.9, 1e-9]))
+    with pytest.warns(UserWarning, match="none of the 150 runs .* at alpha = 1e-09, so"):
+        guard.fit(known)
 
 
 def test_the_signal_without_outcomes_falls_with_trouble():

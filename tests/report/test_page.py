@@ -277,6 +277,9 @@ def test_a_rule_on_other_runs_stands_beside_the_steps_saved(short_wins, fast):
     monitoring = MonitoringOptions(DensityRatioEProcess(alpha=[0.1, 0.3]), n_splits=1)
     page = check(evaluate(*short_wins, monitoring=monitoring, **fast).to_html())
     assert "fitted on some runs and judged on others" in page
+    rule = DensityRatioEProcess(threshold="ville", alpha=1e-5)
+    idle = evaluate(*short_wins, monitoring=MonitoringOptions(rule, n_splits=1), **fast)
+    assert "no failing run is flagged before its last step" in check(idle.to_html())
 
 
 # ------------------------------------------------------------------ said against happened

@@ -182,7 +182,7 @@ def cut_at_random(frame):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_partitions_are_added_up_as_one_machine_does(rows, tmp_path, monkeypatch, in_this_thread):
+def test_partitions_are_added_up_as_one_machine_does(rows, tmp_path, in_this_thread):
     frame = rows[0]
     columns = COLUMNS | {"value": ["p"], "group": "task"}
     here = results(iter_batches(pa.Table.from_pandas(frame), **columns))
@@ -212,8 +212,6 @@ def test_partitions_are_added_up_as_one_machine_does(rows, tmp_path, monkeypatch
         (delayed([part.assign(run=part["run"].map("run {}".format)) for part in torn]), True),
     ]
     for k, (source, scattered) in enumerate(sources):
-        if k == 5:  # runs torn at the ends of partitions are all that moves: no shuffle
-            monkeypatch.setattr(dataframe, "from_delayed", None)
         batches = iter_batches(source, **columns, scattered=scattered)
         for _ in range(2):  # tasks may run twice
             for one, other in zip(results(batches), here, strict=True):

@@ -99,6 +99,7 @@ def _fit_process(arguments: argparse.Namespace) -> None:
     if groups is not None:
         groups = np.asarray(groups)[complete]
     process.fit(X, y, groups=groups)
+    process._warn_if_idle(X)
     save_fitted(process, arguments.out)
     _describe(process, X, groups, n_runs)
     scores = [float(f"{value:.3g}") for value in X.cells[0].ravel()]
@@ -259,6 +260,8 @@ def _try_out(process: DensityRatioEProcess, X: TrajectoryArray, y: Any, groups: 
             f"({rates['power_before_end']:.0%} before their last step, which saves "
             f"{rates['steps_saved']:.0%} of their steps)"
         )
+        if not (rate or rates["power"]):
+            effect = "flagged none of them, so the process may never flag a run"
         print(f"  alpha = {alpha:g}: {_TOO_FEW if rates['too_few'] else effect}")
 
 

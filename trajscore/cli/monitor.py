@@ -6,14 +6,13 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from math import isfinite
 from typing import BinaryIO, TextIO
 
 import numpy as np
 
 from trajscore.cli.inputs import READING
 from trajscore.core.storage import parse_integer, plain, unique_keys
-from trajscore.core.values import ByName, unknown_name
+from trajscore.core.values import ByName, is_count, number_of, unknown_name
 from trajscore.monitoring import EProcessMonitor
 from trajscore.monitoring.persistence import load_process
 
@@ -26,7 +25,7 @@ _BETWEEN = 60.0  # seconds between looks for runs that are to be forgotten
 OPTIONS = READING
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Answer the lines on standard input."""
     if not arguments.forget_after > 0:
         raise ValueError("--forget-after must be a number of hours above 0")
@@ -40,10 +39,14 @@ def run(arguments: argparse.Namespace) -> int:
         )
     try:
         lines = read_lines(sys.stdin.buffer)
-        serve(monitor, lines, sys.stdout, 3600 * arguments.forget_after)
+        n_refused = serve(monitor, lines, sys.stdout, 3600 * arguments.forget_after)
     finally:
         monitor.close()
-    return 0
+    if n_refused:
+        raise ValueError(
+            f"answered {number_of(n_refused, 'line')} by an error, not by a decision; each answer "
+            f"says what to send"
+        )
 
 
 def serve(
@@ -51,16 +54,17 @@ def serve(
     lines: Iterable[bytes],
     out: TextIO,
     forget_after: float = float("inf"),
-) -> None:
+) -> int:
     """Answer each line of input, ``{"id": run, "score": number, list or object}``, with ``"end":
     true`` beside the last score or alone after it, by a decision or ``{"error": sentence, "line":
     number}``, at once. With ``"step": number`` a repeated line is answered again. After an error,
     a full disk's too, the monitor is as it was. Runs that had no score for `forget_after` seconds
-    are forgotten.
+    are forgotten. Return how many lines were answered by an error.
     """
+    n_refused = 0
     due = time.monotonic() + _BETWEEN
     for n, line in enumerate(lines, start=1):
-        if time.monotonic() > due and isfinite(forget_after):
+        if time.monotonic() > due:
             with suppress(OSError, ValueError):  # what cannot be kept now is forgotten later
                 monitor.forget(forget_after)
             due = time.monotonic() + _BETWEEN
@@ -75,7 +79,9 @@ def serve(
             answer = {"error": error.args[0], "line": n}
         except (ValueError, TypeError, RecursionError) as error:
             answer = {"error": str(error), "line": n}
+        n_refused += "error" in answer
         print(json.dumps(plain(answer)), file=out, flush=True)
+    return n_refused
 
 
 def read_lines(file: BinaryIO) -> Iterator[bytes]:
@@ -113,7 +119,7 @@ def _read_message(line: bytes) -> ByName:
 def _answer(monitor: EProcessMonitor, message: ByName) -> ByName:
     step = message.get("step")
     end = message.get("end", False)
-    if "step" in message and (isinstance(step, bool) or not isinstance(step, int) or step < 1):
+    if "step" in message and not is_count(step):
         raise ValueError(f'"step" must be a whole number from 1 on, got {json.dumps(step)}')
     if not isinstance(end, bool):
         raise ValueError(f'"end" must be true or false, got {json.dumps(end)}')

@@ -31,6 +31,7 @@ from trajscore.core.values import (
     run_label,
     unknown_name,
 )
+from trajscore.core.weights import collapse
 from trajscore.evaluation.doubts import stop_notes
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import (
@@ -148,7 +149,7 @@ class RowSums:
                 f"probabilities first"
             )
         X = check_values(X, probabilities=True)
-        confidence = runs.collapse(X.cells, self.options.settings.phi)
+        confidence = collapse(X, self.options.settings.phi, runs.weights)
         self.runs.add_collapsed(runs.label, confidence)
         self.steps.add(runs, X.cells)
         self.scores.add(runs, X.cells)

@@ -136,7 +136,7 @@ class Estimate:
     n_units: int
     bins: tuple[BinMeans, ...] = ()
     parts: tuple[tuple[Rates | Amount, float], ...] = ()  # times so much, below 0: subtracted
-    changes: tuple[tuple[FloatArray, IntArray], ...] = ()
+    changes: tuple[tuple[FloatArray, Units], ...] = ()
     varies: bool = True
 
     @np.errstate(over="ignore", invalid="ignore")
@@ -175,7 +175,7 @@ class Estimate:
             reach = error * stdtrit(n * more - 1, level)
         # each of `more` times as many runs changes the mean that much less: divided below
         of_scores = [
-            unseen_reach(change, any_units(units, len(change)), 2 * (1 - level), reach * more)
+            unseen_reach(change, units, 2 * (1 - level), reach * more)
             for change, units in self.changes
         ]
         of_parts = [
@@ -315,8 +315,7 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
     value = float(statistic(weight))
     if isinstance(statistic, CalibrationError):
         mean, influence = statistic.bins(weight)
-        totals = np.zeros((n_units, len(mean)))
-        np.add.at(totals, units, influence / n_runs)
+        totals = Units(units, n_units).sums(influence / n_runs)
         bins = (BinMeans(mean, totals * scale[:, None]),)
         return Estimate(value, np.zeros(n_units), freedom, n_used, bins)
     errors = np.bincount(units, statistic.influence(weight) / n_runs, n_units) * scale
@@ -338,4 +337,5 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
         rates = sums / np.where(sizes > 0, sizes, 1.0)
         part = Rates(1 - rates, rates, sizes / sizes.sum())
         return replace(result, parts=((part, 1.0),), varies=True)
-    return replace(result, changes=((statistic.change(weight), units),), varies=True)
+    change = (statistic.change(weight), any_units(units, n_runs))
+    return replace(result, changes=(change,), varies=True)

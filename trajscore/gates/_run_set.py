@@ -285,11 +285,11 @@ def match(base: RunSet, new: RunSet) -> Matching:
     by = ""
     if base.tasks is not None and new.tasks is not None:
         by = "task"
-    elif base.has_ids and new.has_ids and np.array_equal(ids[0], ids[1]):
+    elif base.has_ids and new.has_ids and np.array_equal(*ids):
         by = "run"
         labels = ids
     names, codes = np.unique(np.concatenate(labels), return_inverse=True)
-    base_units, new_units = np.split(codes, [len(base.ids)])
+    base_units, new_units = np.split(codes, [base.n_runs])
     n = len(names)
     n_new = n - len(np.unique(base_units))
     n_gone = n - len(np.unique(new_units))

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
 from trajscore.core.outcomes import CENSORED
-from trajscore.core.values import IntArray, first_true, run_label
+from trajscore.core.values import IntArray, refuse_first, run_label
 from trajscore.integrations._watch import SEEN, Look, OnFlag, Watch, answered
 from trajscore.io import Run, Step, as_run, outcomes
 from trajscore.monitoring import DensityRatioEProcess
@@ -131,6 +131,7 @@ class Guard(BaseEstimator):
         self._check_signals(signals, runs, X)
         self.signals_ = signals
         self.process_ = clone(process).fit(X, labels if has_outcomes else None, groups=groups)
+        self.process_._warn_if_idle(X)
         return self
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
@@ -336,12 +337,13 @@ class Guard(BaseEstimator):
 
     def _check_signals(self, signals: Any, runs: list[Run], X: TrajectoryArray) -> None:
         """Refuse signals that know the future, and such as have gaps."""
-        cell = first_true(np.isnan(as_table(X.cells)).any(axis=1))
-        if cell is not None:
-            raise ValueError(
+        refuse_first(
+            np.isnan(as_table(X.cells)).any(axis=1),
+            lambda cell: (
                 f"{X.place(cell)}: a signal has no value here, and a guard needs one at every "
                 f"step; leave the signal out, or fill it within the pipeline of signals"
-            )
+            ),
+        )
         for row in np.linspace(0, len(runs) - 1, min(len(runs), _CHECKED)).astype(int):
             run = runs[row]
             for n in range(1, len(run.steps)):

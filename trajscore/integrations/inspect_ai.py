@@ -40,8 +40,7 @@ class StopWhenDecided:
     def __init__(self, target: float, scorer: str | None = None, alpha: float = 0.05) -> None:
         self.target, self.scorer = target, scorer
         self.comparison = SequentialComparison((-target, 1 - target), alpha)
-        self._order: list[Any] = []
-        self._scores: dict[Any, float] = {}
+        self._scores: dict[Any, float | None] = {}  # in the order in which samples were begun
 
     async def start_task(self, task: Any, samples: list[Any], epochs: int) -> str:
         """Name what stops the task."""
@@ -53,7 +52,7 @@ class StopWhenDecided:
             reason = f"decided after {self.comparison.decided_after} samples"
             return _EarlyStop(id=id, epoch=epoch, reason=reason)
         if epoch == 1:
-            self._order.append(id)
+            self._scores[id] = None
         return None
 
     async def complete_sample(self, id: Any, epoch: int, scores: ByName) -> None:  # noqa: A002
@@ -63,13 +62,12 @@ class StopWhenDecided:
             raise ValueError(
                 f"name one of the scorers {', '.join(scores)}: StopWhenDecided(scorer=)"
             )
-        if epoch == 1:
+        if epoch == 1 and id in self._scores:
             self._scores[id] = float(_value_to_float()(scores[name].score.value))
-        while self.comparison.n_runs < len(self._order):
-            due = self._order[self.comparison.n_runs]
-            if due not in self._scores:
+        for score in list(self._scores.values())[self.comparison.n_runs :]:
+            if score is None:
                 break
-            self.comparison.update(self._scores[due], self.target)
+            self.comparison.update(score, self.target)
 
     async def complete_task(self) -> ByName:
         """Say what was decided."""

@@ -269,10 +269,10 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             sign=2 * self._spared - 1,
         )
         maxima = np.empty(0)
-        if len(spared_rows):
+        if isinstance(threshold, HeldOut):
             spared = runs[spared_rows]
             maxima = run_maxima(spared, self._statistic(spared))
-        threshold.fit(maxima, runs.ids[spared_rows], self.alphas_)
+            threshold.fit(maxima, spared.ids, self.alphas_)
         # forecasts of all runs take time: not asked for where maxima of the held-out runs differ,
         # which with end_worth they may by their lengths alone
         if threshold.end_worth is not None or len(maxima) < 2 or np.ptp(maxima) < TIE:
@@ -372,6 +372,23 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         if hasattr(self, "test_"):
             shown += f" that flags {self.promise()}"
         return shown
+
+    def _warn_if_idle(self, X: TrajectoryArray) -> None:
+        """Warn of levels at which none of the runs of the fit is flagged."""
+        idle = [
+            f"{alpha:g}"
+            for alpha, limit in self.thresholds_.items()
+            if np.isfinite(limit) and not self.stopping_steps(X, alpha).any()
+        ]
+        # without outcomes none of few runs is above a threshold that they set
+        if idle and self.test_.has_outcomes:
+            warnings.warn(
+                f"none of the {len(X):,} runs of the fit is flagged at alpha = {', '.join(idle)}, "
+                f"so the process may never flag a run; give scores in which successes and failures "
+                f"differ more, or raise alpha",
+                UserWarning,
+                stacklevel=3,
+            )
 
     @property
     def _spared(self) -> int:  # type: ignore[override]

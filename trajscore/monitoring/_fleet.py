@@ -48,7 +48,6 @@ from trajscore.monitoring._fleet_runs import (
 )
 from trajscore.monitoring.thresholds import TIE
 
-_READS = {"single_channel": False, "allow_missing": True, "allow_empty": True}
 _START = np.array([0.25, 0.5, 0.25])  # shares of capital
 _MOVE = 2e-3  # of the capital, which goes back to these shares with each run
 _ALPHA_OF_INPUTS = 0.1  # share for length and forecasts, which show a change soon
@@ -357,7 +356,13 @@ class FleetMonitor(BaseEstimator):
         Without outcomes all are unobserved; without groups each run is a task of its own.
         """
         traces = check_estimator_input(
-            self, X, reset=reset, probabilities=self.forecaster is None, **_READS
+            self,
+            X,
+            reset=reset,
+            single_channel=False,
+            probabilities=self.forecaster is None,
+            allow_missing=True,
+            allow_empty=True,
         )
         outcomes = np.full(len(traces), CENSORED)
         if y is not None:
@@ -365,10 +370,11 @@ class FleetMonitor(BaseEstimator):
         tasks: AnyArray = np.arange(len(traces))
         if groups is not None:
             tasks = check_labels(groups, len(traces))
-        forecasters = [part for part in parts_of(self.forecaster) if isinstance(part, Forecaster)]
-        if any(forecaster._takes_missing() for forecaster in forecasters):
-            return traces, outcomes, tasks, traces.lengths > 0
-        return traces, outcomes, tasks, whole_runs(traces)
+        is_whole = whole_runs(traces)
+        parts = parts_of(self.forecaster)
+        if any(isinstance(part, Forecaster) and part._takes_missing() for part in parts):
+            is_whole = traces.lengths > 0
+        return traces, outcomes, tasks, is_whole
 
     def _runs(
         self,

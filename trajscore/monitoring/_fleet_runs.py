@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
-from scipy.stats import kruskal, rankdata
+from scipy.stats import kruskal
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.preprocessing import scale
@@ -17,6 +17,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.ids import are_default_ids
 from trajscore.core.outcomes import CENSORED
 from trajscore.core.policy import MIN_RUNS_TO_NAME_CAUSE
+from trajscore.core.ranking import auroc_within
 from trajscore.core.values import AnyArray, BoolArray, FloatArray, IntArray
 from trajscore.core.weights import collapse
 
@@ -264,10 +265,6 @@ def _reranked(old: FloatArray, new: FloatArray) -> float:
 
 
 def _auroc(f: FloatArray, y: FloatArray) -> tuple[float, float]:
-    ranks = rankdata(f)
-    parts = []
-    for k in (0, 1):
-        same = f[y == k]
-        parts.append((ranks[y == k] - rankdata(same)) / (len(f) - len(same)))
-    variance = sum(float(part.var(ddof=1)) / len(part) for part in parts)
-    return float(parts[1].mean()), variance
+    area, influence = auroc_within(f, y, np.zeros(len(y), dtype=np.int64))
+    parts = [influence[y == k] for k in (0, 1)]
+    return area, sum(len(part) * part.var(ddof=1) for part in parts) / len(y) ** 2

@@ -24,7 +24,7 @@ from trajscore.core.values import (
     to_unit,
 )
 from trajscore.monitoring._density_ratio import FittedTest
-from trajscore.monitoring._state_file import StateFile, packed, unpacked
+from trajscore.monitoring._state_file import StateFile, in_types
 from trajscore.monitoring._stopping_rule import LARGEST_SCORE, longer_than_fitted, range_warning
 
 # runs that have ended whose last decision is given again where their end comes twice
@@ -298,7 +298,7 @@ class EProcessMonitor:
                     )
             self._file.write(
                 {  # the rest of a run follows from the process
-                    run_id: run and packed((run.is_ended, *run.last[1:3], *run[2:]))
+                    run_id: run and (run.is_ended, *run.last[1:3], *run[2:])
                     for run_id, run in changes.items()
                 }
             )
@@ -310,12 +310,12 @@ class EProcessMonitor:
                 place = self._ended if run.is_ended else self._runs
                 place[run_id] = run
 
-    def _resume(self, contents: Mapping[Hashable, bytes]) -> None:
+    def _resume(self, contents: Mapping[Hashable, Any]) -> None:
         """Go on with the runs of a file."""
         runs = []
         for run_id, content in contents.items():
             new = self._new_run(run_id)
-            is_ended, step, log_m, *rest = unpacked((False, 0, 0.0, *new[2:]), content)
+            is_ended, step, log_m, *rest = in_types((False, 0, 0.0, *new[2:]), content)
             runs.append(_Run(new.last, is_ended, *rest).decided(step, log_m))
         self._runs = {run.last.id: run for run in runs if not run.is_ended}
         runs.sort(key=lambda run: run.time)

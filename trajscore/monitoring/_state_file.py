@@ -42,9 +42,10 @@ _REMEDIES = {
 class StateFile:
     """Contents of runs by their ids, each change there as soon as `write` returns.
 
-    It survives the end of the process at any moment and, with ``durability="full"``, a power cut.
-    One process at a time has a file, and one `owner`, an object of JSON. `contents` is what was in
-    it; a file that is damaged anywhere is refused.
+    Contents are nested tuples of numbers and arrays, as JSON, which has every digit. Each survives
+    the end of the process at any moment and, with ``durability="full"``, a power cut. One process
+    at a time has a file, and one `owner`, an object of JSON. `contents` is what was in it; a file
+    that is damaged anywhere is refused.
     """
 
     def __init__(self, path: Path, owner: dict[str, Any], durability: str) -> None:
@@ -69,7 +70,7 @@ class StateFile:
             self.close()
             raise
 
-    def write(self, changes: Mapping[Hashable, bytes | None]) -> None:
+    def write(self, changes: Mapping[Hashable, Any]) -> None:
         """Set the contents of runs, or remove runs (None): all of them or, if it fails, none."""
         self._check()
         with _in_words(self.path), self._db:
@@ -79,7 +80,8 @@ class StateFile:
                 if content is None:
                     self._db.execute("DELETE FROM runs WHERE id = ?", (key,))
                 else:
-                    self._put(self._db, key, content)
+                    packed = json.dumps(content, default=methodcaller("tolist")).encode()
+                    self._put(self._db, key, packed)
         self._writes = self._count_writes()
 
     # ------------------------------------------------------------------ opening
@@ -108,7 +110,7 @@ class StateFile:
         self._put(self._db, b"", self._owner)  # counted by SQLite, so that others notice it
         self._writes = self._count_writes()
 
-    def _read(self) -> dict[Hashable, bytes]:
+    def _read(self) -> dict[Hashable, Any]:
         """Contents of all runs."""
         try:
             rows = self._db.execute(
@@ -124,7 +126,7 @@ class StateFile:
                 f"{self.path} was written with another fitted process, alpha or version of "
                 f"trajscore; use that one, or name another file"
             )
-        return {json.loads(key): content for key, content, _ in rows[1:]}
+        return {json.loads(key): json.loads(content) for key, content, _ in rows[1:]}
 
     # ------------------------------------------------------------------ the file
 
@@ -218,22 +220,10 @@ def _in_words(path: Path, at_start: bool = False) -> Iterator[None]:
         raise OSError(f"{path}: {error}; {_REMEDIES.get(kind, 'check the disk')}") from error
 
 
-# --------------------------------------------------------------------------- contents
-
-
-def packed(value: Any) -> bytes:
-    """Return nested tuples of numbers and arrays as JSON, which has every digit."""
-    return json.dumps(value, default=methodcaller("tolist")).encode()
-
-
-def unpacked(like: Any, content: bytes) -> Any:
-    """Return what was packed, in the types of `like`; an empty array there if one was empty."""
-    return _in_types(like, json.loads(content))
-
-
-def _in_types(like: Any, value: Any) -> Any:
+def in_types(like: Any, value: Any) -> Any:
+    """Return what was read in the types of `like`; an empty array there if one was empty."""
     if isinstance(like, tuple):
-        parts = list(map(_in_types, like, value))
+        parts = list(map(in_types, like, value))
         return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
     if isinstance(like, np.ndarray):
         array = np.array(value, like.dtype)

@@ -64,8 +64,8 @@ class Threshold(ABC):
     `needs_end` says whether the forecaster must know the end of a run, `holds` when the promise
     holds, or how surely, and `draws` whether a uniform of each run, by its id, takes part in what
     is decided. These are of the class, without a type: not fields of the dataclass. So are the
-    three that a process sets before it calls `fit`: the seed of the uniforms, the steps of the
-    longest run, and `of` which runs at most a share alpha is to be flagged.
+    three that a process sets: the seed of the uniforms, the steps of the longest run, and `of`
+    which runs at most a share alpha is to be flagged.
     """
 
     keyword = ""
@@ -76,9 +76,6 @@ class Threshold(ABC):
     seed = 0
     longest = 0
     of = "successes"
-
-    def fit(self, maxima: FloatArray, ids: Ids, alphas: FloatArray) -> None:  # noqa: B027 - most learn nothing
-        """Learn from the largest log M of held-out runs, if there are any."""
 
     @abstractmethod
     def log_threshold(self, alpha: float) -> float:
@@ -190,6 +187,7 @@ class HeldOut(Threshold):
         return max(n, needed)
 
     def fit(self, maxima: FloatArray, ids: Ids, alphas: FloatArray) -> None:
+        """Learn from the largest log M of held-out runs."""
         n = len(maxima)
         self._maxima = np.sort(maxima)
         if self.draws:

@@ -241,10 +241,15 @@ def of_stopping(data: Evaluation) -> str:
     at_level = flags.xs(levels[len(levels) // 2], level="alpha", drop_level=False)
     key = at_level["power_before_end"].idxmax()
     power, saved = flags.loc[key, ["power_before_end", "steps_saved"]]
+    effect = (
+        f"{power:.0%} of the failing runs are flagged before their last step, which saves "
+        f"{saved:.0%} of their steps."
+    )
+    if not power:
+        effect = "no failing run is flagged before its last step, so the rule saves nothing."
     return (
         f"By a rule that is fitted on some runs and judged on others: on {key[0]}, with "
-        f"at most {100 * key[1]:.3g}% of the good runs flagged, {power:.0%} of the failing runs "
-        f"are flagged before their last step, which saves {saved:.0%} of their steps."
+        f"at most {100 * key[1]:.3g}% of the good runs flagged, {effect}"
     )
 
 

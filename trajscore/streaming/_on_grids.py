@@ -25,6 +25,7 @@ from trajscore.core.weights import (
     Horizon,
     Weights,
     as_step_weights,
+    collapse,
     step_parts,
 )
 from trajscore.inference.intervals import bounds as interval_bounds
@@ -114,7 +115,8 @@ class RankingAccumulator(_GridAccumulator):
 
     def add(self, runs: LabelledRuns, values: FloatArray) -> None:
         """Add trusted runs with one value a step."""
-        self.add_collapsed(runs.label, runs.collapse(values, self.phi))
+        confidence = collapse(runs.X.with_cells(values), self.phi, self.weights)
+        self.add_collapsed(runs.label, confidence)
 
     def add_collapsed(self, label: FloatArray, confidence: FloatArray) -> None:
         """Add trusted runs with one confidence each."""
@@ -161,7 +163,7 @@ class RankingAccumulator(_GridAccumulator):
             error = binned_error(total, successes - np.add(*moments), 10)
             rows["T-ECE"] = error, np.nan, np.nan, np.nan, np.nan
         columns = ["value", "low", "high", "least", "most"]
-        return pd.DataFrame(np.array(list(rows.values())), list(rows), columns)
+        return pd.DataFrame.from_dict(rows, "index", columns=columns)
 
 
 def _split_cells(failures: FloatArray, successes: FloatArray, first: int) -> FloatPair:

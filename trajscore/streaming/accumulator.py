@@ -22,11 +22,9 @@ from trajscore.core.weights import (
     StepWeights,
     Weights,
     as_step_weights,
-    collapse,
     score_cells,
-    weighted_mean,
 )
-from trajscore.inference.intervals import left_out_factor, n_equal, t_quantile
+from trajscore.inference.intervals import Units, left_out_factor, n_equal, t_quantile
 from trajscore.streaming.batches import hashed
 
 
@@ -59,13 +57,6 @@ class LabelledRuns:
     def step_label(self) -> FloatArray:
         """Outcome of the run of each step."""
         return np.repeat(self.label, self.X.lengths)
-
-    def collapse(self, values: FloatArray, phi: str) -> FloatArray:
-        """Return one number for each run, of values one a step."""
-        X = self.X.with_cells(values)
-        if phi == "weighted":  # by what is at hand
-            return weighted_mean(X, self.weight)
-        return collapse(X, phi)
 
 
 _END = float(np.log((1 - CLIP) / CLIP))
@@ -249,9 +240,8 @@ class TPSAccumulator(Accumulator):
         sums = np.column_stack([*scores, *columns])
         self.moments += sums.T @ sums
         if runs.groups is not None:
-            by_cluster = np.zeros((_BUCKETS, sums.shape[1]))
-            np.add.at(by_cluster, hashed(runs.groups) % _BUCKETS, sums)
-            self.by_cluster = self.by_cluster + by_cluster
+            clusters = Units(hashed(runs.groups) % _BUCKETS, _BUCKETS)
+            self.by_cluster = self.by_cluster + clusters.sums(sums)
 
     def constant(self, forecast: float) -> Self:
         """Return the sums of the same runs with one number as the forecast of every step."""

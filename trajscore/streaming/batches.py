@@ -229,17 +229,10 @@ class DaskBatches:
 
     def __init__(self, source: Any, columns: Columns) -> None:
         self.columns = columns
-        self._source = source
+        self._parts = source
         if not isinstance(source, list):
-            self._source = source[columns.names]
-
-    @cached_property
-    def _parts(self) -> list[Any]:
-        """The partitions as they are."""
-        if isinstance(self._source, list):
-            return self._source
-        # read the columns only; joined partitions would hide runs that two of them share
-        return list(self._source.simplify().to_delayed(optimize_graph=False))
+            # read the columns only; joined partitions would hide runs that two of them share
+            self._parts = source[columns.names].simplify().to_delayed(optimize_graph=False)
 
     @cached_property
     def _whole_parts(self) -> list[Any]:
@@ -249,10 +242,10 @@ class DaskBatches:
         from dask import dataframe
         from dask.delayed import delayed
 
-        source = self._source
-        if isinstance(source, list):
-            source = dataframe.from_delayed([delayed(_read)(self.columns, part) for part in source])
-        return list(source.shuffle(on=self.columns.id).to_delayed())
+        rows = [delayed(_read)(self.columns, part) for part in self._parts]
+        # an empty partition may have other types
+        source = dataframe.from_delayed(rows, verify_meta=False)
+        return source.shuffle(on=self.columns.id).to_delayed()
 
     def __iter__(self) -> Iterator[Batch]:
         from dask.base import compute
@@ -262,38 +255,17 @@ class DaskBatches:
 
     def reduce(self, accumulator: Reduced) -> Reduced:
         """Return a copy of the accumulator after all partitions, merged by tree."""
-        if self.columns.scattered and (total := self._reduce_in_place(accumulator)) is not None:
-            return total
-        return _reduce_tree(_add_up, accumulator, self.columns, self._whole_parts)
+        import cloudpickle  # comes with dask
+        from dask.delayed import delayed
 
-    def _reduce_in_place(self, accumulator: Reduced) -> Reduced | None:
-        """Add up scattered runs without a shuffle: only those at partition ends are moved.
-
-        None if other runs are split, too.
-        """
-        middle = len(self._parts) // 2
-        for parts in (self._parts[middle : middle + 1], self._parts):  # a cheap look at first
-            sums = _reduce_tree(_add_inner_runs, accumulator, self.columns, parts)
-            if sums.total is None:
-                return None
-        rows = sums.split_rows
-        sums.merge(_add_runs(accumulator, self.columns, rows, rows[:0]))
-        total: Reduced | None = sums.total
+        packed = zlib.compress(cloudpickle.dumps(accumulator), 1)  # megabytes of zeros, mostly
+        empty = delayed(_unpacked)(packed)
+        level = [delayed(_add_up)(empty, self.columns, part) for part in self._whole_parts]
+        while len(level) > 1:
+            starts = range(0, len(level), _FAN_IN)
+            level = [delayed(_merge_all)(level[start : start + _FAN_IN]) for start in starts]
+        total: Reduced = level[0].compute()
         return total
-
-
-def _reduce_tree(leaf: Any, accumulator: Any, columns: Columns, parts: Sequence[Any]) -> Any:
-    """Compute a leaf for each partition, and merge `_FAN_IN` results at a time."""
-    import cloudpickle  # comes with dask
-    from dask.delayed import delayed
-
-    packed = zlib.compress(cloudpickle.dumps(accumulator), 1)  # megabytes of zeros, mostly
-    empty = delayed(_unpacked)(packed)
-    level = [delayed(leaf)(empty, columns, part) for part in parts]
-    while len(level) > 1:
-        starts = range(0, len(level), _FAN_IN)
-        level = [delayed(_merge_all)(level[start : start + _FAN_IN]) for start in starts]
-    return level[0].compute()
 
 
 def _unpacked(packed: bytes) -> Any:
@@ -317,47 +289,6 @@ def _merge_all(accumulators: Sequence[Any]) -> Any:
     for other in accumulators[1:]:
         merge(total, other)
     return total
-
-
-@dataclass
-class _PartialSums:
-    """Sums over the runs within some partitions, and the rows of runs at partition ends."""
-
-    total: Any  # None where a run lies in several partitions, and not at their ends alone
-    hashes: IntArray  # of the runs in the total
-    split_rows: pd.DataFrame
-
-    def merge(self, other: _PartialSums) -> None:
-        """Add other partitions."""
-        self.hashes = np.append(self.hashes, other.hashes)
-        self.split_rows = pd.concat([self.split_rows, other.split_rows])
-        is_torn = self.total is None or other.total is None
-        if is_torn or len(np.unique(self.hashes)) < len(self.hashes):
-            self.total = None
-        else:
-            merge(self.total, other.total)
-
-
-def _add_runs(
-    accumulator: Any, columns: Columns, rows: pd.DataFrame, split_rows: pd.DataFrame
-) -> _PartialSums:
-    """Add up runs, of which there may be none."""
-    try:
-        total = _add_up(accumulator, columns, rows)
-    except ValueError:  # steps stand elsewhere; any other error comes again after the shuffle
-        total = None
-    return _PartialSums(total, hashed(rows[columns.id].unique()), split_rows)
-
-
-def _add_inner_runs(accumulator: Any, columns: Columns, table: Any) -> _PartialSums:
-    """Add up a partition's runs but the first and the last, unless these are most of it."""
-    rows = _read(columns, table)
-    ids = rows[columns.id]
-    is_outer = ids.isin([*ids[:1], *ids[-1:]])
-    sums = _add_runs(accumulator, columns, rows[~is_outer], rows[is_outer])
-    if 2 * is_outer.sum() > len(rows):
-        sums.total = None
-    return sums
 
 
 def _read(columns: Columns, table: Any) -> pd.DataFrame:
