@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any
 
 from trajscore.core.values import parse_number, run_label
 from trajscore.io._messages import answer_of, answer_within, as_chat, as_id
@@ -109,7 +109,10 @@ class Conversation:
 
     def add(self, message: Any, index: int) -> Step | None:
         """Add a message, or a completion with its choices; return the turn, if it is one."""
-        fields, scores = self._unwrap(as_object(message, f"message {index} is"), index)
+        fields = as_object(message, f"message {index} is")
+        scores = _NO_SCORES
+        if not MAY_HOLD.isdisjoint(fields):
+            fields, scores = self._unwrap(fields, index)
         if "role" not in fields:
             raise MalformedRunError(
                 f"message {index} has no role; write each with its role and content"
@@ -131,8 +134,6 @@ class Conversation:
 
     def _unwrap(self, message: Record, index: int) -> tuple[Record, TokenScores]:
         """Return a message with what an answer within it adds, and its log-probabilities."""
-        if MAY_HOLD.isdisjoint(message):
-            return message, _NO_SCORES
         logprobs = find_logprobs(message) or find_logprobs(as_fields(message, "raw_data"))
         part = answer_part(message) or answer_within(message)
         if part:
@@ -144,7 +145,7 @@ class Conversation:
             return message, _NO_SCORES
         return without_logprobs(message), parse_logprobs(logprobs, self.place, index)
 
-    def _add_turn(self, fields: Record, scores: TokenScores, kind: str, index: int) -> Step:
+    def _add_turn(self, fields: Record, scores: TokenScores, kind: Actor, index: int) -> Step:
         content = fields.get("content")
         if content in (None, "") and isinstance(fields.get("refusal"), str):
             content = fields["refusal"]
@@ -153,20 +154,15 @@ class Conversation:
             extra["parts"] = content
         if kind == "environment":
             extra["role"] = str(fields["role"])
-        if extra and (usage := first(extra, USAGES)) is not None:
+        usage = first(extra, USAGES)
+        if usage is not None:
             counts = token_counts(usage)
             if any(n is not None for n in counts.values()):
                 extra.setdefault("tokens", counts)
         calls = check_list(fields.get("tool_calls") or [], "its tool calls are")
         if fields.get("function_call"):  # the older form, one call without an identifier
             calls = [*calls, fields["function_call"]]
-        step = Step(
-            actor=cast("Actor", kind),
-            text=text_of(content),
-            tool_calls=list(map(read_call, calls)),
-            index=index,
-            extra=extra,
-        )
+        step = Step(kind, text_of(content), list(map(read_call, calls)), index=index, extra=extra)
         stated = fields.get("confidence")
         if stated is not None:
             value = scalar(stated)  # of several values, an error shows all

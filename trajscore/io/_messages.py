@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from trajscore.io import vocabulary as keys
-from trajscore.io._results import result_messages, said
+from trajscore.io._results import has_calls, result_messages, said
 from trajscore.io._run import leftover
 from trajscore.io._smolagents import OF_WORDS, is_step, messages_of_step, with_calls
 from trajscore.io.logprobs import find_logprobs
@@ -165,6 +165,9 @@ def _text_message(value: Any, role: str) -> list[Any]:
 
 def as_chat(messages: Iterable[Any]) -> Iterable[tuple[int, Any]]:
     """Return messages as chats have them, with their indices; items of one turn are joined."""
+    messages = list(messages)
+    if all(map(_is_of_chat, messages)):
+        return enumerate(messages)
     chat: list[tuple[int, Any]] = []
     is_open = False  # whether the last one is made of items, and may go on
     for index, message in with_calls(map(_raw_item, messages)):
@@ -234,8 +237,11 @@ def _is_of_chat(message: Any) -> bool:
     """Tell a message in the form of OpenAI's chats."""
     if not isinstance(message, dict) or "role" not in message:
         return False
-    is_text = isinstance(message.get("content"), (str, type(None)))
-    return is_text and _OF_CLIENTS.isdisjoint(message) and message["role"] not in OF_WORDS
+    content = message.get("content")
+    if not (content is None or isinstance(content, str)) or not _OF_CLIENTS.isdisjoint(message):
+        return False
+    role = message["role"]
+    return role not in OF_WORDS and not (role == "assistant" and has_calls(content or ""))
 
 
 def is_of_program(message: Any) -> bool:
@@ -282,9 +288,7 @@ def scored(message: Message, answer: Any) -> Message:
 def answer_within(fields: Record) -> Record:
     """Return the answer of a server's response that a field of a turn holds, if one does."""
     for owner in filter(None, (fields, as_fields(fields, "extra"))):
-        for name in keys.HOLDERS:
-            if not owner.get(name):
-                continue
+        for name in filter(owner.get, keys.HOLDERS):
             held = parsed(owner[name])
             if len(as_list(held)) == 1:  # of TGI
                 held = held[0]

@@ -207,7 +207,8 @@ class Selection:
             if not record:
                 return
             path = self.fields.names(record, ("confidence",)).get("confidence")
-            if name is not None or path is None:
+            is_unused = name is not None or path is None
+            if is_unused and not record.keys() <= tally.names_of_turns.keys():
                 tally.names_of_turns |= dict.fromkeys(map(str, record))
             name = path
             if path is not None:
@@ -253,6 +254,7 @@ def as_confidence(value: Any) -> float | None:
 # What formats count in the extra of a run.
 _COUNTED = ("replaced_scores", "unanswered", "without_role", "lines_of_run", "repeated")
 _AGENTS = {"agent", "assistant", "ai", "bot"}  # who is no user, whatever the role
+_NAMES = dict.fromkeys(("name", "source", "role")).keys()
 _MAX_RUNS = 10_000  # of which the beginnings are compared
 _MAX_LENGTH = 20  # of the text of a field that may be an outcome
 
@@ -303,8 +305,9 @@ class Tally:
     def _note_turns(self, run: Run) -> None:
         steps = run.steps
         others = [step for step in steps if step.extra]
-        is_named = any(name_of(step) is not None for step in others if step.actor == "agent")
-        names = [name_of(step, is_named) for step in others if step.actor == "user"]
+        named = [step for step in others if not _NAMES.isdisjoint(step.extra)]
+        is_named = any(step.actor == "agent" for step in named)
+        names = [name_of(step, is_named) for step in named if step.actor == "user"]
         users = [name for name in names if name is not None]
         if len({*users}) > 1 or any(name.lower() in _AGENTS for name in users[:1]):
             self.names_of_users.update(users)
@@ -314,13 +317,11 @@ class Tally:
 
     def _note_beginnings(self, run: Run) -> None:
         beginning = 0
-        for k, step in enumerate(run.steps):
+        for step in run.steps:
+            self.beginnings.add(beginning)
             calls = [(call.name, str(call.arguments)) for call in step.tool_calls]
             beginning = hash((beginning, step.actor, step.text, step.confidence, *calls))
-            if k == len(run.steps) - 1:
-                self.wholes[beginning] += k > 0
-            else:
-                self.beginnings.add(beginning)
+        self.wholes[beginning] += len(run.steps) > 1
 
     def n_beginnings(self) -> int:
         """Return how many runs are nothing but the beginning of another."""
@@ -341,7 +342,7 @@ class Tally:
 
 def name_of(step: Step, is_source: bool = True) -> str | None:
     """Return the name beside the role of a turn, or for one."""
-    for name in ("name", "source", "role"):
+    for name in _NAMES:
         if name in step.extra and (is_source or name != "source"):
             return str(step.extra[name])
     return None

@@ -203,7 +203,9 @@ _SEARCHED_WITHIN = ("outcome", "stop_reason", "confidence", "task")
 def _owners(record: Record, depth: int = 2) -> Iterator[tuple[str, Any]]:
     """Yield a record, and the objects within it whose fields are searched too, by their paths."""
     yield "", record
-    for name in _WITHIN if depth else ():
+    if not depth or _WITHIN.isdisjoint(record):
+        return
+    for name in _WITHIN:
         if isinstance(inner := record.get(name), dict):
             yield from ((f"{name}.{path}", owner) for path, owner in _owners(inner, depth - 1))
 

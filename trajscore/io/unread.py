@@ -102,6 +102,9 @@ class _Contents:
         names: set[Any] = set()
         for container in containers:  # which get more
             values = container
+            if beside_messages and is_message(container):
+                self.is_whole = False
+                continue
             if isinstance(container, dict):
                 names.update(container)
                 if "key" in container:  # it may be an attribute of OTLP
@@ -115,11 +118,8 @@ class _Contents:
                     else:
                         texts.add(value)
                 elif value and isinstance(value, _NESTED) and id(value) not in ids:
-                    if beside_messages and is_message(value):
-                        self.is_whole = False
-                    else:
-                        containers.append(value)
-        self.has_logprobs = any(names_logprobs(str(name)) for name in names)
+                    containers.append(value)
+        self.has_logprobs = any(map(names_logprobs, map(str, names)))
 
 
 def _values_of(run: Run) -> list[Any]:

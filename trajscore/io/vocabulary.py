@@ -43,7 +43,8 @@ _MARKS = {name for names, _ in _ANSWERS for name in names} - {*SAID, "model"}
 _MARKS |= {"generated_text", "object", "response_id"}
 
 # ------------------------------------------------------------------ messages and their parts
-ROLES: dict[str, str] = _by_word(WORDS["roles"])
+Role = Literal["agent", "user", "environment", "system", "tool"]
+ROLES: dict[str, Role] = _by_word(WORDS["roles"])
 MESSAGE_CLASSES = _by_word(WORDS["classes"])
 TYPES = WORDS["types"]
 PARTS = WORDS["parts"]
@@ -63,9 +64,10 @@ SPAN_KINDS: dict[str, Kind] = _by_word(SPANS["kinds"])
 def first(fields: Record, names: Iterable[str], *, blank: bool = False) -> Any:
     """Return the first of some fields that is not None, nor empty text unless `blank`."""
     for name in names:
-        value = fields.get(name)
-        if value is not None and (blank or value != ""):
-            return value
+        if name in fields:  # rarely
+            value = fields[name]
+            if value is not None and (blank or value != ""):
+                return value
     return None
 
 
@@ -115,7 +117,7 @@ def answer_part(fields: Record) -> Record:
     return {}
 
 
-def role_of(role: Any) -> str:
+def role_of(role: Any) -> Role:
     """Return agent, user, system or tool; environment for an unknown role."""
     if isinstance(role, str) and role in ROLES:
         return ROLES[role]
@@ -175,14 +177,12 @@ def whole_text(text: str) -> str:
 
 def text_of(content: Any) -> str:
     """Return the text of a message's content: text, parts, nothing, or any JSON value."""
-    return whole_text(_text_of(content))
+    return whole_text(content if isinstance(content, str) else _text_of(content))
 
 
 def _text_of(content: Any) -> str:
     if content is None:
         return ""
-    if isinstance(content, str):
-        return content
     if isinstance(content, list):
         return "\n".join(filter(None, (_part_text(part) for part in content)))
     if isinstance(content, dict) and isinstance(content.get("text"), str):
