@@ -71,7 +71,7 @@ class Table:
     @property
     def rows(self) -> list[tuple[tuple[Any, ...], list[str]]]:
         """The names of each row, and its cells."""
-        keys = [key if isinstance(key, tuple) else (key,) for key in self.frame.index]
+        keys = self.frame.index.to_frame().itertuples(index=False, name=None)
         return list(zip(keys, self.frame.to_numpy().tolist(), strict=True))
 
     def meaning(self, column: str) -> str:
