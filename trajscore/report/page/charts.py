@@ -138,8 +138,9 @@ class Plot:
         hides = (np.abs(middles[..., None, :] - others) < half + sizes).all(axis=-1)
         cost = hides.sum(axis=-1) + 1000 * is_out.any(axis=-1)
         radius, point, k = np.unravel_index(np.argmin(cost), cost.shape)
-        way = ways[radius, k].tolist()
-        self.labels.append(Label(*points[point].tolist(), *way, text, style, _leader(*way, *half)))
+        left, top = points[point].tolist()
+        dx, dy = ways[radius, k].tolist()
+        self.labels.append(Label(left, top, dx, dy, text, style, _leader(dx, dy, *half)))
         self._taken.append(np.array([middles[radius, point, k], half]))
 
     @property

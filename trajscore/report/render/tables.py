@@ -298,11 +298,9 @@ def _stops(data: Evaluation) -> Table:
 
 
 def _left_out(data: Evaluation) -> Table:
-    rows = {
-        (predictor, reason): {"runs": f"{n:,}"}
-        for predictor, reason, n in excluded_table(data).itertuples(index=False)
-    }
-    return Table("Runs left out", _frame(rows, "predictor", "reason"))
+    table = excluded_table(data).set_index(["predictor", "reason"])
+    cells = {"runs": _written(table["n_runs"], ",")}
+    return Table("Runs left out", pd.DataFrame(cells, table.index))
 
 
 def _values(data: Evaluation) -> Table:
