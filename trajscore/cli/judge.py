@@ -6,12 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trajscore.cli.inputs import (
-    READING,
-    load_request,
-    progress_bar,
-    write_table,
-)
+from trajscore.cli.inputs import READING, load_request, progress_bar, write_table
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.values import number_of
 from trajscore.judging import StepJudge

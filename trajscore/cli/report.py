@@ -11,22 +11,11 @@ from typing import Any
 import numpy as np
 
 from trajscore.calibration.calibrators import CALIBRATORS
-from trajscore.cli.inputs import (
-    READING,
-    load_request,
-    named_number,
-    progress_bar,
-)
+from trajscore.cli.inputs import READING, load_request, named_number, progress_bar
 from trajscore.cli.main import Options, add_options, make_parser, reader
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
-from trajscore.core.score_families import (
-    USUAL_SCORES,
-    ScoreFamily,
-    family_name,
-    get_family,
-    usage,
-)
+from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family, usage
 from trajscore.core.values import ByName, check_known, number_of
 from trajscore.core.weights import AGGREGATORS, OWN, WEIGHT_SCHEDULES
 from trajscore.evaluation.doubts import without_leaky_columns

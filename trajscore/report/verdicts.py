@@ -7,11 +7,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from trajscore.core.policy import (
-    MIN_EFFECTIVE_CLUSTERS,
-    MIN_LABELLED_ERRORS,
-    MIN_RUNS_PER_OUTCOME,
-)
+from trajscore.core.policy import MIN_EFFECTIVE_CLUSTERS, MIN_LABELLED_ERRORS, MIN_RUNS_PER_OUTCOME
 from trajscore.core.score_families import digits_of
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import (

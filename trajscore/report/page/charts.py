@@ -67,22 +67,21 @@ def axis_of(values: ArrayLike, n_ticks: int = 4) -> Axis:
 class Label(NamedTuple):
     """A text near a point: percent of the frame, and pixels from there to its middle."""
 
-    x: float
-    y: float
-    dx: float
-    dy: float
+    point: list[float]
+    way: list[float]
     text: str
     style: str
     leader: tuple[float, float] | None  # angle and length of a line to a text that lies apart
 
 
-def _leader(dx: float, dy: float, wide: float, high: float) -> tuple[float, float] | None:
+def _leader(way: FloatArray, half: FloatArray) -> tuple[float, float] | None:
     """Return the angle and length of a line from a point to a text of this half size, if any."""
-    inside = min(wide / max(abs(dx), 1e-9), high / max(abs(dy), 1e-9))
-    length = math.hypot(dx, dy) * (1 - min(inside, 1.0)) - _DOT
+    inside = float((half / np.maximum(np.abs(way), 1e-9)).min())
+    length = math.hypot(*way) * (1 - min(inside, 1.0)) - _DOT
     if length < _DOT:
         return None
-    return math.degrees(math.atan2(dy, dx)), length
+    across, down = way
+    return math.degrees(math.atan2(down, across)), length
 
 
 @dataclass
@@ -138,9 +137,9 @@ class Plot:
         hides = (np.abs(middles[..., None, :] - others) < half + sizes).all(axis=-1)
         cost = hides.sum(axis=-1) + 1000 * is_out.any(axis=-1)
         radius, point, k = np.unravel_index(np.argmin(cost), cost.shape)
-        left, top = points[point].tolist()
-        dx, dy = ways[radius, k].tolist()
-        self.labels.append(Label(left, top, dx, dy, text, style, _leader(dx, dy, *half)))
+        way = ways[radius, k]
+        leader = _leader(way, half)
+        self.labels.append(Label(points[point].tolist(), way.tolist(), text, style, leader))
         self._taken.append(np.array([middles[radius, point, k], half]))
 
     @property
