@@ -190,6 +190,7 @@ def test_text_fits_the_terminal_and_tells_long_names_apart(fast, monkeypatch):
         for end in ("first day", "second day"):
             assert re.search(rf"judge, \.\.\. ?{end}", report.to_text(verbose=True))
     assert report.to_text() == str(report)
+    assert names[0] in report.to_text()
 
 
 def test_every_table_is_in_text_and_markdown(report):

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 
@@ -156,6 +157,9 @@ def test_a_notebook_shows_the_first_screen(report, page, monkeypatch):
     style = re.search("<style>(.*?)</style>", shown, re.DOTALL)[1].strip()
     depth = np.cumsum([(mark == "{") - (mark == "}") for mark in style])
     assert (depth[style.index("{") : -1] > 0).all()
+    commanded = replace(report, source=replace(report.source, command="trajscore report runs.csv"))
+    assert "(--code shows how)" in " ".join(commanded.to_text().split())
+    assert "(--code" not in commanded.to_html() + commanded._repr_html_()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     assert report._repr_html_().startswith("<table")
     with pytest.raises(ImportError, match=r"Jinja2.*pip install"):

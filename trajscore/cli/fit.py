@@ -181,11 +181,11 @@ def _describe(process: DensityRatioEProcess, X: TrajectoryArray, groups: Any, n_
             "if runs of a task are independent, name the column of run ids with --group",
             file=sys.stderr,
         )
-    counts = f"fitted on {len(X) - process.n_dropped_} of {number_of(n_runs, 'run')}"
+    counts = f"fitted on {len(X) - process.n_dropped_:,} of {number_of(n_runs, 'run')}"
     if process.n_dropped_:
-        counts += f"; {process.n_dropped_} without an outcome"
+        counts += f"; {process.n_dropped_:,} without an outcome"
     if len(X) < n_runs:
-        counts += f"; {n_runs - len(X)} with a missing value or no step"
+        counts += f"; {n_runs - len(X):,} with a missing value or no step"
     print(counts)
     if n := process.n_calibration_successes_:
         print(f"threshold set by {n:,} {process.promise().of}")

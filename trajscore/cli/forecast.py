@@ -4,11 +4,7 @@ import argparse
 from typing import Any
 
 from trajscore.calibration.forecaster import Forecaster
-from trajscore.cli.inputs import (
-    READING,
-    read_inputs,
-    write_table,
-)
+from trajscore.cli.inputs import READING, read_inputs, write_table
 from trajscore.core.values import number_of
 from trajscore.core.within_runs import whole_runs
 from trajscore.evaluation.runs import MISSING

@@ -4,28 +4,18 @@ import argparse
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from trajscore.calibration.calibrators import CALIBRATORS
-from trajscore.cli.inputs import (
-    READING,
-    load_request,
-    named_number,
-    progress_bar,
-)
+from trajscore.cli.inputs import READING, load_request, named_number, progress_bar
 from trajscore.cli.main import Options, add_options, make_parser, reader
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError
-from trajscore.core.score_families import (
-    USUAL_SCORES,
-    ScoreFamily,
-    family_name,
-    get_family,
-    usage,
-)
+from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family, usage
 from trajscore.core.values import ByName, check_known, number_of
 from trajscore.core.weights import AGGREGATORS, OWN, WEIGHT_SCHEDULES
 from trajscore.evaluation.doubts import without_leaky_columns
@@ -37,6 +27,7 @@ from trajscore.io.registry import is_folder_of_tables
 from trajscore.io.tables import agent_rows, choose_columns
 from trajscore.loading.load import load, turns_of
 from trajscore.loading.tables import (
+    Inputs,
     LoadRequest,
     Note,
     describe_notes,
@@ -49,14 +40,8 @@ from trajscore.loading.tables import (
 from trajscore.report import EvaluationOptions, MonitoringOptions, Report, evaluate
 from trajscore.report.verdicts import without_threshold
 from trajscore.streaming import iter_batches
-from trajscore.streaming.batches import BATCH_ROWS, RunBatches
+from trajscore.streaming.batches import BATCH_ROWS
 from trajscore.tracer.action_signals import n_tokens
-
-_WRITERS: dict[str, Callable[[Report, Path, Sequence[Run]], Path]] = {
-    ".html": lambda report, path, log: report.to_html(path, log=log, progress=progress_bar()),
-    ".json": lambda report, path, log: report.to_json(path),
-    ".md": lambda report, path, log: report.to_markdown(path),
-}
 
 _PASSED_ON = ("horizon", "phi", "missing", "n_resamples", "random_state", "n_jobs")
 _ENDS = {"known": True, "unknown": False, None: None}
@@ -128,52 +113,50 @@ def run(arguments: argparse.Namespace) -> None:
     print(report.to_text(verbose=arguments.verbose), flush=True)
     if arguments.code:
         print(f"\n{report.code()}")
-    if arguments.out is not None:
-        write = _WRITERS[arguments.out.suffix.lower()]
-        print(f"\nwrote {write(report, arguments.out, log)}")
+    if (out := arguments.out) is not None:
+        writers: dict[str, Callable[[Path], Any]] = {
+            ".html": partial(report.to_html, log=log, progress=progress_bar()),
+            ".json": report.to_json,
+            ".md": report.to_markdown,
+        }
+        print(f"\nwrote {writers[out.suffix.lower()](out)}")
 
 
 def _judge(arguments: argparse.Namespace) -> tuple[Report, Sequence[Run]]:
     """Return the report of a table, a log or a folder of Parquet files, and the runs of a log."""
     path = arguments.table
     request = load_request(arguments, by=arguments.by, missing=arguments.missing, keep_lost=True)
-    data: ByName
-    notes: Sequence[Note]
-    log: Sequence[Run] = []
-    labels = None
+    reason = None
     if path is not None and is_folder_of_tables(path):
-        batches, reason, notes = batches_of(path, request)
-        outcome = batches.columns.outcome
-        data = {"X": batches, "stop_reason": reason}
+        inputs, reason = batches_of(path, request)
     else:
         inputs = load(path, request)
-        notes = inputs.notes
-        outcome = inputs.outcome
-        log = inputs.log
-        labels = inputs.first_error
-        data = {"X": inputs.predictors, "y": inputs.y, "groups": inputs.groups}
-    guesses = describe_notes(notes, arguments.options)
+    guesses = describe_notes(inputs.notes, arguments.options)
     if guesses:
         print(f"{guesses}\n", flush=True)
-    data |= _options(arguments, log, data["X"], labels)
+    X: Any = inputs.predictors
+    judged = partial(
+        evaluate, X, inputs.y, groups=inputs.groups, stop_reason=reason,
+        **_options(arguments, inputs),
+    )  # fmt: skip
     try:
-        report = evaluate(**data)
+        report = judged()
     except ArgumentError as error:
         if error.part != "scattered":
             raise
         print("the rows of a run lie apart: putting them together\n", flush=True)
-        data["X"].columns = replace(data["X"].columns, scattered=True)
-        report = evaluate(**data)
+        X.columns = replace(X.columns, scattered=True)
+        report = judged()
     name = str(path or "the bundled chess data")
     command = shlex.join(["trajscore", *arguments.argv])
     source = replace(
         report.source, name=name, command=command, words=tuple(words_of(arguments)),
-        guesses=guesses, outcome=outcome,
+        guesses=guesses, outcome=inputs.outcome,
     )  # fmt: skip
-    return replace(report, source=source), log
+    return replace(report, source=source), inputs.log
 
 
-def _options(arguments: argparse.Namespace, log: Sequence[Run], X: Any, labels: Any) -> ByName:
+def _options(arguments: argparse.Namespace, inputs: Inputs) -> ByName:
     """Return what is computed, of whatever was read."""
     leading = arguments.family
     others = [family for family in USUAL_SCORES if family_name(family) != leading.name]
@@ -182,11 +165,11 @@ def _options(arguments: argparse.Namespace, log: Sequence[Run], X: Any, labels: 
         "calibrator": None if arguments.calibrator == "none" else arguments.calibrator,
         "censored": arguments.censored,
         "by": {name: name for name in arguments.by} or None,
-        "monitoring": _monitoring(arguments, log, X),
+        "monitoring": _monitoring(arguments, inputs),
         "options": EvaluationOptions(
             families=[leading, *others],
             prices=arguments.prices and dict(arguments.prices),
-            first_error=labels,
+            first_error=inputs.first_error,
             end=_ENDS[arguments.end],
             progress=progress_bar(),
             **{name: getattr(arguments, name) for name in _PASSED_ON},
@@ -194,9 +177,7 @@ def _options(arguments: argparse.Namespace, log: Sequence[Run], X: Any, labels: 
     }
 
 
-def _monitoring(
-    arguments: argparse.Namespace, log: Sequence[Run], X: Any
-) -> bool | MonitoringOptions:
+def _monitoring(arguments: argparse.Namespace, inputs: Inputs) -> bool | MonitoringOptions:
     options: ByName = {
         name: value
         for name in ("known_share", "n_splits")
@@ -206,14 +187,15 @@ def _monitoring(
         if options:
             raise ValueError("--known-share and --splits need --monitor; add it")
         return False
-    if log:
-        options["cost"] = _tokens_of(log, X)
+    if inputs.log:
+        options["cost"] = _tokens_of(inputs)
     return MonitoringOptions(**options)
 
 
-def _tokens_of(runs: Sequence[Run], predictors: Any) -> TrajectoryArray | None:
+def _tokens_of(inputs: Inputs) -> TrajectoryArray | None:
     """Return the agent's tokens in each step of predictors made of a log; None if not known."""
-    turns = turns_of(predictors, runs)
+    predictors: Any = inputs.predictors
+    turns = turns_of(predictors, inputs.log)
     tokens = np.where(turns.is_agent, [n_tokens(step) for step in turns.steps], 0.0)
     agent = np.flatnonzero(turns.is_agent)
     opening = agent[np.unique(turns.run_of[agent], return_index=True)[1]]
@@ -224,8 +206,8 @@ def _tokens_of(runs: Sequence[Run], predictors: Any) -> TrajectoryArray | None:
 _HEAD = 10_000  # rows by which columns are chosen
 
 
-def batches_of(path: Path, request: LoadRequest) -> tuple[RunBatches, str | None, list[Note]]:
-    """Return batches of a folder, the column of stop reasons, and what was guessed."""
+def batches_of(path: Path, request: LoadRequest) -> tuple[Inputs, str | None]:
+    """Return batches of a folder, with what was guessed, and the column of stop reasons."""
     asked = vars(request) | vars(request.fields) | {"step": request.fields.step == ROWS}
     for part in (
         "risks", "scales", "wide", "outcome_map", "outcomes", "rule", "step", "first_error",
@@ -240,7 +222,7 @@ def batches_of(path: Path, request: LoadRequest) -> tuple[RunBatches, str | None
     files = parquet_dataset(path)
     chosen, first_step, notes = _choose_columns(files, request)
     reason = chosen.stop_reason
-    batches = iter_batches(
+    batches: Any = iter_batches(
         str(path),
         id=chosen.ids[0],
         step=str(chosen.step),
@@ -251,7 +233,8 @@ def batches_of(path: Path, request: LoadRequest) -> tuple[RunBatches, str | None
         first_step=first_step,
         progress=progress_bar(1 + files.count_rows() // BATCH_ROWS),
     )
-    return batches, reason, notes
+    y: Any = None  # which they hold themselves
+    return Inputs(batches, y, notes=tuple(notes), outcome=batches.columns.outcome), reason
 
 
 def _choose_columns(files: Any, request: LoadRequest) -> tuple[Fields, int, list[Note]]:

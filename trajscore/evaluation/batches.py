@@ -357,6 +357,7 @@ def evaluate_batches(
         intervals=intervals,
         interval_methods=methods,
         exclusions=first.exclusions,
+        options=options,
         # of stop reasons that a log noted as unknown, at least those of the sample
         otherwise={choice: (max(n, n_of[choice]), best) for choice, (n, best) in others},
         facts=replace(report.facts, rate=rate, **asdict(first.counts)),

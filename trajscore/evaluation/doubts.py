@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from enum import StrEnum, auto
+from enum import StrEnum
 
 import numpy as np
 import pandas as pd
@@ -40,19 +40,11 @@ _OF_TOKENS = frozenset(StepConfidence().get_feature_names_out()) - {"verbal"}
 
 
 class Leak(StrEnum):
-    """Why a column may leak the outcome, or be an id."""
+    """Why a column may leak the outcome, or be an id: what it does."""
 
-    NAME = auto()
-    ID = auto()
-    SEPARATION = auto()
-
-
-LEAKS = {
-    Leak.NAME: "is named like an outcome",
-    Leak.ID: "has another whole number for each run, as an id has",
-    Leak.SEPARATION: "separates successes from failures without an error at the last step of a run",
-}
-"""What a column that may leak does."""
+    NAME = "is named like an outcome"
+    ID = "has another whole number for each run, as an id has"
+    SEPARATION = "separates successes from failures without an error at the last step of a run"
 
 
 def leakage(name: str, trace: TrajectoryArray, y: AnyArray) -> Leak | None:
@@ -61,8 +53,10 @@ def leakage(name: str, trace: TrajectoryArray, y: AnyArray) -> Leak | None:
     What is made of log-probabilities knows nothing of the outcome, however well it separates.
 
     >>> X = TrajectoryArray.from_list([[0.2, 0.9]] * 5 + [[0.8, 0.1]] * 5)
-    >>> leakage("judge", X, np.repeat([1, 0], 5)), leakage("final_reward", X, np.ones(10))
-    (<Leak.SEPARATION: 'separation'>, <Leak.NAME: 'name'>)
+    >>> print(leakage("judge", X, np.repeat([1, 0], 5)))
+    separates successes from failures without an error at the last step of a run
+    >>> print(leakage("final_reward", X, np.ones(10)))
+    is named like an outcome
     """
     words = words_of(name)
     if words & _OUTCOME_WORDS and not words & _FORECAST_WORDS:
@@ -90,7 +84,7 @@ def without_leaky_columns(
     names = X.channels or ()
     leaks = {name: leak for name in names if (leak := leakage(name, X[name][counts], y[counts]))}
     if len(leaks) == len(names):
-        reasons = "; ".join(f"{name!r}: {LEAKS[leak]}" for name, leak in leaks.items())
+        reasons = "; ".join(f"{name!r}: {leak}" for name, leak in leaks.items())
         raise ArgumentError(
             f"Every column that looks like a score may leak the outcome ({reasons}). Name one with "
             f"{{argument}} to judge it all the same",
@@ -99,7 +93,7 @@ def without_leaky_columns(
     if not leaks:
         return X, []
     return X[[name for name in names if name not in leaks]], [
-        f"Left out: column {name!r} {LEAKS[leak]}; name it with {{argument:scores}} to judge it"
+        f"Left out: column {name!r} {leak}; name it with {{argument:scores}} to judge it"
         for name, leak in leaks.items()
     ]
 

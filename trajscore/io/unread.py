@@ -222,7 +222,9 @@ def shorten(error: ArgumentError, path: str = "") -> None:
         error.value = None  # a word of any length cannot be typed
     while (over := _excess(error)) > 0:
         text = error.text[: -over - 1]
-        error.text = f"{text[: text.rfind('{')] if text.count('{') > text.count('}') else text}…"
+        if text.count("{") > text.count("}"):
+            text = text[: text.rfind("{")]
+        error.text = f"{text.rpartition(' ')[0] or text}…"
 
 
 def _excess(error: ArgumentError) -> int:

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
@@ -82,8 +82,7 @@ class DisplayMixin(ABC):
         from matplotlib.cbook import normalize_kwargs
 
         # options of matplotlib have long names from here on: ``lw`` is ``linewidth``
-        module, artist = self._style_of.split(".")
-        kind = getattr(import_module(f"matplotlib.{module}"), artist)
+        kind = resolve_name(f"matplotlib.{self._style_of}")
         self.line_ = self._draw(self.ax_, name, **normalize_kwargs(kwargs, kind))
         first = np.ravel(self.ax_)[0]
         self.figure_ = first.get_figure()

@@ -216,15 +216,13 @@ class TracerStripDisplay(DisplayMixin):
         single = X[[_row_of(X, run)]]
         if not single.channels:
             raise ValueError("X has no channels; give the signals of TracerSignals")
-        explained = estimator.explain(single)
-        signals = pd.DataFrame(single.cells, columns=list(single.channels or ()))
-        table = pd.DataFrame(explained.cells, columns=list(explained.channels or ()))
+        signals = single.to_frame().set_index("step").drop(columns="run")
+        table = estimator.explain(single).to_frame().set_index("step").drop(columns="run")
         names = [name for name in _ROWS if name != "risk"]
         table[names] = table[names].where(signals.reindex(columns=names).notna())
         table["critical"] = table["critical"] > 0
         if "is_agent" in signals:
             table["actor"] = np.where(signals["is_agent"] > 0, "agent", "user")
-        table.index = pd.RangeIndex(1, len(table) + 1, name="step")
         return cls(table, run_label(single.ids[0])).plot(**kwargs)
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> Any:

@@ -195,8 +195,7 @@ def evaluate(
             options=replace(options, missing="same_runs"),
         )  # fmt: skip
         selection = batch_selection(X, calibrator, censored, stop_reason, by)
-        report = evaluate_batches(X, computed, selection, calibrator, of_sample)
-        return replace(report, options=computed)
+        return evaluate_batches(X, computed, selection, calibrator, of_sample)
     kind, q_z = censored_as(censored)
     notes: list[Note] = []
     sample = check_predictors(X, y, groups=groups, q_z=q_z, reserved=(*REFERENCES, TOGETHER))

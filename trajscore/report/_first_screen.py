@@ -1,6 +1,6 @@
 """The first screen of a report: an answer, what would change it, three actions, a light."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,10 +20,10 @@ from trajscore.evaluation.acting import (
     stopping,
 )
 from trajscore.evaluation.evaluation import Evaluation
-from trajscore.evaluation.options import FORMS, RECALIBRATED
+from trajscore.evaluation.options import FORMS, RECALIBRATED, RowKey
 from trajscore.evaluation.reliability import WrongRun, run_to_read
 from trajscore.evaluation.runs import number_of_runs
-from trajscore.report._disclosures import runs_that_count
+from trajscore.report._disclosures import number_hidden, runs_that_count
 from trajscore.report.glossary import COUNTED_AS, RUN_SCORE, TEMPLATES, of_hundred
 from trajscore.report.recipe import recipes
 from trajscore.report.verdicts import of_first_errors, of_stopping, of_window
@@ -53,9 +53,9 @@ class FirstScreen:
 
 
 def first_screen(
-    data: Evaluation, costs: Mapping[str, Mapping[str, FloatArray]] | None = None
+    data: Evaluation, costs_of: Callable[[RowKey], dict[str, FloatArray]] = lambda key: {}
 ) -> FirstScreen:
-    """Return the first screen; costs are those of each step, of predictors, beside steps."""
+    """Return the first screen; costs are those of each step of a row, beside steps."""
     decided = answer(data)
     about = _about(data)
     varying = [name for name, each in data.recommendations.items() if each.varies]
@@ -65,9 +65,8 @@ def first_screen(
     traces = data.traces
     curves = {}
     for name in drawn:
-        costs_of_steps = (costs or {}).get(name, {})
-        trace = traces[data.recommendations[name].key]
-        curves[name] = stopping(trace, data.runs.labels, costs_of_steps)
+        of_name = data.recommendations[name].key
+        curves[name] = stopping(traces[of_name], data.runs.labels, costs_of(of_name))
     best = data.recommendations[drawn[0]]
     key = best.key
     worst, has_failed = run_to_read(data, key)
@@ -90,7 +89,7 @@ def first_screen(
     texts = rules | recipes(data, *key) | {
         "accept_note": f"Score: {number_of_run}. Chosen on these runs: new ones cost a little "
                        f"more.",
-        "stop_note": of_stopping(data) + _say_solved(data, key, form),
+        "stop_note": of_stopping(data) + _say_solved(data, key, form) + _say_unobserved(data),
         "thresholds": f"Both rules are for {drawn[0]}, chosen and measured on these "
                       f"runs: expect somewhat less of new ones. A run's score: {number_of_run}. "
                       f"A failure let through counts as {PRICE:g} reviews, and at most {LOST:g} "
@@ -158,6 +157,16 @@ def _say_solved(data: Evaluation, key: tuple[str, str], form: str) -> str:
         f"{1 - curve.threshold[best]:.{curve.digits}f}: that saves "
         f"{of_hundred(curve.saved['steps'][best])}% of all steps, and takes "
         f"{of_hundred(curve.good[best])}% of the failing runs for solved (--flags success)."
+    )
+
+
+def _say_unobserved(data: Evaluation) -> str:
+    """Say what runs without an outcome count as, which a rule that is learnt leaves out."""
+    if not data.facts.n_censored:
+        return ""
+    return (
+        f" Here, {number_hidden(data)} without an outcome count "
+        f"{COUNTED_AS[data.facts.censored]}; a fitted rule leaves them out."
     )
 
 

@@ -7,13 +7,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from trajscore.core.policy import (
-    MIN_EFFECTIVE_CLUSTERS,
-    MIN_LABELLED_ERRORS,
-    MIN_RUNS_PER_OUTCOME,
-)
+from trajscore.core.policy import MIN_EFFECTIVE_CLUSTERS, MIN_LABELLED_ERRORS, MIN_RUNS_PER_OUTCOME
 from trajscore.core.score_families import digits_of
-from trajscore.evaluation.doubts import LEAKS, Leak
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import (
     AS_GIVEN,
@@ -337,13 +332,6 @@ def _outside(place: str, value: float, n: int, low: float = np.nan, high: float 
     return f"{place}: {value:g} lies {where}{first}; correct it if this is {mistake}."
 
 
-def _leakage(leak: Leak) -> str:
-    return (
-        f"{LEAKS[leak]}. If it is the outcome or an id, or was made from one, ignore all results "
-        f"of this predictor."
-    )
-
-
 def _constant_maps(maps: list[str]) -> str:
     halves = "one of the two halves" if len(maps) == 1 else "both halves"
     return (
@@ -354,6 +342,5 @@ def _constant_maps(maps: list[str]) -> str:
 
 _NOTES: dict[str, Callable[..., str]] = {
     "outside": _outside,
-    "leakage": _leakage,
     "constant maps": _constant_maps,
 }

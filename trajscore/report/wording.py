@@ -219,7 +219,7 @@ def of_its_worth(data: Evaluation, subject: str) -> Statement:
     worth = f"{how}it goes {way_gone(best)} of the way from the success rate to a perfect forecast"
     if counting := not_above_counting(data, best.predictor):
         worth += f"; but {counting}, which costs nothing"
-    return Statement(question, Shown.YES, worth + _not_in(data, best.predictor))
+    return Statement(question, Shown.YES, worth + _not_in(data))
 
 
 def of_their_worth(data: Evaluation) -> Statement:
@@ -242,7 +242,7 @@ def of_their_worth(data: Evaluation) -> Statement:
     counting = not_above_counting(data, best.predictor)
     if counting and not _of_clock(data, best):
         worth += f"; but {counting}, which costs nothing"
-    return Statement(question, Shown.YES, worth + _not_in(data, best.predictor))
+    return Statement(question, Shown.YES, worth + _not_in(data))
 
 
 def _of_clock(data: Evaluation, best: Recommendation) -> str:
@@ -270,8 +270,9 @@ def _worth_nothing(data: Evaluation) -> str:
     return f"{who} even {least}, the least that matters"
 
 
-def _not_in(data: Evaluation, name: str) -> str:
-    """Say in which groups a predictor is not to be used, or not by the map of all runs."""
+def _not_in(data: Evaluation) -> str:
+    """Say in which groups the best predictor is not to be used, or not by the map of all runs."""
+    name = data.best.predictor
     groups = [
         f"{each.by} {each.group}"
         for each in data.groups

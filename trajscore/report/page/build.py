@@ -50,8 +50,7 @@ def to_html(data: Evaluation, log: Iterable[Run] = (), progress: Progress | None
     """Return the report as one page without anything outside of it."""
     view = View(data, log)
     drawers = [make(view) for make in Work(progress=progress).track([why, steps, runs, numbers])]
-    shown = [drawer for drawer in drawers if drawer is not None]
-    return _render("page.html.j2", view, drawers=shown)
+    return _render("page.html.j2", view, drawers=list(filter(None, drawers)))
 
 
 def embedded(data: Evaluation) -> str:
@@ -60,18 +59,16 @@ def embedded(data: Evaluation) -> str:
 
 
 def _render(name: str, view: View, drawers: list[Any]) -> str:
-    template = environment().get_template(name)
+    jinja = optional("jinja2", "an HTML report needs Jinja2", "report")
+    template = _environment(jinja).get_template(name)
     return template.render(view=view, of=view.screen, parts=screen(view), drawers=drawers)
 
 
-def environment() -> Any:
-    """Return Jinja2's environment over the templates of this package; everything is escaped."""
-    jinja = optional("jinja2", "an HTML report needs Jinja2", "report")
-    return _environment(jinja, optional("markupsafe", "an HTML report needs Jinja2", "report"))
-
-
 @cache  # and with it the templates once they are compiled
-def _environment(jinja: Any, markup: Any) -> Any:
+def _environment(jinja: Any) -> Any:
+    """Return Jinja2's environment over the templates of this package; everything is escaped."""
+    from markupsafe import Markup, escape  # which Jinja2 brings
+
     environment = jinja.Environment(
         loader=jinja.PackageLoader("trajscore.report.page"),
         autoescape=True,
@@ -83,9 +80,9 @@ def _environment(jinja: Any, markup: Any) -> Any:
 
     def bold(text: str, show: Callable[[str], str] = visible) -> Any:
         """Make the words between two pairs of stars bold."""
-        parts = [markup.escape(part) for part in show(text).split("**")]
-        return markup.Markup("").join(
-            markup.Markup("<b>%s</b>") % part if k % 2 else part for k, part in enumerate(parts)
+        parts = [escape(part) for part in show(text).split("**")]
+        return Markup("").join(
+            Markup("<b>%s</b>") % part if k % 2 else part for k, part in enumerate(parts)
         )
 
     def rounded(array: FloatArray) -> list[float]:
@@ -94,7 +91,7 @@ def _environment(jinja: Any, markup: Any) -> Any:
     def as_script(value: Any) -> Any:
         """Write JSON that no text in it can end, and arrays without what is rounding."""
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=rounded)
-        return markup.Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))
+        return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))
 
     environment.filters |= {
         "bold": bold,
@@ -106,10 +103,8 @@ def _environment(jinja: Any, markup: Any) -> Any:
         "cut": cut,
         "bold_whole": lambda text: bold(text, show_controls),
         # a name may break after an underscore
-        "breaks": lambda name: markup.Markup("_<wbr>").join(
-            map(markup.escape, visible(name).split("_"))
-        ),
-        "whole": lambda text: markup.escape(show_controls(text)),  # long words too
+        "breaks": lambda name: Markup("_<wbr>").join(map(escape, visible(name).split("_"))),
+        "whole": lambda text: escape(show_controls(text)),  # long words too
     }
     environment.tests["finite"] = np.isfinite
     environment.globals |= {
@@ -248,7 +243,7 @@ def _bars(view: View, name: str) -> ByName:
         margin = float(data.table.loc[(name, form), f"{data.score_name} margin"])
         called = view.label(name, form)
         rows.append({"form": form, "called": called, "knows": margin + lost, "margin": margin})
-    most = max((row["knows"] for row in rows), default=0.0) or 1.0
+    most = max(row["knows"] for row in rows) or 1.0
     low = max(min(row["margin"] for row in rows), -_LONGEST_LOSS * most)
     axis = axis_of([low, most])
     return {"rows": rows, "axis": axis}
@@ -267,8 +262,7 @@ def _profile(view: View, key: RowKey) -> Profile:
     score -= score_cells(family, constant, labels, trace.lengths)
     n, mean, error = mean_by_step(step_numbers(trace) - 1, np.ones(len(score)), score)
     shown = np.flatnonzero(n[:_MOST_STEPS] >= MIN_RUNS_PER_STEP)
-    columns = (shown + 1, mean[shown], error[shown], n[shown])
-    return Profile(*(np.asarray(column, dtype=float) for column in columns))
+    return Profile(shown.astype(float) + 1, mean[shown], error[shown], n[shown])
 
 
 def _clear(profile: Profile) -> FloatArray:
@@ -307,7 +301,7 @@ def _margin_by_step(view: View, name: str, profile: Profile) -> Plot | None:
     plot.band(step, low, high, form)
     plot.line(step, margin, form)
     if len(clear := _clear(profile)):
-        place = int(np.flatnonzero(step == clear[0])[0])
-        plot.points([clear[0]], [margin[place]], form)
-        plot.note([clear[0]], [margin[place]], f"first shown better: step {int(clear[0])}", form)
+        first = clear[:1], margin[step == clear[0]]
+        plot.points(*first, form)
+        plot.note(*first, f"first shown better: step {clear[0]:.0f}", form)
     return plot

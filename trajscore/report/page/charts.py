@@ -16,6 +16,7 @@ _ROW = 18.0
 _DOT = 7.0
 _RADII = (15.0, 24.0, 36.0, 50.0, 70.0)
 _ANGLES = 16
+_BEYOND = (8.0, 0.0)  # how far a text may stand out, to the right and below
 
 
 @dataclass(frozen=True)
@@ -66,22 +67,21 @@ def axis_of(values: ArrayLike, n_ticks: int = 4) -> Axis:
 class Label(NamedTuple):
     """A text near a point: percent of the frame, and pixels from there to its middle."""
 
-    x: float
-    y: float
-    dx: float
-    dy: float
+    point: list[float]
+    way: list[float]
     text: str
     style: str
     leader: tuple[float, float] | None  # angle and length of a line to a text that lies apart
 
 
-def _leader(dx: float, dy: float, wide: float, high: float) -> tuple[float, float] | None:
+def _leader(way: FloatArray, half: FloatArray) -> tuple[float, float] | None:
     """Return the angle and length of a line from a point to a text of this half size, if any."""
-    inside = min(wide / max(abs(dx), 1e-9), high / max(abs(dy), 1e-9))
-    length = math.hypot(dx, dy) * (1 - min(inside, 1.0)) - _DOT
+    inside = float((half / np.maximum(np.abs(way), 1e-9)).min())
+    length = math.hypot(*way) * (1 - min(inside, 1.0)) - _DOT
     if length < _DOT:
         return None
-    return math.degrees(math.atan2(dy, dx)), length
+    across, down = way
+    return math.degrees(math.atan2(down, across)), length
 
 
 @dataclass
@@ -97,87 +97,74 @@ class Plot:
     dots: list[tuple[float, float, str]] = field(default_factory=list)
     whiskers: list[tuple[float, float, float, str]] = field(default_factory=list)
     labels: list[Label] = field(default_factory=list)
-    _taken: list[tuple[float, float, float, float]] = field(default_factory=list)
+    # the middle and half the size of what stands somewhere, in pixels
+    _taken: list[FloatArray] = field(default_factory=list)
 
     def line(self, x: ArrayLike, y: ArrayLike, style: str) -> None:
         """Join points by straight lines."""
-        across = self.x(x)
-        up = 100 - self.y(y)
-        self.paths.append((path(across, up), f"line {style}"))
-        self._take_line(across, up)
+        points = self._places(x, y)
+        self.paths.append((path(*points.T), f"line {style}"))
+        self._take_line(points)
 
     def band(self, x: ArrayLike, low: ArrayLike, high: ArrayLike, style: str) -> None:
         """Fill the space between two lines."""
-        across = self.x(x)
-        around = path(
-            np.concatenate([across, across[::-1]]),
-            100 - np.concatenate([self.y(low), self.y(high)[::-1]]),
-        )
-        self.paths.append((f"{around}Z", f"band {style}"))
+        around = np.concatenate([self._places(x, low), self._places(x, high)[::-1]])
+        self.paths.append((f"{path(*around.T)}Z", f"band {style}"))
 
     def points(self, x: ArrayLike, y: ArrayLike, style: str) -> None:
         """Draw dots."""
-        for a, b in zip(self.x(x), 100 - self.y(y), strict=True):
-            self.dots.append((float(a), float(b), style))
-            self._take(a, b, _DOT, _DOT)
+        for place in self._places(x, y):
+            self.dots.append((*place.tolist(), style))
+            self._take(place, _DOT)
 
     def spans(self, x: ArrayLike, low: ArrayLike, high: ArrayLike, style: str) -> None:
         """Draw vertical intervals."""
-        for a, b, c in zip(self.x(x), 100 - self.y(low), 100 - self.y(high), strict=True):
-            self.whiskers.append((float(a), float(b), float(c), style))
-            self._take_line(np.array([a, a]), np.array([b, c]))
+        for lowest, highest in zip(self._places(x, low), self._places(x, high), strict=True):
+            self.whiskers.append((*lowest.tolist(), float(highest[1]), style))
+            self._take_line(np.array([lowest, highest]))
 
     def note(self, x: ArrayLike, y: ArrayLike, text: str, style: str) -> None:
         """Put a text near one of some points, where it hides nothing; else where it hides least."""
-        wide = _CHARACTER * len(text) / 2 + 3
-        high = _ROW / 2 + 1
-        across = np.atleast_1d(self.x(x))
-        down = 100 - np.atleast_1d(self.y(y))
+        half = np.array([_CHARACTER * len(text) / 2 + 3, _ROW / 2 + 1])
+        points = self._places(x, y)
         angle = 2 * np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
-        radius, point, angle = (
-            part.ravel()
-            for part in np.meshgrid(_RADII, np.arange(len(across)), angle, indexing="ij")
-        )
-        dx = np.cos(angle) * (radius + wide)
-        dy = np.sin(angle) * (radius + high)
-        left = across[point] * self.width / 100 + dx
-        top = down[point] * self.height / 100 + dy
-        out = (
-            (left < wide)
-            | (left + wide > self.width + 8)
-            | (top < high)
-            | (top + high > self.height)
-        )
-        a, b, c, d = np.array(self._taken).T[:, :, None]
-        hides = (a < left + wide) & (c > left - wide) & (b < top + high) & (d > top - high)
-        k = int(np.argmin(hides.sum(axis=0) + 1000 * out))
-        place = float(across[point[k]]), float(down[point[k]])
-        way = float(dx[k]), float(dy[k])
-        self.labels.append(Label(*place, *way, text, style, _leader(*way, wide, high)))
-        self._taken.append((left[k] - wide, top[k] - high, left[k] + wide, top[k] + high))
+        around = np.column_stack([np.cos(angle), np.sin(angle)])
+        # by radius and angle; middles of the text by radius, point and angle
+        ways = around * (np.array(_RADII)[:, None, None] + half)
+        middles = (points * self._frame / 100)[:, None] + ways[:, None]
+        is_out = (middles < half) | (middles + half > self._frame + _BEYOND)
+        others, sizes = np.array(self._taken).swapaxes(0, 1)
+        hides = (np.abs(middles[..., None, :] - others) < half + sizes).all(axis=-1)
+        cost = hides.sum(axis=-1) + 1000 * is_out.any(axis=-1)
+        radius, point, k = np.unravel_index(np.argmin(cost), cost.shape)
+        way = ways[radius, k]
+        leader = _leader(way, half)
+        self.labels.append(Label(points[point].tolist(), way.tolist(), text, style, leader))
+        self._taken.append(np.array([middles[radius, point, k], half]))
 
-    def _take(self, across: float, down: float, wide: float, high: float) -> None:
-        a = across * self.width / 100
-        b = down * self.height / 100
-        self._taken.append((a - wide, b - high, a + wide, b + high))
+    @property
+    def _frame(self) -> FloatArray:
+        """Width and height in pixels."""
+        return np.array([self.width, self.height])
 
-    def _take_line(self, across: FloatArray, down: FloatArray) -> None:
+    def _places(self, x: ArrayLike, y: ArrayLike) -> FloatArray:
+        """Return how far across and down points are, in percent of the frame."""
+        return np.column_stack([np.ravel(self.x(x)), 100 - np.ravel(self.y(y))])
+
+    def _take(self, place: FloatArray, half: float) -> None:
+        self._taken.append(np.array([place * self._frame / 100, [half, half]]))
+
+    def _take_line(self, points: FloatArray) -> None:
         """Note the places along a line."""
-        for start, end in pairwise(np.column_stack([across, down])):
-            way = end - start
-            length = math.hypot(*way * (self.width, self.height) / 100)
-            for share in np.linspace(0, 1, max(2, int(length / 8))):
-                a, b = start + share * way
-                self._take(a, b, 1.5, 1.5)
+        for start, end in pairwise(points):
+            length = math.hypot(*(end - start) * self._frame / 100)
+            for place in np.linspace(start, end, max(2, int(length / 8))):
+                self._take(place, 1.5)
 
 
 def path(x: ArrayLike, y: ArrayLike) -> str:
     """Return the path through points in percent; at most 240 of them."""
-    across = np.asarray(x, dtype=float)
-    down = np.asarray(y, dtype=float)
-    if len(across) > 240:
-        pick = np.linspace(0, len(across) - 1, 240).astype(int)
-        across = across[pick]
-        down = down[pick]
-    points = [f"{a:.2f} {b:.2f}" for a, b in zip(across, down, strict=True)]
-    return "M" + "L".join(points)
+    points = np.column_stack([x, y])
+    if len(points) > 240:
+        points = points[np.linspace(0, len(points) - 1, 240).astype(int)]
+    return "M" + "L".join(f"{a:.2f} {b:.2f}" for a, b in points)

@@ -31,7 +31,7 @@ def screen(view: View) -> ByName:
     parts = _strips(view) | {"groups": _groups(view)}
     if of.worst is not None:
         parts |= {
-            "curve": said_against_happened(view, of.shown, notes=True),
+            "curve": said_against_happened(view, of.shown),
             "n_bins": len(reliability(view.data, view.shown).rate),
             "worst": run_line(view, of.worst),
             "quote": quote(view, of.worst),
@@ -46,9 +46,12 @@ def screen(view: View) -> ByName:
 
 
 def said_against_happened(
-    view: View, name: str, part: str | None = None, *, notes: bool = False, height: int = 300
+    view: View, name: str, part: str | None = None, *, height: int = 300
 ) -> Plot | None:
-    """Draw the share of successes against the forecast; None where no bin has enough runs."""
+    """Draw the share of successes against the forecast, with labels if it is of all steps.
+
+    None where no bin has enough runs.
+    """
     data = view.data
     plot = Plot(Axis(), Axis(), "", height)
     plot.line([0, 1], [0, 1], "reference")
@@ -59,7 +62,7 @@ def said_against_happened(
         for first, last in _stretches(of_form):
             plot.line(of_form.forecast[first:last], of_form.rate[first:last], form)
         plot.points(of_form.forecast, of_form.rate, form)
-    if notes:
+    if part is None:
         if AS_GIVEN in bins:
             stated = typical(data, (name, AS_GIVEN))
             text = f"said {stated.forecast:.0%}, {stated.rate:.0%} {view.won}"
@@ -177,8 +180,8 @@ def run_line(view: View, run: WrongRun) -> Plot:
         likeliest, first, last = window
         plot.band([first - 0.5, last + 0.5], [0, 0], [1, 1], "window")
         plot.points([likeliest], [cells[likeliest - 1]], "likeliest")
-    steps = np.arange(1, n + 1)
-    plot.line([1, 2] if n == 1 else steps, np.repeat(cells, 2) if n == 1 else cells, form)
+    line = cells if n > 1 else np.repeat(cells, 2)
+    plot.line(np.arange(len(line)) + 1, line, form)
     plot.points([flag], [cells[flag - 1]], "flag")
     plot.note(flag, cells[flag - 1], f"step {flag}: {forecast}", "flagged")
     return plot

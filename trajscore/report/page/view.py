@@ -46,11 +46,7 @@ class View:
     @cached_property
     def screen(self) -> FirstScreen:
         """The first screen, with what steps cost where the log says it."""
-        costs = {}
-        for name, best in self.data.recommendations.items():
-            if self.log and self.data.forms_of(name):
-                costs[name] = self.costs(best.key)
-        return first_screen(self.data, costs)
+        return first_screen(self.data, self.costs)
 
     @property
     def won(self) -> str:
@@ -100,7 +96,9 @@ class View:
         return []
 
     def costs(self, key: RowKey) -> dict[str, FloatArray]:
-        """Return what each step of a row cost, in tokens and in money, where the log says it."""
+        """Return what each step of a row cost, in tokens and in money, where a log says it."""
+        if not self.log:
+            return {}
         trace = self.data.traces[key]
         spent = np.full((2, len(trace.cells)), np.nan)
         for name, first, n_steps in zip(trace.ids, trace.offsets, trace.lengths, strict=False):

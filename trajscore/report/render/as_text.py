@@ -53,14 +53,9 @@ def to_text(data: Evaluation, *, verbose: bool = False) -> str:
 
 
 def _whole_table(table: Table, short: dict[str, str]) -> str:
-    """Write a table, long names of predictors shortened."""
-    rows = [
-        ", ".join(short.get(part, str(part)) for part in key if part != "") for key, _ in table.rows
-    ]
+    """Write a table under its title."""
     title = lines([f"{table.title}. {table.note}".strip()])
-    if not rows:
-        return title
-    return f"{title}\n{in_blocks(table.frame.set_axis(rows).rename(columns=short))}"
+    return title if table.frame.empty else f"{title}\n{in_blocks(table.frame, short)}"
 
 
 def to_summary(data: Evaluation) -> str:
@@ -87,11 +82,10 @@ def _actions(data: Evaluation, screen: FirstScreen) -> list[str]:
 
 
 def _table(data: Evaluation, names: list[str]) -> str:
-    short = short_names(names)
     rows = {}
     for name in names:
         best = data.recommendations[name]
-        rows[short[name]] = cells = {
+        rows[name] = cells = {
             "what to do": str(best.action),
             "at its word": str(best.at_its_word),
         }
@@ -99,7 +93,7 @@ def _table(data: Evaluation, names: list[str]) -> str:
             margin = best.interval(form)
             cells[words] = fixed(margin.estimate, data.digits, "+") if margin.is_known else ""
         cells["AUROC"] = f"{data.table.loc[(name, data.first_form(name)), 'AUROC']:.3f}"
-    return in_blocks(pd.DataFrame.from_dict(rows, orient="index"))
+    return in_blocks(pd.DataFrame.from_dict(rows, orient="index"), short_names(names))
 
 
 def _about(data: Evaluation, names: list[str]) -> list[str]:
@@ -158,20 +152,39 @@ def lines(sentences: Iterable[str]) -> str:
     )
 
 
-def in_blocks(table: pd.DataFrame) -> str:
-    """Print a table of text; where it is wider than the terminal, in blocks of columns."""
-    table = table.rename(visible)
-    labels = max(map(len, map(str, table.index)), default=0)
+def in_blocks(table: pd.DataFrame, short: dict[str, str]) -> str:
+    """Print a table of text.
+
+    Where it is wider than the terminal, names are shortened, and columns stand in blocks.
+    """
+    printed = _named(table, {})
+    if len(_blocks(printed)) > 1:
+        printed = _named(table, short)
+    return "\n\n".join(printed[names].to_string() for names in _blocks(printed))
+
+
+def _named(table: pd.DataFrame, short: dict[str, str]) -> pd.DataFrame:
+    """Name rows and columns as they are printed."""
+    keys = table.index.to_frame().itertuples(index=False, name=None)
+    rows = [", ".join(short.get(part, str(part)) for part in key if part != "") for key in keys]
+    return table.set_axis(map(visible, rows)).rename(
+        columns=lambda name: visible(short.get(name, str(name)))
+    )
+
+
+def _blocks(table: pd.DataFrame) -> list[list[str]]:
+    """Return the columns that stand beside each other in a terminal."""
+    labels = table.index.str.len().max()
     blocks: list[list[str]] = [[]]
     room = width() - labels
     for name in table:
-        needed = 2 + max(len(visible(str(name))), table[name].astype(str).str.len().max())
+        needed = 2 + max(len(name), table[name].str.len().max())
         if needed > room and blocks[-1]:
             blocks.append([])
             room = width() - labels
         blocks[-1].append(name)
         room -= needed
-    return "\n\n".join(table[names].rename(columns=visible).to_string() for names in blocks)
+    return blocks
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:

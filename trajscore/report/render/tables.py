@@ -71,7 +71,7 @@ class Table:
     @property
     def rows(self) -> list[tuple[tuple[Any, ...], list[str]]]:
         """The names of each row, and its cells."""
-        keys = [key if isinstance(key, tuple) else (key,) for key in self.frame.index]
+        keys = self.frame.index.to_frame().itertuples(index=False, name=None)
         return list(zip(keys, self.frame.to_numpy().tolist(), strict=True))
 
     def meaning(self, column: str) -> str:
@@ -298,11 +298,9 @@ def _stops(data: Evaluation) -> Table:
 
 
 def _left_out(data: Evaluation) -> Table:
-    rows = {
-        (predictor, reason): {"runs": f"{n:,}"}
-        for predictor, reason, n in excluded_table(data).itertuples(index=False)
-    }
-    return Table("Runs left out", _frame(rows, "predictor", "reason"))
+    table = excluded_table(data).set_index(["predictor", "reason"])
+    cells = {"runs": _written(table["n_runs"], ",")}
+    return Table("Runs left out", pd.DataFrame(cells, table.index))
 
 
 def _values(data: Evaluation) -> Table:
@@ -327,20 +325,18 @@ def _values(data: Evaluation) -> Table:
 def _sensitivity(data: Evaluation) -> Table:
     """Return margins on the observed runs alone, and with other clips, where these change any."""
     table = data.sensitivity.dropna(subset="margin")
-    digits = data.digits
+    table = table.loc[_in_order(data, table)].rename(index=FORMS, level="form")
     heads = {"margin": "all runs", "observed_only": "observed alone"}
     if "clipped" in table and table["clipped"].any():
         heads |= {"clipped": "clipped", **{name: name.replace("_", " ") for name in CLIPS}}
-    rows = {}
-    for key in _in_order(data, table):
-        margins = {name: table.loc[key, name] for name in heads if name in table}
-        rows[key[0], FORMS[key[1]]] = {
-            heads[name]: f"{value:.1%}" if name == "clipped" else fixed(value, digits, "+")
-            for name, value in margins.items()
-            if not pd.isna(value)
-        }
-    frame = _frame(rows, "predictor", "form")
-    return Table("Margins under other choices", frame if len(frame.columns) > 1 else frame[:0])
+    signed = f"+z.{data.digits}f"
+    cells = {
+        head: _written(table[name], ".1%" if name == "clipped" else signed)
+        for name, head in heads.items()
+        if name in table
+    }
+    frame = pd.DataFrame(cells, table.index)
+    return Table("Margins under other choices", frame if len(cells) > 1 else frame[:0])
 
 
 # -------------------------------------------------------------------- cells
