@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ import pandas as pd
 from trajscore.core.policy import MIN_RUNS_FOR_DIFFERENCE
 from trajscore.core.statistics import CalibrationError, MeanOfRuns, all_at_once
 from trajscore.core.ties import ROUNDING
-from trajscore.core.values import AnyArray, ByName, FloatArray
+from trajscore.core.values import AnyArray, FloatArray
 from trajscore.core.weights import MANY
 from trajscore.evaluation.options import (
     ALIVE,
@@ -34,7 +35,7 @@ from trajscore.evaluation.options import (
     Options,
 )
 from trajscore.evaluation.rows import Metrics, Row, Rows, row_metrics
-from trajscore.inference.intervals import absolute_interval, unseen_reach
+from trajscore.inference.intervals import absolute_interval, with_unseen
 from trajscore.inference.mean_intervals import (
     bootstrap_many_means,
     bootstrap_units,
@@ -58,7 +59,7 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
     every = list(rows)
     n_runs = len(rows.runs)
     cells = _Cells(every, options)
-    estimates: dict[int, _Estimates] = {}  # by row, as long as needed
+    estimates: dict[int, Estimates] = {}  # by row, as long as needed
     metrics: dict[int, Metrics] = {}
 
     def judge(places: list[int]) -> None:
@@ -66,7 +67,7 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
         for place in places:
             metrics[place] = row_metrics(every[place], options)
             estimates[place] = _estimates_of(metrics[place], n_runs)
-            cells.fill(place, estimates)
+            cells.fill(place, estimates, metrics)
         if every[places[0]].predictor in REFERENCES:
             return
         marked = cells.marked(places)
@@ -159,44 +160,33 @@ def _of_rows(rows: Sequence[Metrics], names: list[str]) -> Callable[[FloatArray]
     return table
 
 
-@dataclass(frozen=True)
-class _Estimates:
-    """Values and influences of the metrics of a row, or of its differences from another one."""
+class _Estimate(NamedTuple):
+    """Value of a metric, or of a difference of two; what an error in bins lacks is NaN."""
 
-    values: ByName
-    influence: dict[str, FloatArray]
-    change: dict[str, FloatArray]
-    errors: dict[str, CalibrationError]  # which have bins instead
+    value: float
+    influence: Any = np.nan  # of each run
+    change: Any = np.nan  # of a mean, had each run ended the other way
 
-    def minus(self, other: _Estimates, names: Collection[str]) -> _Estimates:
-        """Return the estimates of the differences of metrics with these names."""
-
-        def differences(row: ByName, reference: ByName) -> ByName:
-            shared = [name for name in row if name in reference and name in names]
-            return {name: row[name] - reference[name] for name in shared}
-
-        return _Estimates(
-            differences(self.values, other.values),
-            differences(self.influence, other.influence),
-            differences(self.change, other.change),
-            {},
-        )
+    def minus(self, other: _Estimate) -> _Estimate:
+        """Return the estimate of the difference."""
+        return _Estimate(*(ours - theirs for ours, theirs in zip(self, other, strict=True)))
 
 
-def _estimates_of(metrics: Metrics, n_runs: int) -> _Estimates:
+Estimates = dict[str, _Estimate]
+
+
+def _estimates_of(metrics: Metrics, n_runs: int) -> Estimates:
     alike = np.ones(n_runs)
-    influence: dict[str, FloatArray] = {}
-    change: dict[str, FloatArray] = {}
-    errors: dict[str, CalibrationError] = {}
-    for name, statistic in metrics.items():
-        if isinstance(statistic, CalibrationError):
-            errors[name] = statistic
-            continue
-        influence[name] = np.nan_to_num(statistic.influence(alike), copy=False)
+    estimates = {}
+    for (name, statistic), value in zip(metrics.items(), all_at_once(metrics)(alike), strict=True):
+        estimate = _Estimate(value)
+        if not isinstance(statistic, CalibrationError):
+            influence = np.nan_to_num(statistic.influence(alike), copy=False)
+            estimate = estimate._replace(influence=influence)
         if isinstance(statistic, MeanOfRuns):
-            change[name] = statistic.change(alike)
-    values = dict(zip(metrics, all_at_once(metrics)(alike), strict=True))
-    return _Estimates(values, influence, change, errors)
+            estimate = estimate._replace(change=statistic.change(alike))
+        estimates[name] = estimate
+    return estimates
 
 
 class _Cells:
@@ -215,8 +205,6 @@ class _Cells:
         shape = len(LEVELS), len(rows), len(self.names)
         self.estimate, self.low, self.high, self.skewness = np.full((4, *shape), np.nan)
         self.method: AnyArray = np.full(shape, "", dtype=object)
-        # how far below and above an estimate the truth may lie by what has not happened yet
-        self.unseen = np.full((2, *shape), -np.inf)
         # by level, the row that each row is held against; of its own values, itself
         places = {row.key: place for place, row in enumerate(rows)}
         self.references: list[dict[int, int]] = []
@@ -229,30 +217,39 @@ class _Cells:
                 references[4] = places[row.predictor, AS_GIVEN]
             self.references.append(references)
 
-    def fill(self, place: int, estimates: Mapping[int, _Estimates]) -> None:
+    def fill(
+        self, place: int, estimates: Mapping[int, Estimates], metrics: Mapping[int, Metrics]
+    ) -> None:
         """Fill in the intervals of a row that need no replicates, and mark the others."""
+        ours = estimates[place]
         for level, at in self.references[place].items():
-            numbers = estimates[place]
+            numbers = ours
             if level:
                 names = self.names
                 if LEVELS[level] in (OVER_ALIVE, OVER_ALIVE_END):
                     names = [*self.options.score_names, "AUROC"]
-                numbers = numbers.minus(estimates[at], names)
+                theirs = estimates[at]
+                shared = [name for name in names if name in ours and name in theirs]
+                numbers = {name: ours[name].minus(theirs[name]) for name in shared}
             self._fill_means(level, place, numbers)
-        self._fill_errors(place, estimates)
+        self._fill_errors(place, metrics)
 
-    def _fill_means(self, level: int, place: int, numbers: _Estimates) -> None:
+    def _fill_means(self, level: int, place: int, numbers: Estimates) -> None:
         """Fill in the intervals of what a row is, or is above a reference, by influences."""
         at = level, place
         units = self.units
         settings = self.settings
-        for name, value in numbers.values.items():
-            self.estimate[at][self.names.index(name)] = value
-        names = [name for name in numbers.influence if not np.isnan(numbers.values[name])]
+        for name, each in numbers.items():
+            self.estimate[at][self.names.index(name)] = each.value
+        names = [
+            name
+            for name, each in numbers.items()
+            if np.ndim(each.influence) and not np.isnan(each.value)
+        ]
         columns = [self.names.index(name) for name in names]
         intervals = by_influence(
             self.estimate[at][columns],
-            np.stack([numbers.influence[name] for name in names]).T,
+            np.stack([numbers[name].influence for name in names]).T,
             units,
             settings.confidence_level,
             on_logit=[level == 0 and name in RANK_METRICS for name in names],
@@ -264,35 +261,41 @@ class _Cells:
         self.high[at][columns] = intervals.high
         self.skewness[at][columns] = intervals.skewness
         self.method[at][columns] = np.where(holds, INFLUENCE, BOOTSTRAP)
-        alpha = 1 - settings.confidence_level
-        widths = (intervals.high - intervals.low) / 2
-        for name, column, width in zip(names, columns, widths, strict=True):
-            if name in numbers.change:
-                reach = unseen_reach(numbers.change[name], units, alpha, width)
-                self.unseen[:, level, place, column] = reach
+        means = [name for name in names if np.ndim(numbers[name].change)]
+        columns = [self.names.index(name) for name in means]
+        self.low[at][columns], self.high[at][columns] = with_unseen(
+            self.low[at][columns],
+            self.high[at][columns],
+            self.estimate[at][columns],
+            [numbers[name].change for name in means],
+            units,
+            settings.confidence_level,
+        )
         column = self.names.index(self.options.miscalibration)
         # the interval starts at zero: in sample it is too large, by how much is not known
         if LEVELS[level] in (VALUE, MARGIN) and not np.isnan(self.estimate[at][column]):
             self.low[at][column] = 0.0
             self.method[at][column] = BOUNDS
-            self.unseen[0][at][column] = -np.inf
 
-    def _fill_errors(self, place: int, estimates: Mapping[int, _Estimates]) -> None:
+    def _fill_errors(self, place: int, metrics: Mapping[int, Metrics]) -> None:
         """Fill in the bounds of a row's calibration errors, and of what they are above others."""
-        row = estimates[place]
         alike = np.ones(len(self.rows[place].runs))
-        for name, error in row.errors.items():
+        for name, error in metrics[place].items():
+            if not isinstance(error, CalibrationError):
+                continue
             bins = error.bins(alike)
             column = self.names.index(name)
+            values = self.estimate[0, :, column]
             for level, at in self.references[place].items():
                 cell = level, place, column
                 if np.isnan(self.estimate[cell]):
                     continue
                 ends = (0.0, 0.0)
-                if row.values[name] > ROUNDING:  # not calibrated by construction
+                if values[place] > ROUNDING:  # not calibrated by construction
                     other = None
-                    if level and estimates[at].values[name] > ROUNDING:
-                        other = estimates[at].errors[name].bins(alike)
+                    theirs = metrics[at][name]
+                    if level and isinstance(theirs, CalibrationError) and values[at] > ROUNDING:
+                        other = theirs.bins(alike)
                     ends = absolute_interval(
                         bins, other, self.units, self.settings.confidence_level
                     )
@@ -324,22 +327,16 @@ class _Cells:
             [(*row.key, name) for row in self.rows for name in self.names],
             names=["predictor", "form", "metric"],
         )
-        low = np.fmin(self.low, self.estimate - self.unseen[0])
-        high = np.fmax(self.high, self.estimate + self.unseen[1])
         # they would hold too seldom: of differences of very few runs of an outcome, and of
         # ECUAS_128, which the few forecasts near 0 decide
         withheld = self.method != ""
         withheld[0] = False
         if self.has_differences:
             withheld[1:] &= np.array(self.names) == "ECUAS_128"
-        low[withheld] = high[withheld] = np.nan
-        columns: ByName = {}
-        methods_of: ByName = {}
-        for level, names in enumerate(LEVELS):
-            ends = (self.estimate[level], low[level], high[level])
-            columns |= zip(names, (numbers.ravel() for numbers in ends), strict=True)
-            methods_of[names[0]] = self.method[level].ravel()
-        table = pd.DataFrame(columns, index)
-        methods = pd.DataFrame(methods_of, index)
+        self.low[withheld] = self.high[withheld] = np.nan
+        numbers = np.stack([self.estimate, self.low, self.high], axis=1)
+        columns = np.concatenate(LEVELS)
+        table = pd.DataFrame(numbers.reshape(len(columns), -1).T, index, columns)
+        methods = pd.DataFrame(self.method.reshape(len(LEVELS), -1).T, index, columns[::3])
         exists = table["value"].notna()
         return table[exists], methods[exists]

@@ -337,7 +337,7 @@ def with_unseen(
         unseen_reach(change, units, 1 - confidence_level, width)
         for change, width in zip(changes, widths, strict=True)
     ]
-    below, above = np.array(reaches).T
+    below, above = np.reshape(reaches, (-1, 2)).T
     return np.minimum(low, mean - below), np.maximum(high, mean + above)
 
 
