@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -37,16 +37,12 @@ from trajscore.evaluation.options import (
 from trajscore.evaluation.rows import Metrics, Row, Rows, row_metrics
 from trajscore.inference.intervals import absolute_interval, with_unseen
 from trajscore.inference.mean_intervals import (
-    bootstrap_many_means,
     bootstrap_units,
     by_bootstrap,
     by_influence,
     is_rare,
     n_of_rarer_outcome,
 )
-
-# With more runs, bootstrap means are those of `bootstrap_many_means`.
-_MANY_RUNS = 1 << 16
 
 
 def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -73,91 +69,44 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
         marked = cells.marked(places)
         for place in places:
             del estimates[place]
-            metrics[place] = _select(metrics[place], marked)
+            of_row = metrics[place].items()
+            metrics[place] = {name: statistic for name, statistic in of_row if name in marked}
 
     by_predictor = groupby(range(len(every)), key=lambda place: every[place].predictor)
     jobs = {predictor: list(places) for predictor, places in by_predictor}
     for name in REFERENCES:
         judge(jobs.pop(name))
-    # memory would not hold the metrics of two predictors with very many steps
-    is_large = max(len(row.traces.cells) for row in every) > MANY
     work = options.work
-    if is_large:
-        work = replace(work, n_jobs=1)
-    list(work.share(judge, list(jobs.values())))
-    slow = [
-        place
-        for place in range(len(every))
-        if cells.marked([place]) and not _drawn_quickly(cells, place, metrics)
-    ]
-    if slow:
-        marked = cells.marked(slow)
-        involved = sorted({at for place in slow for at in cells.references[place].values()})
-        statistic = _of_rows([_select(metrics[at], marked) for at in involved], cells.names)
+    one_by_one = work
+    # memory would not hold the metrics of two predictors with very many steps
+    if max(len(row.traces.cells) for row in every) > MANY:
+        one_by_one = replace(work, n_jobs=1)
+    list(one_by_one.share(judge, list(jobs.values())))
+    resampled = [place for place in range(len(every)) if cells.marked([place])]
+    if resampled:
+        marked = cells.marked(resampled)
+        involved = {at for place in resampled for at in cells.references[place].values()}
+        statistics = {
+            (at, name): statistic
+            for at in involved
+            for name, statistic in metrics[at].items()
+            if name in marked
+        }
+        of_runs = all_at_once(statistics)
         replicates = bootstrap_units(
-            lambda counts: statistic(cells.units.to_runs(counts)),
+            lambda counts: of_runs(cells.units.to_runs(counts)),
             cells.units,
             n_resamples=settings.n_resamples,
             random_state=settings.random_state,
-            n_jobs=options.work.n_jobs,
-            progress=options.work.progress,
+            n_jobs=work.n_jobs,
+            progress=work.progress,
         )
-        values = dict(zip(involved, np.moveaxis(replicates, 1, 0), strict=True))
-        for place in slow:
-            cells.resample(place, values, cells.units.expanded_level(settings.confidence_level))
+        drawn = np.full((len(replicates), len(every), len(cells.names)), np.nan)
+        for (at, name), values in zip(statistics, replicates.T, strict=True):
+            drawn[:, at, cells.names.index(name)] = values
+        for place in resampled:
+            cells.resample(place, drawn)
     return cells.tables()
-
-
-def _select(metrics: Metrics, names: Collection[str]) -> Metrics:
-    return {name: statistic for name, statistic in metrics.items() if name in names}
-
-
-def _drawn_quickly(cells: _Cells, place: int, metrics: dict[int, Metrics]) -> bool:
-    """Fill in a row's marked intervals, if all are of means over very many runs, no clusters."""
-    runs = cells.rows[place].runs
-    if runs.groups is not None or len(runs) <= _MANY_RUNS:
-        return False
-    settings = cells.settings
-    held = cells.references[place]
-    marked = cells.marked([place])
-    wanted = [
-        (of, name)
-        for level, of in held.items()
-        for name in marked
-        if not np.isnan(cells.estimate[level, place, cells.names.index(name)])
-    ]
-    statistics = [metrics[of][name] for of, name in wanted]
-    means = [each.pseudo_values() for each in statistics if isinstance(each, MeanOfRuns)]
-    if len(means) < len(wanted):
-        return False
-    # what a row is worth must not depend on what is drawn for others
-    drawn = bootstrap_many_means(
-        np.stack(means, axis=1),
-        n_resamples=settings.n_resamples,
-        random_state=settings.random_state,
-    )
-    values = {of: np.full((len(drawn), len(cells.names)), np.nan) for of in held.values()}
-    for (of, name), replicates in zip(wanted, drawn.T, strict=True):
-        values[of][:, cells.names.index(name)] = replicates
-    cells.resample(place, values, settings.confidence_level)
-    return True
-
-
-def _of_rows(rows: Sequence[Metrics], names: list[str]) -> Callable[[FloatArray], FloatArray]:
-    """Return a function from counts (..., n_runs) to metrics (..., n_rows, n_metrics).
-
-    NaN where there is no such metric.
-    """
-    # row by row: what a row is worth must not depend, in its last digit, on the other rows
-    of_rows = [([names.index(name) for name in row], all_at_once(row)) for row in rows]
-
-    def table(counts: FloatArray) -> FloatArray:
-        filled = np.full((*counts.shape[:-1], len(rows), len(names)), np.nan)
-        for place, (columns, function) in enumerate(of_rows):
-            filled[..., place, columns] = function(counts)
-        return filled
-
-    return table
 
 
 class _Estimate(NamedTuple):
@@ -307,15 +256,16 @@ class _Cells:
         of_names = (self.method[:, places] == BOOTSTRAP).any(axis=(0, 1))
         return [self.names[column] for column in np.flatnonzero(of_names)]
 
-    def resample(self, place: int, drawn: Mapping[int, FloatArray], level: float) -> None:
-        """Fill in a row's marked intervals by replicates of rows (n_replicates, n_metrics)."""
-        replicates = np.repeat(drawn[place][:, None], len(LEVELS), axis=1)
+    def resample(self, place: int, drawn: FloatArray) -> None:
+        """Fill in a row's marked intervals by replicates (n_replicates, n_rows, n_metrics)."""
+        replicates = np.repeat(drawn[:, [place]], len(LEVELS), axis=1)
         for of_level, at in self.references[place].items():
             if of_level:
-                replicates[:, of_level] -= drawn[at]
+                replicates[:, of_level] -= drawn[:, at]
         marked = self.method[:, place] == BOOTSTRAP
         estimate = self.estimate[:, place][marked]
         skewness = self.skewness[:, place][marked]
+        level = self.units.expanded_level(self.settings.confidence_level)
         low, high = by_bootstrap(replicates[:, marked], estimate, skewness, level)
         # never shorter than by influences: few runs hide what is rare
         self.low[:, place][marked] = np.fmin(self.low[:, place][marked], low)
