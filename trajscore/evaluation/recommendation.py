@@ -401,8 +401,7 @@ def _differences(
     elif len(scores) == 2:
         differences[GAINED] = scores[RECALIBRATED] - scores[AS_GIVEN]
     of_constant = reference(np.ones(len(base.runs)))
-    family, rate = options.scores[0], float(base.traces.cells[0])
-    perfect = rate * family.success(np.ones(1)) + (1 - rate) * family.failure(np.zeros(1))
+    perfect = options.scores[0].perfect(base.traces.cells[:1])
     return differences, MATERIAL_SHARE * float(perfect[0] - of_constant)
 
 
