@@ -18,7 +18,8 @@ from trajscore.core.parallel import Work
 from trajscore.core.policy import MATERIAL_SAVING, MIN_ACCEPTED_RUNS
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.values import FloatArray, as_count, as_fraction
-from trajscore.core.within_runs import run_numbers, step_numbers
+from trajscore.core.weights import collapse
+from trajscore.core.within_runs import run_numbers, running_max, step_numbers
 from trajscore.evaluation.options import AS_GIVEN, MonitoringOptions, Note
 from trajscore.evaluation.rows import Row, Rows
 
@@ -118,14 +119,13 @@ def stopping(
     `costs` are those of each step; steps themselves are counted, too.
     """
     run = run_numbers(trace)
-    lowest = np.minimum.reduceat(trace.cells, trace.offsets[:-1])
+    lowest = collapse(trace, "min")
     marks, digits = thresholds_of(np.append(np.unique(lowest), np.quantile(trace.cells, 0.9)))
     marks = marks[marks > lowest.min() + SUM_ROUNDING]
     n = len(marks)
     # a run is stopped at a step by the thresholds that it falls below there for the first time
     above = np.searchsorted(marks, trace.cells + SUM_ROUNDING, side="right")
-    lift = run * (n + 1)  # so that no run sees the one before
-    reached = np.minimum.accumulate(above - lift) + lift
+    reached = -running_max(trace, -above)
     before = np.where(step_numbers(trace) == 1, n, np.append(n, reached[:-1]))
     falls = np.flatnonzero(reached < before)
 
