@@ -128,11 +128,14 @@ class Slope:
         """Twice what maps fitted to one half each lose by their slopes and intercepts."""
         return 4 * self.curvature * self.error**2
 
-    def most(self, level: float, recalibrated: tuple[float, float, float] | None = None) -> float:
-        """Upper bound of what an increasing map of many runs gains over the base rate."""
+    def most(self, level: float, recalibrated: float) -> float:
+        """Upper bound of what an increasing map of many runs gains over the base rate.
+
+        `recalibrated` is that of the map fitted to these runs; NaN where there is none.
+        """
         highest = self.value + float(ndtri(level)) * self.error
         by_slope = self.curvature / 2 * max(highest, 0.0) ** 2
-        return by_slope if recalibrated is None else min(by_slope, recalibrated[2] + self.noise)
+        return float(np.fmin(by_slope, recalibrated + self.noise))
 
 
 def slope_of(row: Row, family: ScoreFamily, weights: StepWeights) -> Slope:

@@ -111,7 +111,9 @@ def doubts(
     for row in rows.predictors:
         if not row.is_probability:
             yield from _out_of_range(row)
-    yield from _leaky(runs)
+    for name, trace in runs.traces.items():
+        if leak := leakage(name, trace, runs.y):
+            yield Note(name, "leakage", {"leak": leak})
     if not rows.n_alive_folds:
         text = (
             "learnt from the same runs that it is judged on; there are too few runs for two folds"
@@ -155,12 +157,6 @@ def _out_of_range(row: Row) -> Iterator[Note]:
             place = row.traces.place(cell, with_row=False)  # files have other rows
             facts = {"place": place, "value": values[cell], "n": int(are_meant.sum())}
             yield Note(row.predictor, "outside", facts | limits)
-
-
-def _leaky(runs: EvaluatedRuns) -> Iterator[Note]:
-    """Warn of predictors that leak the outcome."""
-    leaks = ((name, leakage(name, trace, runs.y)) for name, trace in runs.traces.items())
-    return (Note(name, "leakage", {"leak": leak}) for name, leak in leaks if leak)
 
 
 def stop_notes(counts: Mapping[tuple[str, str], int]) -> list[Note]:

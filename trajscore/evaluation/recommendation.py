@@ -337,13 +337,13 @@ def recommend(
         intervals |= intervals_of(stated, units, options.settings, of_word)
     if n_of_rarer_outcome(n_success, n) < MIN_RUNS_FOR_DIFFERENCE:
         intervals = {name: Interval(each.estimate) for name, each in intervals.items()}
+    ends: ByName = {name: intervals.get(name, Interval()) for name in ESTIMATES}
     slope = None
     noise = math.nan
     if len(forms) == 2:
         slope = slope_of(first, options.scores[0], options.weights)
-        signal_high = slope.most(level, intervals.get(RECALIBRATED))
+        signal_high = slope.most(level, ends[RECALIBRATED].high)
         noise = slope.noise
-    ends: ByName = {name: intervals.get(name, Interval()) for name in ESTIMATES}
     numbers = Recommendation(
         predictor=first.predictor,
         action=Action.TOO_FEW,
