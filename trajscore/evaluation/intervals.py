@@ -110,7 +110,7 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
 
 
 class _Estimate(NamedTuple):
-    """Value of a metric, or of a difference of two; what an error in bins lacks is NaN."""
+    """Value of a metric, or of a difference of two; an error in bins has NaN for the others."""
 
     value: float
     influence: Any = np.nan  # of each run
