@@ -77,7 +77,7 @@ class Row:
         """Return how much more success is forecast than happens, and with each end turned round."""
         of_runs = weights.of(self.traces)
         divisor = of_runs.divisor()
-        forecast = np.add.reduceat(of_runs.cells() * self.traces.cells, self.traces.offsets[:-1])
+        forecast = of_runs.sums(self.traces.cells)
         labels = self.runs.labels
         other = forecast - self.runs.opposite_labels * divisor
         return MeanOfRuns(forecast - labels * divisor, other, divisor)

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
+from sklearn.preprocessing import StandardScaler
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import Sample, check_sample
@@ -158,19 +159,17 @@ def label_intervals(
     verdict = check_verdict(judge, order)
     ordered = sample.take(order)
     labels = FewLabels.of(ordered, probability, verdict)
-    rows = {"success rate": labels.estimate(weighted_rate(np.ones(len(order))), level)}
+    ones = np.ones(len(order))
+    rows = {"success rate": labels.estimate(weighted_rate(ones), level)}
     if ordered.groups is not None:
         labelled = ordered.y != CENSORED
         warn_few_clusters(any_units(ordered.groups[labelled], labelled.sum()))
     if verdict is not None:
         nothing = np.zeros((2, len(order)))
-        missed, passed = (
-            np.stack([wrong, np.ones(len(order))]) for wrong in (1 - verdict, verdict)
-        )
-        of_successes = OutcomeRatio(missed, nothing, is_rate=True)
-        of_failures = OutcomeRatio(nothing, passed, is_rate=True)
-        rows["judge wrong on successes"] = labels.estimate(of_successes, level)
-        rows["judge wrong on failures"] = labels.estimate(of_failures, level)
+        missed = OutcomeRatio(np.stack([1 - verdict, ones]), nothing, is_rate=True)
+        passed = OutcomeRatio(nothing, np.stack([verdict, ones]), is_rate=True)
+        rows["judge wrong on successes"] = labels.estimate(missed, level)
+        rows["judge wrong on failures"] = labels.estimate(passed, level)
     if ordered.X.is_within_unit():
         name = f"TPS {family_name(family)}"
         tps = score_of_outcomes(ordered.X, family, step_weights)
@@ -447,9 +446,7 @@ def outcome_features(X: TrajectoryArray, judge: FloatArray | None) -> FloatArray
     columns += [steps, (steps - steps.mean()) ** 2]
     if judge is not None:
         columns.append(judge)
-    features = np.stack(columns, axis=1)
-    spread = features.std(axis=0)
-    features = (features - features.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    features = StandardScaler().fit_transform(np.stack(columns, axis=1))
     if judge is not None:
         features[:, -1] *= _JUDGE_SCALE
     # a constant of which the ridge shrinks the coefficient a tenth as much as others
@@ -483,7 +480,4 @@ def _folds(
     # groups alternate in the order of their names, those with labels among themselves
     has_label = np.bincount(groups, labelled) > 0
     n_folds = min(_MOST_FOLDS, int(has_label.sum()))
-    fold = np.empty(len(has_label), dtype=np.int64)
-    for kind in (has_label, ~has_label):
-        fold[kind] = np.arange(kind.sum()) % max(n_folds, 2)
-    return fold[groups]
+    return assign_folds(n_folds, np.arange(len(has_label)), has_label)[groups]
