@@ -21,7 +21,7 @@ from trajscore.core.policy import (
 )
 from trajscore.core.stops import EXCLUDED, notes_on_stops
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.values import AnyArray
+from trajscore.core.values import AnyArray, outside_unit
 from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import last_cells
 from trajscore.evaluation.options import ALIVE, AS_GIVEN, REFERENCES, Note
@@ -147,7 +147,7 @@ def _out_of_range(row: Row) -> Iterator[Note]:
     values = row.traces.cells
     ordinary = OrdinaryRange.of(values)
     far = ordinary.is_outlier(values)
-    outside = row.outside & ~far
+    outside = outside_unit(values) & ~far
     is_positive = bool((values > 0).any())  # minus a risk is not
     is_slip = 2 * outside.sum() < len(values) and is_positive
     of_others = {"low": ordinary.low, "high": ordinary.high}

@@ -28,6 +28,7 @@ from trajscore.evaluation.recommendation import (
     recommend_each,
 )
 from trajscore.evaluation.rows import Row, Rows
+from trajscore.inference.intervals import Units
 
 _PRIOR = 4  # units that the variance of all groups counts as in that of each
 _PRIOR_RUNS = 5  # runs at the rate of all that count in the loss of each group's base rate
@@ -69,24 +70,20 @@ def recommend_in_groups(
     for kind, labels in by.items():
         groups = sorted(set(labels))
         alone = []  # what to do in each group by its runs alone
-        quantiles = []  # of t, at the levels of these
+        units = []  # of each group
         for group in options.work.track(groups):
             inside = rows.within(np.flatnonzero(labels == group))
-            cards = recommend_each(inside, options.quiet, n_tables=n_groups)
-            of_t = inside.runs.units.t_quantile
-            alone.append(cards)
-            quantiles.append([of_t(each.confidence_level) for each in cards])
+            units.append(inside.runs.units)
+            alone.append(recommend_each(inside, options.quiet, n_tables=n_groups))
         by_predictor = []
         p_values = group_p_values(chosen, labels, options)
-        of_rows = zip(
-            chosen, p_values, zip(*alone, strict=True), np.transpose(quantiles), strict=True
-        )
-        for row, p, in_each, t in of_rows:
+        of_rows = zip(chosen, p_values, zip(*alone, strict=True), strict=True)
+        for row, p, in_each in of_rows:
             best = of_all[row.predictor]
             p_value = min(1.0, len(by) * p) if best.varies else 1.0  # a constant is one everywhere
             decided = [_as_all(each, best) for each in in_each]
             if p_value < GROUP_ERROR_RATE:
-                decided = _shrunken(in_each, t)
+                decided = _shrunken(in_each, units)
             margins = [each.interval(row.form).estimate for each in in_each]
             of_groups = zip(groups, decided, margins, strict=True)
             by_predictor.append([InGroup(kind, *each, p_value) for each in of_groups])
@@ -225,9 +222,11 @@ def _as_all(group: Recommendation, whole: Recommendation) -> Recommendation:
     )
 
 
-def _shrunken(groups: Sequence[Recommendation], t: FloatArray) -> list[Recommendation]:
+def _shrunken(groups: Sequence[Recommendation], units: list[Units]) -> list[Recommendation]:
     """Decide about groups by shrunken shares of their base rates' losses."""
     out = list(groups)
+    of_groups = zip(groups, units, strict=True)
+    t = np.array([unit.t_quantile(each.confidence_level) for each, unit in of_groups])
     matters = np.array([each.matters for each in groups])
     is_decided = np.array([not each.has_too_few_runs for each in groups])
     for name in ESTIMATES:

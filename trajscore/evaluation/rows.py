@@ -27,7 +27,7 @@ from trajscore.core.outcomes import FAILURE
 from trajscore.core.ranking import TieGroups, auroc, auroc_within
 from trajscore.core.statistics import MeanOfRuns, OfTies, Statistic
 from trajscore.core.ties import group_ties, only_value
-from trajscore.core.values import BoolArray, FloatArray, IntArray, outside_unit
+from trajscore.core.values import FloatArray, IntArray
 from trajscore.core.weights import StepWeights, collapse, run_sums, weighted_steps
 from trajscore.evaluation.options import (
     ALIVE,
@@ -81,11 +81,6 @@ class Row:
         labels = self.runs.labels
         other = forecast - self.runs.opposite_labels * divisor
         return MeanOfRuns(forecast - labels * divisor, other, divisor)
-
-    @property
-    def outside(self) -> BoolArray:
-        """Whether each value lies outside [0, 1] by more than rounding."""
-        return np.asarray(outside_unit(self.traces.cells))
 
     @property
     def only_value(self) -> float:
