@@ -16,7 +16,7 @@ from trajscore.core.checks import Sample, check_sample
 from trajscore.core.folds import assign_folds
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.policy import MIN_LABELS, MIN_RUNS_FOR_DIFFERENCE
-from trajscore.core.score_families import family_name, get_family
+from trajscore.core.score_families import get_family
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.values import (
     AnyArray,
@@ -171,7 +171,7 @@ def label_intervals(
         rows["judge wrong on successes"] = labels.estimate(missed, level)
         rows["judge wrong on failures"] = labels.estimate(passed, level)
     if ordered.X.is_within_unit():
-        name = f"TPS {family_name(family)}"
+        name = f"TPS {family.name}"
         tps = score_of_outcomes(ordered.X, family, step_weights)
         rows[name] = labels.estimate(tps, level)
         constant = labels.value(best_constant(tps))
