@@ -20,7 +20,7 @@ from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.values import FloatArray, as_count, as_fraction
 from trajscore.core.weights import collapse
 from trajscore.core.within_runs import run_numbers, running_max, step_numbers
-from trajscore.evaluation.options import AS_GIVEN, MonitoringOptions, Note
+from trajscore.evaluation.options import MonitoringOptions, Note
 from trajscore.evaluation.rows import Row, Rows
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def monitoring_table(
 ) -> pd.DataFrame:
     """Follow predictors that vary, as given, and steps; the table of `split_report` for each."""
     tables = {}
-    followed = [row for row in rows.predictors if row.form == AS_GIVEN and np.isnan(row.only_value)]
+    followed = rows.varying
     # the rule learns the alive rate from the steps taken, on the runs that it is fitted on alone
     alive = rows.counting[0]
     steps = -step_numbers(alive.traces).astype(float)
@@ -213,9 +213,9 @@ def _follow(row: Row, options: MonitoringOptions, n_jobs: int | None) -> pd.Data
             cost=cost,
             n_jobs=n_jobs,
         )
+    except TypeError:  # scikit-learn's error of a wrong parameter is a ValueError, too
+        raise
     except ValueError as error:  # as any rule says, also a user's, that it cannot be fitted
-        if isinstance(error, TypeError):  # scikit-learn's error of a wrong parameter is both
-            raise
         raise CannotMeasureError(str(error)) from error
 
 

@@ -156,7 +156,7 @@ def slope_of(row: Row, family: ScoreFamily, weights: StepWeights) -> Slope:
     success = family.success(np.array([p - step, p + step]))
     relative = float(np.diff(success)[0]) / (2 * step) * p  # to that of the log score
     moved = np.add.reduceat(w * x, X.offsets[:-1])  # by a run's gap
-    totals = (moved * (row.runs.labels - p))[:, None]
+    totals = moved * (row.runs.labels - p)
     of_units = row.runs.units.sums(totals)
     error = float(np.sqrt((of_units**2).sum())) / information
     return Slope(float(totals.sum()) / information, error, relative * information)

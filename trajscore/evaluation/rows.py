@@ -136,6 +136,11 @@ class Rows:
             rows.append(Row(name, AS_GIVEN, traces, runs, is_probability=True))
         return rows
 
+    @property
+    def varying(self) -> list[Row]:
+        """The predictors that vary, as given."""
+        return [row for row in self.predictors if row.form == AS_GIVEN and np.isnan(row.only_value)]
+
     def within(self, places: IntArray) -> Rows:
         """Keep the runs of one group, with their own base rate."""
         runs = self.runs.take(places)
@@ -183,9 +188,9 @@ def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
         # by the labels that everything is scored with, whatever a calibrator makes of -1
         forecasts = cross_fit_sample(calibrator, runs.sample_of(raw.traces))
         traces = check_values(forecasts, probabilities=True)
+    except TypeError:  # scikit-learn's error of a wrong parameter is a ValueError, too
+        raise
     except ValueError as error:
-        if isinstance(error, TypeError):  # scikit-learn's error of a wrong parameter is both
-            raise
         return [raw], [Note(raw.predictor, text=f"not recalibrated; {error}")]
     notes = []
     maps = getattr(calibrator, "maps_", {})

@@ -324,8 +324,7 @@ class FewLabels:
         if math.isnan(value):
             return 1.0
         noise = (1 - self.inverse) * _residual(ratio.terms(self.forecast), value)
-        both = np.stack([_residual(terms, value), noise], axis=1)
-        full, moved = self.units.sums(both).T
+        full, moved = map(self.units.sums, (_residual(terms, value), noise))
         total = float(moved @ moved)
         if not total > 0:
             return 1.0
@@ -344,7 +343,7 @@ class FewLabels:
             return row
         variance, of_runs = self._variances(ratio, trust, value, scale)
         alone = float(self.inverse @ (scale * _residual(seen, value)) ** 2) / self.inverse.sum()
-        of_units = self.units.sums((used * self.inverse)[:, None])[:, 0]
+        of_units = self.units.sums(used * self.inverse)
         quantile = t_quantile(n_equal(of_units) - 1, confidence_level)
         low, high = _bounds(value, variance, quantile, int(used.sum()), ratio.is_rate)
         if ratio.is_rate:  # if the labels show one outcome only, all runs may have it
@@ -404,11 +403,11 @@ def _check_total(inverse: FloatArray, units: Units) -> None:
     """Refuse probabilities that do not fit the number of labels, and labels of one group only."""
     n = len(inverse)
     total = inverse.sum()
-    if (units.sums(inverse[:, None]) > 0).sum() < 2:
+    if (units.sums(inverse) > 0).sum() < 2:
         raise ValueError("all labelled runs are of one group; label runs of at least two")
     # as if runs of a group were labelled together
     errors = np.sqrt(inverse * np.maximum(inverse - 1, 0))
-    error = float(np.linalg.norm(units.sums(errors[:, None])))
+    error = float(np.linalg.norm(units.sums(errors)))
     if abs(total - n) > _MOST_ERRORS * error + 0.01 * n:
         raise ValueError(
             f"by their label_probability the labelled runs stand for {total:,.0f} runs, but there "
