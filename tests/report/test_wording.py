@@ -34,7 +34,7 @@ def what_is_said(monkeypatch):
     monkeypatch.setattr(wording, "typical", lambda data, key: Stated(0.67, 0.8, 0.74, 0.4))
 
 
-def evaluation(*best, stays=True, n_hidden=0, command="", stops=None):
+def evaluation(*best, stays=True, n_hidden=0, command="", stops=None, leaks=()):
     """What the sentences read of an evaluation, without one."""
     hidden = OtherChoice(n_hidden, replace(best[0], action=Action.AVOID), stays)
     ends = pd.DataFrame({"y": [-1.0] * n_hidden, "stop_reason": ["max_steps"] * n_hidden})
@@ -44,9 +44,7 @@ def evaluation(*best, stays=True, n_hidden=0, command="", stops=None):
         singles=best,
         is_small=best[0] is SMALL,
         other_choice=lambda choice: hidden,
-        facts=SimpleNamespace(
-            rate=0.41, censored="failure", n_censored=n_hidden, n_runs=200, n_counted=250
-        ),
+        facts=SimpleNamespace(censored="failure", n_censored=n_hidden, n_runs=200, n_counted=250),
         source=SimpleNamespace(outcome="won", command=command),
         runs=SimpleNamespace(stops=stops),
         ends=ends,
@@ -56,6 +54,8 @@ def evaluation(*best, stays=True, n_hidden=0, command="", stops=None):
         digits=3,
         groups=[],
         forms_of=lambda name: [] if best[0] is UNSCORED else ["as_given"],
+        signals_of=lambda name: (name,),
+        remarks=[SimpleNamespace(predictor=name, kind="leakage") for name in leaks],
     )
 
 
@@ -102,6 +102,7 @@ def test_two_questions_and_the_next_step(best, word, worth, advice):
     assert f"{first.question} {first.reply}" == f"Can judge be taken at its word? {word}"
     assert f"{second.question} {second.reply}" == f"Does it know anything? {worth}"
     assert wording.next_step(data).startswith(advice)
+    assert wording.before_rules(data).startswith("**Do not act on this" * (best is not SHOWN))
 
 
 def test_what_is_shown_comes_first():
@@ -173,13 +174,12 @@ def test_other_choices_are_of_all_runs_that_count():
     assert wording.of_choice(data, "lost").startswith("3 of 253 runs were lost")
 
 
-def test_rules_of_what_is_not_shown_are_not_to_be_acted_on():
-    assert wording.before_rules(evaluation(OPEN)).startswith("**Do not act on this yet")
-    assert wording.before_rules(evaluation(SHOWN)) == ""
+def test_what_may_leak_the_outcome_is_looked_at_before_it_is_used():
+    leaky, sound = (wording.next_step(evaluation(SHOWN, leaks=[of])) for of in ("judge", "other"))
+    assert leaky.startswith("Make sure that no value of judge was made from the outcome; if one")
+    assert leaky.endswith(f"Otherwise use{sound.removeprefix('Use')}")
 
 
-@pytest.mark.parametrize(
-    ("y", "words"), [(1, "won"), (0, "failed"), (-1, "not observed"), (0.5, "graded 0.5")]
-)
-def test_how_a_run_ended(y, words):
-    assert wording.outcome_of(evaluation(SHOWN), y) == words
+def test_how_a_run_ended():
+    words = [wording.outcome_of(evaluation(SHOWN), y) for y in (1, 0, -1, 0.5)]
+    assert words == ["won", "failed", "not observed", "graded 0.5"]

@@ -299,10 +299,11 @@ def censored_tps_interval(
         totals = np.empty(counts.shape)
         for k, weight in enumerate(counts):
             try:
-                totals[k] = base.total + learn(weight) * slope
+                learnt: Any = learn(weight)
             except ConstantOutcomeError as error:
-                constant.append(error.share)
-                totals[k] = base.total + error.share * slope
+                learnt = error.share
+                constant.append(learnt)
+            totals[k] = base.total + learnt * slope
         return (counts * totals).sum(axis=1) / (counts @ base.divisor)
 
     replicates = bootstrap(score_of_draws, len(sample), groups=sample.groups, **bootstrap_options)

@@ -144,7 +144,8 @@ def conditional_mean_test(
         how = as_step_weights(weights, horizon)
         divisor = how.of(X).divisor()[tested_runs].mean()
         instruments["score"] = contrasts(X, score, how) / divisor
-    moments = pd.DataFrame(instruments)[tested_runs]
+    rows = np.flatnonzero(tested_runs)
+    moments = pd.DataFrame(instruments).iloc[rows]
     names = list(instruments)
     refuse_first(
         moments.isna().any(),
@@ -154,13 +155,13 @@ def conditional_mean_test(
     # goes against the held-out residuals: the joint test would then reject what is right
     joint = [k for k, name in enumerate(names) if features is None or name != "q_z"]
     # in an order of their own, so that the order of rows does not matter
-    order = np.lexsort((*moments.to_numpy().T[::-1], estimate[tested_runs], clusters))
+    order = np.lexsort((*moments.to_numpy().T[::-1], estimate[rows], clusters))
     starts = np.arange(len(order))
     if groups is not None:
         starts = np.flatnonzero(np.diff(clusters[order], prepend=-1))
     return _score_test(
-        observed[tested_runs][order],
-        estimate[tested_runs][order],
+        observed[rows[order]],
+        estimate[rows[order]],
         moments.iloc[order],
         joint,
         starts,

@@ -420,22 +420,22 @@ def censoring_shift(
     cut = short.lengths < whole.lengths
     labels = as_labels(np.where(cut, CENSORED, y), censored="q_z", q_z=q_z).value
     how = as_step_weights(weights, horizon)
-    complete, prefix = (run_sums(y, X, score, how) for X in (whole, short))
-    censored = run_sums(labels, short, score, how)
-    masks = {"failure": y == FAILURE, "success": y == SUCCESS, "all": np.ones(len(y), dtype=bool)}
-    rows = {}
-    for name, here in masks.items():
-        counts = {"n_runs": here.sum(), "n_cut": (here & cut).sum()}
-        weight = sample.weight * here
-        scores = [np.nan] * 3
-        if weight.any():
-            scores = [sums.mean(weight) for sums in (complete, prefix, censored)]
-        whole_score, prefix_score, censored_score = scores
-        rows[name] = counts | {
-            "complete": whole_score,
-            "censored": censored_score,
-            "shift": censored_score - whole_score,
-            "prefix_swap": censored_score - prefix_score,
-            "tail_omission": prefix_score - whole_score,
-        }
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("outcome")
+    outcomes = np.array([y == FAILURE, y == SUCCESS, y != CENSORED])
+    weight = sample.weight * outcomes
+    scored = ((y, whole), (y, short), (labels, short))
+    of_runs = [run_sums(outcome, X, score, how) for outcome, X in scored]
+    with undefined_is_nan():  # NaN where there is no run of an outcome
+        complete, prefix, censored = (
+            (weight * sums.total).sum(axis=1) / (weight * sums.divisor).sum(axis=1)
+            for sums in of_runs
+        )
+    columns = {
+        "n_runs": outcomes.sum(axis=1),
+        "n_cut": (outcomes & cut).sum(axis=1),
+        "complete": complete,
+        "censored": censored,
+        "shift": censored - complete,
+        "prefix_swap": censored - prefix,
+        "tail_omission": prefix - complete,
+    }
+    return pd.DataFrame(columns, pd.Index(["failure", "success", "all"], name="outcome"))

@@ -401,7 +401,7 @@ def administrative_stop_test(
     inverse = np.linalg.pinv(correlation, rcond=1e-8, hermitian=True)
     df = round(np.trace(inverse @ correlation))  # its rank: directions of no variance do not count
     statistic = float(score / scale @ inverse @ (score / scale)) if df else np.nan
-    z = np.divide(score, spread, out=np.full_like(score, np.nan), where=spread > ROUNDING)
+    z = np.where(spread > ROUNDING, score / scale, np.nan)
     if clusters is not None and df:
         # if the scores of all groups are equal, the statistic is their number; else it is less
         n_groups = int(clusters.max()) + 1
@@ -471,6 +471,5 @@ def _score_and_variance(
         sums = units.sums((stop - hazard)[:, None] * centered) / others[:, None]
         return score, sums.T @ sums, n_comparable
     n = risk_set[0].transform("size").to_numpy()
-    variance = hazard * (1 - hazard) * n
-    share = np.divide(variance, n - 1, out=np.zeros(len(n)), where=is_comparable)
-    return score, (centered * share[:, None]).T @ centered, n_comparable
+    of_stop = hazard * (1 - hazard) * n / np.maximum(n - 1, 1)  # 0 where nobody is comparable
+    return score, (centered * of_stop[:, None]).T @ centered, n_comparable

@@ -58,6 +58,10 @@ class ScoreFamily:
         """Return S(p, 0), the reward of each forecast when its run fails."""
         raise NotImplementedError
 
+    def perfect(self, y: FloatArray) -> FloatArray:
+        """Return the score of who knows the outcome of each run, or of shares y that succeed."""
+        return y * self.success(np.ones(1)) + (1 - y) * self.failure(np.zeros(1))
+
     def observed(self, p: FloatArray, failed: FloatArray) -> FloatArray:
         """Return S(p, y) of as many outcomes as forecasts: 1.0 where the run failed, else 0.0."""
         return np.where(failed == 0, self.success(p), self.failure(p))

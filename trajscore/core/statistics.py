@@ -117,7 +117,7 @@ class CalibrationError:
 Statistic = MeanOfRuns | OfTies | CalibrationError
 
 
-def all_at_once(metrics: Mapping[str, Statistic]) -> Callable[[FloatArray], FloatArray]:
+def all_at_once(metrics: Mapping[Any, Statistic]) -> Callable[[FloatArray], FloatArray]:
     """Return a function from run weights (..., n_runs) to metrics (..., n_metrics), in their order.
 
     Runs are added up once for metrics of the same `ties`: the same object, not an equal one.

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from trajscore.core.values import BoolArray, FloatArray, IntArray, RunsLike
+from trajscore.core.values import AnyArray, BoolArray, FloatArray, IntArray, RunsLike
 
 
 def offsets_of(lengths: Sequence[int] | IntArray) -> IntArray:
@@ -44,7 +44,7 @@ def running_sum(X: RunsLike, values: FloatArray) -> FloatArray:
     return sums.to_numpy().reshape(values.shape)
 
 
-def running_max(X: RunsLike, values: FloatArray) -> FloatArray:
+def running_max(X: RunsLike, values: AnyArray) -> AnyArray:
     """Return the largest of each run's values (or rows of them) up to each step, exactly."""
     if len(X) == 1:  # pandas takes a fifth of a guard's look
         return np.maximum.accumulate(values, axis=0)

@@ -18,8 +18,9 @@ from trajscore.core.parallel import Work
 from trajscore.core.policy import MATERIAL_SAVING, MIN_ACCEPTED_RUNS
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.values import FloatArray, as_count, as_fraction
-from trajscore.core.within_runs import run_numbers, step_numbers
-from trajscore.evaluation.options import AS_GIVEN, MonitoringOptions, Note
+from trajscore.core.weights import collapse
+from trajscore.core.within_runs import run_numbers, running_max, step_numbers
+from trajscore.evaluation.options import MonitoringOptions, Note
 from trajscore.evaluation.rows import Row, Rows
 
 if TYPE_CHECKING:
@@ -118,14 +119,13 @@ def stopping(
     `costs` are those of each step; steps themselves are counted, too.
     """
     run = run_numbers(trace)
-    lowest = np.minimum.reduceat(trace.cells, trace.offsets[:-1])
+    lowest = collapse(trace, "min")
     marks, digits = thresholds_of(np.append(np.unique(lowest), np.quantile(trace.cells, 0.9)))
     marks = marks[marks > lowest.min() + SUM_ROUNDING]
     n = len(marks)
     # a run is stopped at a step by the thresholds that it falls below there for the first time
     above = np.searchsorted(marks, trace.cells + SUM_ROUNDING, side="right")
-    lift = run * (n + 1)  # so that no run sees the one before
-    reached = np.minimum.accumulate(above - lift) + lift
+    reached = -running_max(trace, -above)
     before = np.where(step_numbers(trace) == 1, n, np.append(n, reached[:-1]))
     falls = np.flatnonzero(reached < before)
 
@@ -181,7 +181,7 @@ def monitoring_table(
 ) -> pd.DataFrame:
     """Follow predictors that vary, as given, and steps; the table of `split_report` for each."""
     tables = {}
-    followed = [row for row in rows.predictors if row.form == AS_GIVEN and np.isnan(row.only_value)]
+    followed = rows.varying
     # the rule learns the alive rate from the steps taken, on the runs that it is fitted on alone
     alive = rows.counting[0]
     steps = -step_numbers(alive.traces).astype(float)
@@ -213,9 +213,9 @@ def _follow(row: Row, options: MonitoringOptions, n_jobs: int | None) -> pd.Data
             cost=cost,
             n_jobs=n_jobs,
         )
+    except TypeError:  # scikit-learn's error of a wrong parameter is a ValueError, too
+        raise
     except ValueError as error:  # as any rule says, also a user's, that it cannot be fitted
-        if isinstance(error, TypeError):  # scikit-learn's error of a wrong parameter is both
-            raise
         raise CannotMeasureError(str(error)) from error
 
 

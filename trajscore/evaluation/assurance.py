@@ -128,11 +128,14 @@ class Slope:
         """Twice what maps fitted to one half each lose by their slopes and intercepts."""
         return 4 * self.curvature * self.error**2
 
-    def most(self, level: float, recalibrated: tuple[float, float, float] | None = None) -> float:
-        """Upper bound of what an increasing map of many runs gains over the base rate."""
+    def most(self, level: float, recalibrated: float) -> float:
+        """Upper bound of what an increasing map of many runs gains over the base rate.
+
+        `recalibrated` is that of the map fitted to these runs; NaN where there is none.
+        """
         highest = self.value + float(ndtri(level)) * self.error
         by_slope = self.curvature / 2 * max(highest, 0.0) ** 2
-        return by_slope if recalibrated is None else min(by_slope, recalibrated[2] + self.noise)
+        return float(np.fmin(by_slope, recalibrated + self.noise))
 
 
 def slope_of(row: Row, family: ScoreFamily, weights: StepWeights) -> Slope:
@@ -153,7 +156,7 @@ def slope_of(row: Row, family: ScoreFamily, weights: StepWeights) -> Slope:
     success = family.success(np.array([p - step, p + step]))
     relative = float(np.diff(success)[0]) / (2 * step) * p  # to that of the log score
     moved = np.add.reduceat(w * x, X.offsets[:-1])  # by a run's gap
-    totals = (moved * (row.runs.labels - p))[:, None]
+    totals = moved * (row.runs.labels - p)
     of_units = row.runs.units.sums(totals)
     error = float(np.sqrt((of_units**2).sum())) / information
     return Slope(float(totals.sum()) / information, error, relative * information)

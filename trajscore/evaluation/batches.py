@@ -43,10 +43,10 @@ from trajscore.evaluation.options import (
     OVER_AS_GIVEN,
     RECALIBRATED,
     RUN_METRICS,
+    STEP_ERRORS,
     VALUE,
     Note,
     Options,
-    RowKey,
 )
 from trajscore.evaluation.runs import (
     Counts,
@@ -178,19 +178,16 @@ class RowSums:
         self.runs.merge(other.runs)
         self.costs = self.costs + other.costs
 
-    def score_table(self, level: float) -> pd.DataFrame:
-        """Return the scores with intervals, by their names in reports."""
-        return self.scores.compute(level).set_axis(self.options.score_names)
-
-    def values(self) -> dict[str, float]:
-        """Return all metrics by name."""
+    def table(self) -> pd.DataFrame:
+        """Return all metrics by name, of which the scores have intervals."""
         options = self.options
-        metrics = self.score_table(options.settings.confidence_level)["value"].to_dict()
+        scores = self.scores.compute(options.settings.confidence_level)
+        scores = scores.set_axis(options.score_names)[[*VALUE, *MARGIN]]
         steps = self.steps.compute(options.scores[0])
-        metrics |= {name: steps[name] for name in steps.index if name.startswith("S-ECE")}
-        metrics[options.miscalibration] = steps["miscalibration"]
-        metrics |= self.runs.compute()["value"].to_dict()
-        return metrics | (self.costs / self.scores.n_runs).to_dict()
+        steps = steps.rename({"miscalibration": options.miscalibration})
+        errors = steps.reindex([*STEP_ERRORS, options.miscalibration])
+        others = [errors, self.runs.compute()["value"], self.costs / self.scores.n_runs]
+        return pd.concat([scores, pd.concat(others).to_frame(VALUE[0])])
 
 
 def _costs(label: FloatArray, confidence: FloatArray) -> pd.Series:
@@ -342,11 +339,13 @@ def evaluate_batches(
     sums = next(iter(rows.values()))
     rows[BASE_RATE, CONSTANT] = sums.of_base_rate()
     rate = sums.scores.success_rate
-    values = {key: pd.Series(sums.values()) for key, sums in rows.items()}
-    intervals = _of_all(report.intervals, values, np.sqrt(len(X) / first.counts.n_runs))
-    level = options.settings.confidence_level
-    scores = pd.concat({key: sums.score_table(level) for key, sums in rows.items()})
-    intervals.update(scores[[*VALUE[1:], *MARGIN[1:]]])
+    table = pd.concat(
+        {key: sums.table() for key, sums in rows.items()}, names=report.intervals.index.names
+    )
+    shrink = np.sqrt(len(X) / first.counts.n_runs)
+    intervals = _of_all(report.intervals, table[VALUE[0]], shrink)
+    scores = table[[*VALUE[1:], *MARGIN[1:]]].dropna()
+    intervals.update(scores)
     methods = report.interval_methods.copy()
     methods.loc[scores.index, [VALUE[0], MARGIN[0]]] = INFLUENCE
     n_unknown = sum(n for (kind, _), n in first.stops.items() if kind == UNKNOWN)
@@ -368,18 +367,15 @@ def evaluate_batches(
     )
 
 
-def _of_all(
-    sampled: pd.DataFrame, values: Mapping[RowKey, pd.Series], shrink: float
-) -> pd.DataFrame:
+def _of_all(sampled: pd.DataFrame, every: pd.Series, shrink: float) -> pd.DataFrame:
     """Put the values of all runs in place of the sample's, and shrink the intervals around them.
 
     What is above the alive rates stays that of the sample.
     """
     intervals = sampled.copy()
-    every = pd.concat(values, names=sampled.index.names)
     of_all = every.reindex(sampled.index)
     metric = sampled.index.get_level_values("metric")
-    base = values[BASE_RATE, CONSTANT].reindex(metric).to_numpy()
+    base = every.xs(CONSTANT, level="form").droplevel("predictor").reindex(metric).to_numpy()
     as_given = every.xs(AS_GIVEN, level="form").reindex(sampled.index.droplevel("form")).to_numpy()
     for columns, other in ((VALUE, 0.0), (MARGIN, base), (OVER_AS_GIVEN, as_given)):
         estimate = sampled[columns[0]]

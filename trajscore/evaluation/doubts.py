@@ -21,7 +21,7 @@ from trajscore.core.policy import (
 )
 from trajscore.core.stops import EXCLUDED, notes_on_stops
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.values import AnyArray
+from trajscore.core.values import AnyArray, outside_unit
 from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import last_cells
 from trajscore.evaluation.options import ALIVE, AS_GIVEN, REFERENCES, Note
@@ -105,7 +105,9 @@ def doubts(
     for row in rows.predictors:
         if not row.is_probability:
             yield from _out_of_range(row)
-    yield from _leaky(runs)
+    for name, trace in runs.traces.items():
+        if leak := leakage(name, trace, runs.y):
+            yield Note(name, "leakage", {"leak": leak})
     if not rows.n_alive_folds:
         text = (
             "learnt from the same runs that it is judged on; there are too few runs for two folds"
@@ -139,7 +141,7 @@ def _out_of_range(row: Row) -> Iterator[Note]:
     values = row.traces.cells
     ordinary = OrdinaryRange.of(values)
     far = ordinary.is_outlier(values)
-    outside = row.outside & ~far
+    outside = outside_unit(values) & ~far
     is_positive = bool((values > 0).any())  # minus a risk is not
     is_slip = 2 * outside.sum() < len(values) and is_positive
     of_others = {"low": ordinary.low, "high": ordinary.high}
@@ -149,12 +151,6 @@ def _out_of_range(row: Row) -> Iterator[Note]:
             place = row.traces.place(cell, with_row=False)  # files have other rows
             facts = {"place": place, "value": values[cell], "n": int(are_meant.sum())}
             yield Note(row.predictor, "outside", facts | limits)
-
-
-def _leaky(runs: EvaluatedRuns) -> Iterator[Note]:
-    """Warn of predictors that leak the outcome."""
-    leaks = ((name, leakage(name, trace, runs.y)) for name, trace in runs.traces.items())
-    return (Note(name, "leakage", {"leak": leak}) for name, leak in leaks if leak)
 
 
 def stop_notes(counts: Mapping[tuple[str, str], int]) -> list[Note]:

@@ -10,8 +10,8 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from scipy.optimize import brentq
+from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 
 from trajscore.core.policy import GROUP_ERROR_RATE, MIN_UNITS_PER_GROUP
@@ -28,6 +28,7 @@ from trajscore.evaluation.recommendation import (
     recommend_each,
 )
 from trajscore.evaluation.rows import Row, Rows
+from trajscore.inference.intervals import Units
 
 _PRIOR = 4  # units that the variance of all groups counts as in that of each
 _PRIOR_RUNS = 5  # runs at the rate of all that count in the loss of each group's base rate
@@ -62,30 +63,27 @@ def recommend_in_groups(
     count or not.
     """
     by = {kind: labels[rows.runs.source_rows] for kind, labels in by.items()}
+    n_groups = sum(len(set(labels)) for labels in by.values())
     of_all = {each.predictor: each for each in whole}
     chosen = [row for row in rows.predictors if row.form == of_all[row.predictor].form]
-    p_values = {kind: group_p_values(chosen, labels, options) for kind, labels in by.items()}
-    parts = [(kind, group) for kind, labels in by.items() for group in sorted(set(labels))]
-    # what to do by each group alone, and the t quantile of its level
-    alone: dict[str, list[list[tuple[Recommendation, float]]]] = {kind: [] for kind in by}
-    for kind, group in options.work.track(parts):
-        inside = rows.within(np.flatnonzero(by[kind] == group))
-        cards = recommend_each(inside, options.quiet, n_tables=len(parts))
-        quantile = inside.runs.units.t_quantile
-        alone[kind].append([(each, quantile(each.confidence_level)) for each in cards])
     in_groups: list[InGroup] = []
-    for kind in by:
-        groups = [group for of, group in parts if of == kind]
+    for kind, labels in by.items():
+        groups = sorted(set(labels))
+        alone = []  # what to do in each group by its runs alone
+        units = []  # of each group
+        for group in options.work.track(groups):
+            inside = rows.within(np.flatnonzero(labels == group))
+            units.append(inside.runs.units)
+            alone.append(recommend_each(inside, options.quiet, n_tables=n_groups))
         by_predictor = []
-        of_rows = zip(*alone[kind], strict=True)
-        for row, p, of_row in zip(chosen, p_values[kind], of_rows, strict=True):
-            in_each, t = zip(*of_row, strict=True)
+        p_values = group_p_values(chosen, labels, options)
+        of_rows = zip(chosen, p_values, zip(*alone, strict=True), strict=True)
+        for row, p, in_each in of_rows:
             best = of_all[row.predictor]
             p_value = min(1.0, len(by) * p) if best.varies else 1.0  # a constant is one everywhere
-            if p_value >= GROUP_ERROR_RATE:
-                decided = [_as_all(each, best) for each in in_each]
-            else:
-                decided = _shrunken(in_each, np.array(t))
+            decided = [_as_all(each, best) for each in in_each]
+            if p_value < GROUP_ERROR_RATE:
+                decided = _shrunken(in_each, units)
             margins = [each.interval(row.form).estimate for each in in_each]
             of_groups = zip(groups, decided, margins, strict=True)
             by_predictor.append([InGroup(kind, *each, p_value) for each in of_groups])
@@ -118,31 +116,23 @@ def group_p_values(rows: list[Row], labels: AnyArray, options: Options) -> Float
     groups drawn at random, and holds for many runs where variances differ (Pauly, Brunner and
     Konietschke 2015). P-values are adjusted for all rows (Westfall and Young 1993).
     """
-    _, code = np.unique(labels, return_inverse=True)
-    cluster = rows[0].runs.groups
-    if cluster is None:
-        cluster = np.arange(len(code))
+    code = np.unique(labels, return_inverse=True)[1]
+    cluster = rows[0].runs.units.of_runs
     pairs, item = np.unique(np.stack([cluster, code]), axis=1, return_inverse=True)
-    n_labels = pd.Series(pairs[0]).groupby(pairs[0]).transform("size").to_numpy()
-    tested = np.bincount(pairs[1]) >= MIN_UNITS_PER_GROUP
-    item = item.ravel()
-    is_torn = n_labels[item] > 1
-    # whole clusters of one group change places, and runs of others within their cluster
-    item = np.where(is_torn, len(pairs[0]) + np.arange(len(code)), item)
-    block = np.where(is_torn, 1 + np.unique(cluster, return_inverse=True)[1], 0)
-    is_tested = tested[code]
-    if tested.sum() < 2:
+    is_tested = np.bincount(pairs[1]) >= MIN_UNITS_PER_GROUP
+    if is_tested.sum() < 2:
         return np.ones(len(rows))
-    _, first, item = np.unique(item[is_tested], return_index=True, return_inverse=True)
-    places = np.full(len(code), -1)
-    places[is_tested] = item
-    seed = options.settings.random_state
-    shuffled = _shuffles(code[is_tested][first], block[is_tested][first], seed)
-    distances = [_distances(row, places, shuffled, len(tested), options) for row in rows]
-    n = len(shuffled)
-    statistics = np.round(np.stack(distances), 9)
-    least = np.stack([n - np.searchsorted(np.sort(values), values) for values in statistics]) / n
-    return np.asarray([(least.min(axis=0) <= share).mean() for share in least[:, 0]])
+    # whole clusters of one group change places, and runs of others within their cluster
+    is_torn = np.bincount(pairs[0])[cluster] > 1
+    item = np.where(is_torn, len(pairs[0]) + np.arange(len(code)), item.ravel())
+    block = np.where(is_torn, 1 + cluster, 0)
+    runs = np.flatnonzero(is_tested[code])
+    _, first, item = np.unique(item[runs], return_index=True, return_inverse=True)
+    shuffled = _shuffles(code[runs][first], block[runs][first], options.settings.random_state)
+    distances = [_distances(row, runs, item, shuffled, options) for row in rows]
+    # share of the labellings that are as far apart
+    shares = rankdata(-np.round(distances, 9), "max", axis=1) / len(shuffled)
+    return np.asarray((shares.min(axis=0) <= shares[:, :1]).mean(axis=1))
 
 
 def _shuffles(code: IntArray, block: IntArray, random_state: Any) -> IntArray:
@@ -158,56 +148,55 @@ def _shuffles(code: IntArray, block: IntArray, random_state: Any) -> IntArray:
 
 
 def _distances(
-    row: Row, places: IntArray, shuffled: IntArray, n_groups: int, options: Options
+    row: Row, runs: IntArray, item: IntArray, shuffled: IntArray, options: Options
 ) -> FloatArray:
-    """Return how far groups are from all runs under each labelling; places of -1 do not count."""
-    used = places >= 0
-    n_items = shuffled.shape[1]
+    """Return how far groups are from all under each labelling of the items of these runs."""
     labels = row.runs.labels
     sums = run_sums(labels, row.traces, options.scores[0], options.weights)
     mass = options.weights.of(row.traces).total
     of_runs = np.stack([sums.total, mass * labels, mass * (1 - labels), sums.divisor])
-    of_items = np.stack([np.bincount(places[used], values[used], n_items) for values in of_runs])
-    products = of_items[:, None] * of_items[None]
-    of_items = np.vstack([of_items, (of_items[3] > 0)[None]])
-    cell = (shuffled + n_groups * np.arange(len(shuffled))[:, None]).ravel()
+    of_items = np.stack([np.bincount(item, values) for values in of_runs[:, runs]])
+    of_items = np.vstack([of_items, of_items[3:] > 0])
+    n_groups = shuffled.max() + 1
+    cell = shuffled + n_groups * np.arange(len(shuffled))[:, None]
 
     def add(of_item: FloatArray) -> FloatArray:
-        tiled = np.broadcast_to(of_item, shuffled.shape).ravel()
-        sums = np.bincount(cell, tiled, len(shuffled) * n_groups)
+        """Add up values of items, the same under each labelling or not, by group."""
+        values = np.broadcast_to(of_item, shuffled.shape).ravel()
+        sums = np.bincount(cell.ravel(), values, len(shuffled) * n_groups)
         return np.asarray(sums.reshape(-1, n_groups), dtype=float)
 
+    whole = of_items.sum(axis=1)
     totals = np.stack([add(values) for values in of_items])
-    squares = np.empty((4, 4, *totals.shape[1:]))
-    for i, k in zip(*np.triu_indices(4), strict=True):
-        squares[i, k] = squares[k, i] = add(products[i, k])
-    share, slope = _share_saved(totals, of_items.sum(axis=1), options)
-    whole, _ = _share_saved(of_items.sum(axis=1), of_items.sum(axis=1), options)
+    share, slope = _share_saved(totals, whole, options)
+    # how far an item moves the share of its group
+    moved = sum(
+        values * of_groups.ravel()[cell] for values, of_groups in zip(of_items, slope, strict=False)
+    )
     n = totals[4]
     with np.errstate(divide="ignore", invalid="ignore"):
-        spread = np.einsum("i...,ik...,k...->...", slope, squares, slope) * n
+        spread = add(np.square(moved)) * n
         common = np.nansum(n * spread, axis=1, keepdims=True) / n.sum(axis=1, keepdims=True)
         variance = (n * spread + _PRIOR * common) / (n + _PRIOR) / n
-        return np.nansum((share - whole) ** 2 / variance, axis=1)
+        gaps = share - _share_saved(whole, whole, options)[0]
+        return np.nansum(gaps**2 / variance, axis=1)
 
 
 def _share_saved(totals: FloatArray, of_all: FloatArray, options: Options) -> FloatPair:
     """Return the saved share of the base rate's loss, and its derivative in the sums."""
     family = options.scores[0]
     score, success, failure, divisor = totals[:4]
-    prior = _PRIOR_RUNS * (of_all[1:3] / of_all[4]).reshape(2, *[1] * score.ndim)
-
-    def branches(good: FloatArray, bad: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        rate = np.asarray(good / (good + bad))
-        return family.success(rate), family.failure(rate), rate
-
+    runs = success + failure
+    prior = _PRIOR_RUNS * of_all[1:3] / of_all[4]
     with np.errstate(divide="ignore", invalid="ignore"):
-        gain, loss, _ = branches(success, failure)
+        rate = success / runs
+        gain = family.success(rate)
+        loss = family.failure(rate)
         margin = (score - success * gain - failure * loss) / divisor
-        smooth_gain, smooth_loss, rate = branches(success + prior[0], failure + prior[1])
         # a group of one outcome has no loss to save: some runs of all have to count
-        best = family.success(np.ones(1)), family.failure(np.zeros(1))
-        scale = (rate * (best[0] - smooth_gain) + (1 - rate) * (best[1] - smooth_loss)) * divisor
+        rate = (success + prior[0]) / (runs + prior.sum())
+        of_rate = rate * family.success(rate) + (1 - rate) * family.failure(rate)
+        scale = (family.perfect(rate) - of_rate) * divisor
         slope = np.stack([np.ones_like(score), -gain, -loss, -margin]) / scale
         return margin * divisor / scale, slope
 
@@ -233,9 +222,11 @@ def _as_all(group: Recommendation, whole: Recommendation) -> Recommendation:
     )
 
 
-def _shrunken(groups: Sequence[Recommendation], t: FloatArray) -> list[Recommendation]:
+def _shrunken(groups: Sequence[Recommendation], units: list[Units]) -> list[Recommendation]:
     """Decide about groups by shrunken shares of their base rates' losses."""
     out = list(groups)
+    of_groups = zip(groups, units, strict=True)
+    t = np.array([unit.t_quantile(each.confidence_level) for each, unit in of_groups])
     matters = np.array([each.matters for each in groups])
     is_decided = np.array([not each.has_too_few_runs for each in groups])
     for name in ESTIMATES:

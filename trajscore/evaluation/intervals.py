@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ import pandas as pd
 from trajscore.core.policy import MIN_RUNS_FOR_DIFFERENCE
 from trajscore.core.statistics import CalibrationError, MeanOfRuns, all_at_once
 from trajscore.core.ties import ROUNDING
-from trajscore.core.values import AnyArray, ByName, FloatArray
+from trajscore.core.values import AnyArray, FloatArray
 from trajscore.core.weights import MANY
 from trajscore.evaluation.options import (
     ALIVE,
@@ -34,18 +35,14 @@ from trajscore.evaluation.options import (
     Options,
 )
 from trajscore.evaluation.rows import Metrics, Row, Rows, row_metrics
-from trajscore.inference.intervals import absolute_interval, unseen_reach
+from trajscore.inference.intervals import absolute_interval, with_unseen
 from trajscore.inference.mean_intervals import (
-    bootstrap_many_means,
     bootstrap_units,
     by_bootstrap,
     by_influence,
     is_rare,
     n_of_rarer_outcome,
 )
-
-# With more runs, bootstrap means are those of `bootstrap_many_means`.
-_MANY_RUNS = 1 << 16
 
 
 def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -58,7 +55,7 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
     every = list(rows)
     n_runs = len(rows.runs)
     cells = _Cells(every, options)
-    estimates: dict[int, _Estimates] = {}  # by row, as long as needed
+    estimates: dict[int, Estimates] = {}  # by row, as long as needed
     metrics: dict[int, Metrics] = {}
 
     def judge(places: list[int]) -> None:
@@ -66,137 +63,79 @@ def interval_table(rows: Rows, options: Options) -> tuple[pd.DataFrame, pd.DataF
         for place in places:
             metrics[place] = row_metrics(every[place], options)
             estimates[place] = _estimates_of(metrics[place], n_runs)
-            cells.fill(place, estimates)
+            cells.fill(place, estimates, metrics)
         if every[places[0]].predictor in REFERENCES:
             return
         marked = cells.marked(places)
         for place in places:
             del estimates[place]
-            metrics[place] = _select(metrics[place], marked)
+            of_row = metrics[place].items()
+            metrics[place] = {name: statistic for name, statistic in of_row if name in marked}
 
     by_predictor = groupby(range(len(every)), key=lambda place: every[place].predictor)
     jobs = {predictor: list(places) for predictor, places in by_predictor}
     for name in REFERENCES:
         judge(jobs.pop(name))
-    # memory would not hold the metrics of two predictors with very many steps
-    is_large = max(len(row.traces.cells) for row in every) > MANY
     work = options.work
-    if is_large:
-        work = replace(work, n_jobs=1)
-    list(work.share(judge, list(jobs.values())))
-    slow = [
-        place
-        for place in range(len(every))
-        if cells.marked([place]) and not _drawn_quickly(cells, place, metrics)
-    ]
-    if slow:
-        marked = cells.marked(slow)
-        involved = sorted({at for place in slow for at in cells.references[place].values()})
-        statistic = _of_rows([_select(metrics[at], marked) for at in involved], cells.names)
+    one_by_one = work
+    # memory would not hold the metrics of two predictors with very many steps
+    if max(len(row.traces.cells) for row in every) > MANY:
+        one_by_one = replace(work, n_jobs=1)
+    list(one_by_one.share(judge, list(jobs.values())))
+    resampled = [place for place in range(len(every)) if cells.marked([place])]
+    if resampled:
+        marked = cells.marked(resampled)
+        involved = {at for place in resampled for at in cells.references[place].values()}
+        statistics = {
+            (at, name): statistic
+            for at in involved
+            for name, statistic in metrics[at].items()
+            if name in marked
+        }
+        of_runs = all_at_once(statistics)
         replicates = bootstrap_units(
-            lambda counts: statistic(cells.units.to_runs(counts)),
+            lambda counts: of_runs(cells.units.to_runs(counts)),
             cells.units,
             n_resamples=settings.n_resamples,
             random_state=settings.random_state,
-            n_jobs=options.work.n_jobs,
-            progress=options.work.progress,
+            n_jobs=work.n_jobs,
+            progress=work.progress,
         )
-        values = dict(zip(involved, np.moveaxis(replicates, 1, 0), strict=True))
-        for place in slow:
-            cells.resample(place, values, cells.units.expanded_level(settings.confidence_level))
+        drawn = np.full((len(replicates), len(every), len(cells.names)), np.nan)
+        for (at, name), values in zip(statistics, replicates.T, strict=True):
+            drawn[:, at, cells.names.index(name)] = values
+        for place in resampled:
+            cells.resample(place, drawn)
     return cells.tables()
 
 
-def _select(metrics: Metrics, names: Collection[str]) -> Metrics:
-    return {name: statistic for name, statistic in metrics.items() if name in names}
+class _Estimate(NamedTuple):
+    """Value of a metric, or of a difference of two; an error in bins has NaN for the others."""
+
+    value: float
+    influence: Any = np.nan  # of each run
+    change: Any = np.nan  # of a mean, had each run ended the other way
+
+    def minus(self, other: _Estimate) -> _Estimate:
+        """Return the estimate of the difference."""
+        return _Estimate(*(ours - theirs for ours, theirs in zip(self, other, strict=True)))
 
 
-def _drawn_quickly(cells: _Cells, place: int, metrics: dict[int, Metrics]) -> bool:
-    """Fill in a row's marked intervals, if all are of means over very many runs, no clusters."""
-    runs = cells.rows[place].runs
-    if runs.groups is not None or len(runs) <= _MANY_RUNS:
-        return False
-    settings = cells.settings
-    held = cells.references[place]
-    marked = cells.marked([place])
-    wanted = [
-        (of, name)
-        for level, of in held.items()
-        for name in marked
-        if not np.isnan(cells.estimate[level, place, cells.names.index(name)])
-    ]
-    statistics = [metrics[of][name] for of, name in wanted]
-    means = [each.pseudo_values() for each in statistics if isinstance(each, MeanOfRuns)]
-    if len(means) < len(wanted):
-        return False
-    # what a row is worth must not depend on what is drawn for others
-    drawn = bootstrap_many_means(
-        np.stack(means, axis=1),
-        n_resamples=settings.n_resamples,
-        random_state=settings.random_state,
-    )
-    values = {of: np.full((len(drawn), len(cells.names)), np.nan) for of in held.values()}
-    for (of, name), replicates in zip(wanted, drawn.T, strict=True):
-        values[of][:, cells.names.index(name)] = replicates
-    cells.resample(place, values, settings.confidence_level)
-    return True
+Estimates = dict[str, _Estimate]
 
 
-def _of_rows(rows: Sequence[Metrics], names: list[str]) -> Callable[[FloatArray], FloatArray]:
-    """Return a function from counts (..., n_runs) to metrics (..., n_rows, n_metrics).
-
-    NaN where there is no such metric.
-    """
-    # row by row: what a row is worth must not depend, in its last digit, on the other rows
-    of_rows = [([names.index(name) for name in row], all_at_once(row)) for row in rows]
-
-    def table(counts: FloatArray) -> FloatArray:
-        filled = np.full((*counts.shape[:-1], len(rows), len(names)), np.nan)
-        for place, (columns, function) in enumerate(of_rows):
-            filled[..., place, columns] = function(counts)
-        return filled
-
-    return table
-
-
-@dataclass(frozen=True)
-class _Estimates:
-    """Values and influences of the metrics of a row, or of its differences from another one."""
-
-    values: ByName
-    influence: dict[str, FloatArray]
-    change: dict[str, FloatArray]
-    errors: dict[str, CalibrationError]  # which have bins instead
-
-    def minus(self, other: _Estimates, names: Collection[str]) -> _Estimates:
-        """Return the estimates of the differences of metrics with these names."""
-
-        def differences(row: ByName, reference: ByName) -> ByName:
-            shared = [name for name in row if name in reference and name in names]
-            return {name: row[name] - reference[name] for name in shared}
-
-        return _Estimates(
-            differences(self.values, other.values),
-            differences(self.influence, other.influence),
-            differences(self.change, other.change),
-            {},
-        )
-
-
-def _estimates_of(metrics: Metrics, n_runs: int) -> _Estimates:
+def _estimates_of(metrics: Metrics, n_runs: int) -> Estimates:
     alike = np.ones(n_runs)
-    influence: dict[str, FloatArray] = {}
-    change: dict[str, FloatArray] = {}
-    errors: dict[str, CalibrationError] = {}
-    for name, statistic in metrics.items():
-        if isinstance(statistic, CalibrationError):
-            errors[name] = statistic
-            continue
-        influence[name] = np.nan_to_num(statistic.influence(alike), copy=False)
+    estimates = {}
+    for (name, statistic), value in zip(metrics.items(), all_at_once(metrics)(alike), strict=True):
+        estimate = _Estimate(value)
+        if not isinstance(statistic, CalibrationError):
+            influence = np.nan_to_num(statistic.influence(alike), copy=False)
+            estimate = estimate._replace(influence=influence)
         if isinstance(statistic, MeanOfRuns):
-            change[name] = statistic.change(alike)
-    values = dict(zip(metrics, all_at_once(metrics)(alike), strict=True))
-    return _Estimates(values, influence, change, errors)
+            estimate = estimate._replace(change=statistic.change(alike))
+        estimates[name] = estimate
+    return estimates
 
 
 class _Cells:
@@ -215,8 +154,6 @@ class _Cells:
         shape = len(LEVELS), len(rows), len(self.names)
         self.estimate, self.low, self.high, self.skewness = np.full((4, *shape), np.nan)
         self.method: AnyArray = np.full(shape, "", dtype=object)
-        # how far below and above an estimate the truth may lie by what has not happened yet
-        self.unseen = np.full((2, *shape), -np.inf)
         # by level, the row that each row is held against; of its own values, itself
         places = {row.key: place for place, row in enumerate(rows)}
         self.references: list[dict[int, int]] = []
@@ -229,30 +166,39 @@ class _Cells:
                 references[4] = places[row.predictor, AS_GIVEN]
             self.references.append(references)
 
-    def fill(self, place: int, estimates: Mapping[int, _Estimates]) -> None:
+    def fill(
+        self, place: int, estimates: Mapping[int, Estimates], metrics: Mapping[int, Metrics]
+    ) -> None:
         """Fill in the intervals of a row that need no replicates, and mark the others."""
+        ours = estimates[place]
         for level, at in self.references[place].items():
-            numbers = estimates[place]
+            numbers = ours
             if level:
                 names = self.names
                 if LEVELS[level] in (OVER_ALIVE, OVER_ALIVE_END):
                     names = [*self.options.score_names, "AUROC"]
-                numbers = numbers.minus(estimates[at], names)
+                theirs = estimates[at]
+                shared = [name for name in names if name in ours and name in theirs]
+                numbers = {name: ours[name].minus(theirs[name]) for name in shared}
             self._fill_means(level, place, numbers)
-        self._fill_errors(place, estimates)
+        self._fill_errors(place, metrics)
 
-    def _fill_means(self, level: int, place: int, numbers: _Estimates) -> None:
+    def _fill_means(self, level: int, place: int, numbers: Estimates) -> None:
         """Fill in the intervals of what a row is, or is above a reference, by influences."""
         at = level, place
         units = self.units
         settings = self.settings
-        for name, value in numbers.values.items():
-            self.estimate[at][self.names.index(name)] = value
-        names = [name for name in numbers.influence if not np.isnan(numbers.values[name])]
+        for name, each in numbers.items():
+            self.estimate[at][self.names.index(name)] = each.value
+        names = [
+            name
+            for name, each in numbers.items()
+            if np.ndim(each.influence) and not np.isnan(each.value)
+        ]
         columns = [self.names.index(name) for name in names]
         intervals = by_influence(
             self.estimate[at][columns],
-            np.stack([numbers.influence[name] for name in names]).T,
+            np.stack([numbers[name].influence for name in names]).T,
             units,
             settings.confidence_level,
             on_logit=[level == 0 and name in RANK_METRICS for name in names],
@@ -264,35 +210,41 @@ class _Cells:
         self.high[at][columns] = intervals.high
         self.skewness[at][columns] = intervals.skewness
         self.method[at][columns] = np.where(holds, INFLUENCE, BOOTSTRAP)
-        alpha = 1 - settings.confidence_level
-        widths = (intervals.high - intervals.low) / 2
-        for name, column, width in zip(names, columns, widths, strict=True):
-            if name in numbers.change:
-                reach = unseen_reach(numbers.change[name], units, alpha, width)
-                self.unseen[:, level, place, column] = reach
+        means = [name for name in names if np.ndim(numbers[name].change)]
+        columns = [self.names.index(name) for name in means]
+        self.low[at][columns], self.high[at][columns] = with_unseen(
+            self.low[at][columns],
+            self.high[at][columns],
+            self.estimate[at][columns],
+            [numbers[name].change for name in means],
+            units,
+            settings.confidence_level,
+        )
         column = self.names.index(self.options.miscalibration)
         # the interval starts at zero: in sample it is too large, by how much is not known
         if LEVELS[level] in (VALUE, MARGIN) and not np.isnan(self.estimate[at][column]):
             self.low[at][column] = 0.0
             self.method[at][column] = BOUNDS
-            self.unseen[0][at][column] = -np.inf
 
-    def _fill_errors(self, place: int, estimates: Mapping[int, _Estimates]) -> None:
+    def _fill_errors(self, place: int, metrics: Mapping[int, Metrics]) -> None:
         """Fill in the bounds of a row's calibration errors, and of what they are above others."""
-        row = estimates[place]
         alike = np.ones(len(self.rows[place].runs))
-        for name, error in row.errors.items():
+        for name, error in metrics[place].items():
+            if not isinstance(error, CalibrationError):
+                continue
             bins = error.bins(alike)
             column = self.names.index(name)
+            values = self.estimate[0, :, column]
             for level, at in self.references[place].items():
                 cell = level, place, column
                 if np.isnan(self.estimate[cell]):
                     continue
                 ends = (0.0, 0.0)
-                if row.values[name] > ROUNDING:  # not calibrated by construction
+                if values[place] > ROUNDING:  # not calibrated by construction
                     other = None
-                    if level and estimates[at].values[name] > ROUNDING:
-                        other = estimates[at].errors[name].bins(alike)
+                    theirs = metrics[at][name]
+                    if level and isinstance(theirs, CalibrationError) and values[at] > ROUNDING:
+                        other = theirs.bins(alike)
                     ends = absolute_interval(
                         bins, other, self.units, self.settings.confidence_level
                     )
@@ -304,15 +256,16 @@ class _Cells:
         of_names = (self.method[:, places] == BOOTSTRAP).any(axis=(0, 1))
         return [self.names[column] for column in np.flatnonzero(of_names)]
 
-    def resample(self, place: int, drawn: Mapping[int, FloatArray], level: float) -> None:
-        """Fill in a row's marked intervals by replicates of rows (n_replicates, n_metrics)."""
-        replicates = np.repeat(drawn[place][:, None], len(LEVELS), axis=1)
+    def resample(self, place: int, drawn: FloatArray) -> None:
+        """Fill in a row's marked intervals by replicates (n_replicates, n_rows, n_metrics)."""
+        replicates = np.repeat(drawn[:, [place]], len(LEVELS), axis=1)
         for of_level, at in self.references[place].items():
             if of_level:
-                replicates[:, of_level] -= drawn[at]
+                replicates[:, of_level] -= drawn[:, at]
         marked = self.method[:, place] == BOOTSTRAP
         estimate = self.estimate[:, place][marked]
         skewness = self.skewness[:, place][marked]
+        level = self.units.expanded_level(self.settings.confidence_level)
         low, high = by_bootstrap(replicates[:, marked], estimate, skewness, level)
         # never shorter than by influences: few runs hide what is rare
         self.low[:, place][marked] = np.fmin(self.low[:, place][marked], low)
@@ -324,22 +277,16 @@ class _Cells:
             [(*row.key, name) for row in self.rows for name in self.names],
             names=["predictor", "form", "metric"],
         )
-        low = np.fmin(self.low, self.estimate - self.unseen[0])
-        high = np.fmax(self.high, self.estimate + self.unseen[1])
         # they would hold too seldom: of differences of very few runs of an outcome, and of
         # ECUAS_128, which the few forecasts near 0 decide
         withheld = self.method != ""
         withheld[0] = False
         if self.has_differences:
             withheld[1:] &= np.array(self.names) == "ECUAS_128"
-        low[withheld] = high[withheld] = np.nan
-        columns: ByName = {}
-        methods_of: ByName = {}
-        for level, names in enumerate(LEVELS):
-            ends = (self.estimate[level], low[level], high[level])
-            columns |= zip(names, (numbers.ravel() for numbers in ends), strict=True)
-            methods_of[names[0]] = self.method[level].ravel()
-        table = pd.DataFrame(columns, index)
-        methods = pd.DataFrame(methods_of, index)
+        self.low[withheld] = self.high[withheld] = np.nan
+        numbers = np.stack([self.estimate, self.low, self.high], axis=1)
+        columns = np.concatenate(LEVELS)
+        table = pd.DataFrame(numbers.reshape(len(columns), -1).T, index, columns)
+        methods = pd.DataFrame(self.method.reshape(len(LEVELS), -1).T, index, columns[::3])
         exists = table["value"].notna()
         return table[exists], methods[exists]

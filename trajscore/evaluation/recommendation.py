@@ -337,13 +337,13 @@ def recommend(
         intervals |= intervals_of(stated, units, options.settings, of_word)
     if n_of_rarer_outcome(n_success, n) < MIN_RUNS_FOR_DIFFERENCE:
         intervals = {name: Interval(each.estimate) for name, each in intervals.items()}
+    ends: ByName = {name: intervals.get(name, Interval()) for name in ESTIMATES}
     slope = None
     noise = math.nan
     if len(forms) == 2:
         slope = slope_of(first, options.scores[0], options.weights)
-        signal_high = slope.most(level, intervals.get(RECALIBRATED))
+        signal_high = slope.most(level, ends[RECALIBRATED].high)
         noise = slope.noise
-    ends: ByName = {name: intervals.get(name, Interval()) for name in ESTIMATES}
     numbers = Recommendation(
         predictor=first.predictor,
         action=Action.TOO_FEW,
@@ -401,8 +401,7 @@ def _differences(
     elif len(scores) == 2:
         differences[GAINED] = scores[RECALIBRATED] - scores[AS_GIVEN]
     of_constant = reference(np.ones(len(base.runs)))
-    family, rate = options.scores[0], float(base.traces.cells[0])
-    perfect = rate * family.success(np.ones(1)) + (1 - rate) * family.failure(np.zeros(1))
+    perfect = options.scores[0].perfect(base.traces.cells[:1])
     return differences, MATERIAL_SHARE * float(perfect[0] - of_constant)
 
 

@@ -74,9 +74,6 @@ def reliability(data: Evaluation, key: RowKey, part: str | None = None) -> Bins:
     many runs as would vary as much.
     """
     X = data.traces[key]
-    unit = data.runs.groups
-    if unit is None:
-        unit = np.arange(len(X))
     weight = data.options.weights.of(X).cells()
     used = weight > 0
     if part is not None:
@@ -87,7 +84,7 @@ def reliability(data: Evaluation, key: RowKey, part: str | None = None) -> Bins:
     if not len(cells):
         return Bins(*np.empty((5, 0)))
     label = data.runs.labels[run]
-    unit = unit[run]
+    unit = data.runs.units.of_runs[run]
     gap = w * (label - np.average(label, weights=w))
     by_run, by_unit = ((np.bincount(of, gap) ** 2).sum() for of in (run, unit))
     # of as many runs that vary as much as these do, of which those of a unit may be alike
@@ -136,8 +133,7 @@ def worst_runs(
     sums = run_sums(labels, trace, score, data.options.weights)
     # of its own steps; those of a run may all be without weight
     of_runs = sums.total / np.where(sums.divisor > 0, sums.divisor, 1.0)
-    best = labels * score.success(np.ones(1)) + (1 - labels) * score.failure(np.zeros(1))
-    loss = best - of_runs
+    loss = score.perfect(labels) - of_runs
     rows = np.lexsort((-np.round(loss, 9), y == CENSORED))  # ties but for rounding
     if among is not None:
         rows = rows[among[rows]]

@@ -27,7 +27,7 @@ from trajscore.core.outcomes import FAILURE
 from trajscore.core.ranking import TieGroups, auroc, auroc_within
 from trajscore.core.statistics import MeanOfRuns, OfTies, Statistic
 from trajscore.core.ties import group_ties, only_value
-from trajscore.core.values import BoolArray, FloatArray, IntArray, outside_unit
+from trajscore.core.values import FloatArray, IntArray
 from trajscore.core.weights import StepWeights, WeightedSteps, collapse, run_sums
 from trajscore.evaluation.options import (
     ALIVE,
@@ -77,15 +77,10 @@ class Row:
         """Return how much more success is forecast than happens, and with each end turned round."""
         of_runs = weights.of(self.traces)
         divisor = of_runs.divisor()
-        forecast = np.add.reduceat(of_runs.cells() * self.traces.cells, self.traces.offsets[:-1])
+        forecast = of_runs.sums(self.traces.cells)
         labels = self.runs.labels
         other = forecast - self.runs.opposite_labels * divisor
         return MeanOfRuns(forecast - labels * divisor, other, divisor)
-
-    @property
-    def outside(self) -> BoolArray:
-        """Whether each value lies outside [0, 1] by more than rounding."""
-        return np.asarray(outside_unit(self.traces.cells))
 
     @property
     def only_value(self) -> float:
@@ -141,6 +136,11 @@ class Rows:
             rows.append(Row(name, AS_GIVEN, traces, runs, is_probability=True))
         return rows
 
+    @property
+    def varying(self) -> list[Row]:
+        """The predictors that vary, as given."""
+        return [row for row in self.predictors if row.form == AS_GIVEN and np.isnan(row.only_value)]
+
     def within(self, places: IntArray) -> Rows:
         """Keep the runs of one group, with their own base rate."""
         runs = self.runs.take(places)
@@ -188,9 +188,9 @@ def recalibrated(raw: Row, calibrator: Any) -> tuple[list[Row], list[Note]]:
         # by the labels that everything is scored with, whatever a calibrator makes of -1
         forecasts = cross_fit_sample(calibrator, runs.sample_of(raw.traces))
         traces = check_values(forecasts, probabilities=True)
+    except TypeError:  # scikit-learn's error of a wrong parameter is a ValueError, too
+        raise
     except ValueError as error:
-        if isinstance(error, TypeError):  # scikit-learn's error of a wrong parameter is both
-            raise
         return [raw], [Note(raw.predictor, text=f"not recalibrated; {error}")]
     notes = []
     maps = getattr(calibrator, "maps_", {})

@@ -200,7 +200,7 @@ class LabelDesign(BaseEstimator):
         at = np.minimum(np.searchsorted(edges, marks, side="right"), len(left) - 1)
         self.rows_ = np.sort(order[left[row[at]]])
         self.probabilities_ = 1 / ((1 - share) / before + share)  # of all batches together
-        self.probabilities_[order[left]] = np.minimum(chance / share, 1.0)
+        self.probabilities_[order[left]] = chance / share
         return self
 
     def query(self) -> IntArray:

@@ -9,13 +9,14 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
+from sklearn.preprocessing import StandardScaler
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import Sample, check_sample
 from trajscore.core.folds import assign_folds
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.policy import MIN_LABELS, MIN_RUNS_FOR_DIFFERENCE
-from trajscore.core.score_families import family_name, get_family
+from trajscore.core.score_families import get_family
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.values import (
     AnyArray,
@@ -158,21 +159,19 @@ def label_intervals(
     verdict = check_verdict(judge, order)
     ordered = sample.take(order)
     labels = FewLabels.of(ordered, probability, verdict)
-    rows = {"success rate": labels.estimate(weighted_rate(np.ones(len(order))), level)}
+    ones = np.ones(len(order))
+    rows = {"success rate": labels.estimate(weighted_rate(ones), level)}
     if ordered.groups is not None:
         labelled = ordered.y != CENSORED
         warn_few_clusters(any_units(ordered.groups[labelled], labelled.sum()))
     if verdict is not None:
         nothing = np.zeros((2, len(order)))
-        missed, passed = (
-            np.stack([wrong, np.ones(len(order))]) for wrong in (1 - verdict, verdict)
-        )
-        of_successes = OutcomeRatio(missed, nothing, is_rate=True)
-        of_failures = OutcomeRatio(nothing, passed, is_rate=True)
-        rows["judge wrong on successes"] = labels.estimate(of_successes, level)
-        rows["judge wrong on failures"] = labels.estimate(of_failures, level)
+        missed = OutcomeRatio(np.stack([1 - verdict, ones]), nothing, is_rate=True)
+        passed = OutcomeRatio(nothing, np.stack([verdict, ones]), is_rate=True)
+        rows["judge wrong on successes"] = labels.estimate(missed, level)
+        rows["judge wrong on failures"] = labels.estimate(passed, level)
     if ordered.X.is_within_unit():
-        name = f"TPS {family_name(family)}"
+        name = f"TPS {family.name}"
         tps = score_of_outcomes(ordered.X, family, step_weights)
         rows[name] = labels.estimate(tps, level)
         constant = labels.value(best_constant(tps))
@@ -325,8 +324,7 @@ class FewLabels:
         if math.isnan(value):
             return 1.0
         noise = (1 - self.inverse) * _residual(ratio.terms(self.forecast), value)
-        both = np.stack([_residual(terms, value), noise], axis=1)
-        full, moved = self.units.sums(both).T
+        full, moved = map(self.units.sums, (_residual(terms, value), noise))
         total = float(moved @ moved)
         if not total > 0:
             return 1.0
@@ -345,7 +343,7 @@ class FewLabels:
             return row
         variance, of_runs = self._variances(ratio, trust, value, scale)
         alone = float(self.inverse @ (scale * _residual(seen, value)) ** 2) / self.inverse.sum()
-        of_units = self.units.sums((used * self.inverse)[:, None])[:, 0]
+        of_units = self.units.sums(used * self.inverse)
         quantile = t_quantile(n_equal(of_units) - 1, confidence_level)
         low, high = _bounds(value, variance, quantile, int(used.sum()), ratio.is_rate)
         if ratio.is_rate:  # if the labels show one outcome only, all runs may have it
@@ -405,11 +403,11 @@ def _check_total(inverse: FloatArray, units: Units) -> None:
     """Refuse probabilities that do not fit the number of labels, and labels of one group only."""
     n = len(inverse)
     total = inverse.sum()
-    if (units.sums(inverse[:, None]) > 0).sum() < 2:
+    if (units.sums(inverse) > 0).sum() < 2:
         raise ValueError("all labelled runs are of one group; label runs of at least two")
     # as if runs of a group were labelled together
     errors = np.sqrt(inverse * np.maximum(inverse - 1, 0))
-    error = float(np.linalg.norm(units.sums(errors[:, None])))
+    error = float(np.linalg.norm(units.sums(errors)))
     if abs(total - n) > _MOST_ERRORS * error + 0.01 * n:
         raise ValueError(
             f"by their label_probability the labelled runs stand for {total:,.0f} runs, but there "
@@ -447,9 +445,7 @@ def outcome_features(X: TrajectoryArray, judge: FloatArray | None) -> FloatArray
     columns += [steps, (steps - steps.mean()) ** 2]
     if judge is not None:
         columns.append(judge)
-    features = np.stack(columns, axis=1)
-    spread = features.std(axis=0)
-    features = (features - features.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    features = StandardScaler().fit_transform(np.stack(columns, axis=1))
     if judge is not None:
         features[:, -1] *= _JUDGE_SCALE
     # a constant of which the ridge shrinks the coefficient a tenth as much as others
@@ -483,7 +479,4 @@ def _folds(
     # groups alternate in the order of their names, those with labels among themselves
     has_label = np.bincount(groups, labelled) > 0
     n_folds = min(_MOST_FOLDS, int(has_label.sum()))
-    fold = np.empty(len(has_label), dtype=np.int64)
-    for kind in (has_label, ~has_label):
-        fold[kind] = np.arange(kind.sum()) % max(n_folds, 2)
-    return fold[groups]
+    return assign_folds(n_folds, np.arange(len(has_label)), has_label)[groups]

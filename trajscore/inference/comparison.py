@@ -191,7 +191,7 @@ class _Range:
     """
 
     def __init__(self, scores: FloatArray, units: Units) -> None:
-        means = units.sums(scores[:, [0]] - scores[:, [1]])[:, 0] / units.sizes
+        means = units.sums(scores[:, 0] - scores[:, 1]) / units.sizes
         self.usual = float(np.median(means))
         self.width = float(np.ptp(scores))
         self.n_units = units.n_units
@@ -412,7 +412,7 @@ def _design_effect(values: FloatArray, groups: ArrayLike) -> float:
     units = resampling_units(len(values), groups)
     if units.n_units == len(values):
         raise ValueError("every cluster has one run, so there is no design effect to estimate")
-    residuals = units.sums((values - values.mean())[:, None])[:, 0]
+    residuals = units.sums(values - values.mean())
     clustered = (residuals**2).sum() * units.n_units / (units.n_units - 1)
     return float(clustered / (len(values) * values.var(ddof=1)))
 

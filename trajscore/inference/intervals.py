@@ -177,11 +177,13 @@ class Units:
     n_units: int
 
     def sums(self, values: FloatArray) -> FloatArray:
-        """Add up the rows of each unit, for an array of shape (n_runs, n_columns)."""
-        if self.codes is None:
+        """Add up the values of each unit, of shape (n_runs,) or (n_runs, n_columns)."""
+        codes = self.codes
+        if codes is None:
             return values
-        columns = [np.bincount(self.codes, column, self.n_units) for column in values.T]
-        return np.stack(columns, axis=1)
+        return np.apply_along_axis(
+            lambda of_runs: np.bincount(codes, of_runs, self.n_units), 0, values
+        )
 
     @property
     def of_runs(self) -> IntArray:
@@ -316,7 +318,7 @@ def unseen_reach(
     `change` is what each run would add to the mean, had it ended the other way. Zero where it is
     known without sorting that both lie within `half_width`.
     """
-    largest = units.sums(np.abs(change)[:, None]).max(initial=0.0)
+    largest = units.sums(np.abs(change)).max(initial=0.0)
     # no loss is larger, and of 0 to _FEW losses Poisson's bound exceeds those of _FEW the most
     if (float(gammaincinv(_FEW + 1, 1 - alpha)) - _FEW) * largest < half_width:
         return 0.0, 0.0
@@ -337,7 +339,7 @@ def with_unseen(
         unseen_reach(change, units, 1 - confidence_level, width)
         for change, width in zip(changes, widths, strict=True)
     ]
-    below, above = np.array(reaches).T
+    below, above = np.reshape(reaches, (-1, 2)).T
     return np.minimum(low, mean - below), np.maximum(high, mean + above)
 
 

@@ -399,13 +399,7 @@ def next_step(data: Evaluation) -> str:
             these = "these" if len(data.singles) > 1 else "this one"
             collect = f"Try a score other than {these}, or {collect[0].lower()}{collect[1:]}"
         return f"{collect} Until then, read runs, and do not act on these scores."
-    act = f"Use {quoted(name)} as it is: accept and stop new runs by the thresholds below"
-    if best.action != Action.USE:
-        how = "--code shows how" if data.source.command else f"report.forecaster({name!r})"
-        act = (
-            f"{_to_fit(data)} ({how}){_or_fewer(data)}, then accept and stop new runs by the "
-            f"thresholds below"
-        )
+    act = _act(data)
     if not_above_counting(data, name) and not is_above_live_counting(data, name):
         return (
             f"{act}, if {quoted(name)} costs you nothing; if it does, forecast by the success "
@@ -415,6 +409,27 @@ def next_step(data: Evaluation) -> str:
         names = listed([quoted(name), *tied], _FEW_NAMED)
         return f"{act}, or use the cheapest of {names}."
     return f"{act}."
+
+
+def _act(data: Evaluation) -> str:
+    """Say how to act by what is of use: as it is, or by a map; where it may leak, after a check."""
+    name = data.best.predictor
+    act = f"Use {quoted(name)} as it is: accept and stop new runs by the thresholds below"
+    if data.best.action != Action.USE:
+        how = "--code shows how" if data.source.command else f"report.forecaster({name!r})"
+        act = (
+            f"{_to_fit(data)} ({how}){_or_fewer(data)}, then accept and stop new runs by the "
+            f"thresholds below"
+        )
+    signals = data.signals_of(name)
+    leaky = [note.predictor for note in _of_leakage(data) if note.predictor in signals]
+    if not leaky:
+        return act
+    which = "it" if len(leaky) == 1 else "them"
+    return (
+        f"Make sure that no value of {listed(map(quoted, leaky))} was made from the outcome; if "
+        f"one was, leave {which} out. Otherwise {act[0].lower()}{act[1:]}"
+    )
 
 
 def _to_fit(data: Evaluation) -> str:
@@ -459,7 +474,7 @@ def before_rules(data: Evaluation) -> str:
 
 def _problems(data: Evaluation) -> Iterator[str]:
     """Return what makes the answer doubtful."""
-    yield from (note_text(note) for note in data.remarks if note.kind == "leakage")
+    yield from map(note_text, _of_leakage(data))
     if not is_settled(data):
         yield of_unobserved(data)
     yield from (note_text(note) for note in data.remarks if _has_few_tasks(note))
@@ -482,6 +497,10 @@ def _looks(data: Evaluation) -> Iterator[str]:
             yield note_text(note)
     if sum(data.exclusions.values()) > limit:
         yield f"{left_out(data)}."
+
+
+def _of_leakage(data: Evaluation) -> list[Note]:
+    return [note for note in data.remarks if note.kind == "leakage"]
 
 
 def _has_few_tasks(note: Note) -> bool:
