@@ -10,7 +10,6 @@ from numpy import count_nonzero  # of few values in a fifth of the time of `any`
 
 from trajscore.calibration.forecaster import states_by_step
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.ties import OrdinaryRange
 from trajscore.core.values import FloatArray, IntArray, as_count
 
 Features = str | Callable[[FloatArray], Any]
@@ -34,7 +33,6 @@ class PrefixFeatures(NamedTuple):
     kind: Features
     last: int
     pooled: bool  # as many features at every step, its number among them; the first are repeated
-    range: OrdinaryRange = OrdinaryRange()  # of the scores in fitting
 
     def check(self) -> None:
         """Refuse unknown features, and those that do not fit one classifier over all steps."""
@@ -57,7 +55,6 @@ class PrefixFeatures(NamedTuple):
 
     def push(self, seen: Seen, scores: FloatArray) -> Seen:
         """What is seen with the scores of one more step, of shape (n_runs, n_channels)."""
-        scores = self.range.nearest(scores)
         if self.kind == "running":
             missing = np.isnan(scores)
             new = _Statistics(*seen).push(scores)

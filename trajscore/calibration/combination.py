@@ -15,7 +15,7 @@ from trajscore.calibration.cross_fit import Map, with_folds
 from trajscore.calibration.fixed_step import AliveRate
 from trajscore.calibration.forecaster import states_by_step
 from trajscore.calibration.training import (
-    CalibrationSample,
+    TrainingSteps,
     curvature_of,
     fit_logistic,
     gradient_of,
@@ -23,7 +23,6 @@ from trajscore.calibration.training import (
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
 from trajscore.core.score_families import CLIP
-from trajscore.core.ties import group_ties
 from trajscore.core.values import BoolArray, FloatArray, IntArray
 from trajscore.core.within_runs import step_numbers
 
@@ -150,76 +149,52 @@ class Combination:
         return replace(self, coef=fitted, columns=columns)
 
 
-class Steps(NamedTuple):
-    """Training runs, and the weights of success and failure at each of their steps."""
+def step_scores(steps: TrainingSteps, log_odds: FloatArray) -> FloatArray:
+    """Return the log score of the forecast of each step."""
+    return (steps.success + steps.failure) * log_expit(log_odds) - steps.failure * log_odds
 
-    X: TrajectoryArray
-    label: FloatArray
-    weight: FloatArray
-    success: FloatArray
-    failure: FloatArray
 
-    def of(self, train: BoolArray) -> Steps:
-        """Keep some of the runs."""
-        here = np.repeat(train, self.X.lengths)
-        return Steps(
-            self.X[train],
-            self.label[train],
-            self.weight[train],
-            self.success[here],
-            self.failure[here],
+def map_of(steps: TrainingSteps, channel: int, blank: SignalMap) -> SignalMap:
+    """Fit the map of a signal in one direction; it stays blank where success does not rise."""
+    sample = steps.sample(blank.turned(as_table(steps.X.cells)[:, channel]))
+    if len(sample.values) < 2 or not sample.success.any() or not sample.failure.any():
+        return blank
+    link = "logit" if blank.is_probability else "identity"
+    fitted = EnsembleCrossFitCalibrator(link=link)._fit_map(sample)
+    return blank if fitted.fallback else replace(blank, probability=fitted)
+
+
+def fits_to_fewer(
+    fitted: Combination, steps: TrainingSteps, rows: FloatArray, penalty: float
+) -> tuple[dict[tuple[int, ...], Combination], FloatArray]:
+    """Return the regressions on single signals and on all but one, and how curved its loss is.
+
+    They go on from one Newton step away from that on all; with many signals single ones alone.
+    """
+    weights = steps.success, steps.failure
+    every = range(len(fitted.maps))
+    _, spread = gradient_of(rows, *weights, penalty, fitted.coef)
+    curvature = curvature_of(rows, spread, penalty)
+    subsets: list[tuple[int, ...]] = [(k,) for k in every]
+    if len(every) <= _MOST_REFINED:
+        subsets += [tuple(k for k in every if k != left_out) for left_out in every]
+    apart = {}
+    for signals in subsets:
+        near = fitted.of_signals(signals, curvature)
+        coef = fit_logistic(
+            rows[:, near.columns], *weights, penalty, start=near.coef, tol=0, max_iter=_N_NEWTON
         )
+        apart[signals] = replace(near, coef=coef)
+    return apart, curvature
 
-    def scores(self, log_odds: FloatArray) -> FloatArray:
-        """Return the log score of the forecast of each step."""
-        return (self.success + self.failure) * log_expit(log_odds) - self.failure * log_odds
 
-    def map_of(self, channel: int, blank: SignalMap) -> SignalMap:
-        """Fit the map of a signal in one direction; it stays blank where success does not rise."""
-        values = as_table(self.X.cells)[:, channel]
-        seen = ~np.isnan(values)
-        distinct, group = group_ties(blank.turned(values[seen]))
-        success, failure = (
-            np.bincount(group, part[seen], len(distinct)).astype(float)
-            for part in (self.success, self.failure)
-        )
-        if len(distinct) < 2 or not success.any() or not failure.any():
-            return blank
-        link = "logit" if blank.is_probability else "identity"
-        sample = CalibrationSample(distinct, success, failure, len(self.X))
-        fitted = EnsembleCrossFitCalibrator(link=link)._fit_map(sample)
-        return blank if fitted.fallback else replace(blank, probability=fitted)
-
-    def of_fewer(
-        self, fitted: Combination, rows: FloatArray, penalty: float
-    ) -> tuple[dict[tuple[int, ...], Combination], FloatArray]:
-        """Return the regressions on single signals and on all but one, and how curved its loss is.
-
-        They go on from one Newton step away from that on all; with many signals single ones alone.
-        """
-        every = range(len(fitted.maps))
-        _, spread = gradient_of(rows, self.success, self.failure, penalty, fitted.coef)
-        curvature = curvature_of(rows, spread, penalty)
-        subsets: list[tuple[int, ...]] = [(k,) for k in every]
-        if len(every) <= _MOST_REFINED:
-            subsets += [tuple(k for k in every if k != left_out) for left_out in every]
-        apart = {}
-        for signals in subsets:
-            near = fitted.of_signals(signals, curvature)
-            coef = fit_logistic(
-                rows[:, near.columns], self.success, self.failure, penalty, start=near.coef,
-                tol=0, max_iter=_N_NEWTON,
-            )  # fmt: skip
-            apart[signals] = replace(near, coef=coef)
-        return apart, curvature
-
-    def drawn(self, n_steps: int | None) -> Steps:
-        """Keep whole runs at random, of about this number of steps in all, if there are more."""
-        if n_steps is None or len(self.success) <= n_steps:
-            return self
-        order = np.random.default_rng(0).permutation(len(self.X))
-        n_runs = np.searchsorted(np.cumsum(self.X.lengths[order]), n_steps)
-        return self.of(np.isin(np.arange(len(order)), order[:n_runs]))
+def drawn(steps: TrainingSteps, n_steps: int | None) -> TrainingSteps:
+    """Keep whole runs at random, of about this number of steps in all, if there are more."""
+    if n_steps is None or len(steps.success) <= n_steps:
+        return steps
+    order = np.random.default_rng(0).permutation(len(steps.X))
+    n_runs = np.searchsorted(np.cumsum(steps.X.lengths[order]), n_steps)
+    return steps.of(np.isin(np.arange(len(order)), order[:n_runs]))
 
 
 class HeldOut(NamedTuple):
@@ -254,7 +229,7 @@ class OutOfFold:
     X: TrajectoryArray  # of all runs
     rows: IntArray  # those that count
     fold_of_run: IntArray
-    steps: Steps  # of those that count
+    steps: TrainingSteps  # of those that count
     fold: IntArray  # of each step, from 0 on
     alone: FloatArray  # log-odds of each step by the map of each signal
     parts: list[HeldOut]
@@ -306,7 +281,7 @@ class OutOfFold:
         return with_folds(self.X.with_cells(p, channels=("probability",)), self.fold_of_run)
 
     def _by_fold(self, log_odds: FloatArray) -> FloatArray:
-        scores = self.steps.scores(log_odds)
+        scores = step_scores(self.steps, log_odds)
         return np.bincount(self.fold, scores, len(self.parts)).astype(float)
 
 
