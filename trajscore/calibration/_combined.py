@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logit
 
+from trajscore.calibration._features import RunningStatistics
 from trajscore.calibration.combination import (
     Combination,
     HeldOut,
-    History,
     OutOfFold,
     SignalMap,
     between,
@@ -39,9 +39,10 @@ from trajscore.core.weights import Horizon, Weights, as_step_weights
 
 
 class State(NamedTuple):
-    """Runs that are under way: their history, and the log-odds of the single signal."""
+    """Runs that are under way: steps, history, and the log-odds of the single signal."""
 
-    history: History
+    t: int
+    history: RunningStatistics  # of the log-odds that signals say
     alone: FloatArray
 
 
@@ -207,7 +208,7 @@ class CombinedForecaster(CrossFitForecaster):
         return replace(fitted, coef=coef), rows
 
     def _begin(self, n: int) -> State:
-        return State(History.begin(n, self.n_channels_in_), np.zeros(n))
+        return State(0, RunningStatistics.begin(n, self.n_channels_in_), np.zeros(n))
 
     def _advance(
         self, state: State, scores: FloatArray, done: BoolArray | None
@@ -216,6 +217,7 @@ class CombinedForecaster(CrossFitForecaster):
         history = state.history.push(fitted.heard(scores))
         log_odds = fitted.alone[self.best_](scores[:, self.best_])
         alone = np.where(np.isnan(log_odds), state.alone, log_odds)
-        together = fitted.log_odds(fitted.rows(history))
+        t = state.t + 1
+        together = fitted.log_odds(fitted.rows(np.full(len(scores), t), history))
         p = between(alone + fitted.base, together, self.share_)
-        return State(history, alone), p
+        return State(t, history, alone), p

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, log_expit, logit
 
+from trajscore.calibration._features import RunningStatistics
 from trajscore.calibration._maps import EnsembleCrossFitCalibrator
 from trajscore.calibration.cross_fit import Map, with_folds
 from trajscore.calibration.fixed_step import AliveRate
@@ -59,44 +60,6 @@ class SignalMap:
         return 1 - values if self.is_probability else -values
 
 
-class History(NamedTuple):
-    """What the signals of runs have said so far, in log-odds; arrays of shape (n_runs, n)."""
-
-    t: int | IntArray  # steps so far, of all runs or of each
-    n: FloatArray  # steps at which each was recorded
-    last: FloatArray
-    total: FloatArray
-    low: FloatArray
-    high: FloatArray
-
-    @classmethod
-    def begin(cls, n_runs: int, n_channels: int) -> Self:
-        """Return the history of runs before their first step."""
-        zero = np.zeros((n_runs, n_channels))
-        return cls(0, zero, zero, zero, zero + np.inf, zero - np.inf)
-
-    def push(self, log_odds: FloatArray) -> History:
-        """Return the history after one more step; what is missing leaves it as it was."""
-        seen = ~np.isnan(log_odds)
-        return History(
-            self.t + 1,
-            self.n + seen,
-            np.where(seen, log_odds, self.last),
-            self.total + np.nan_to_num(log_odds),
-            np.fmin(self.low, log_odds),
-            np.fmax(self.high, log_odds),
-        )
-
-    def rows(self, alive: FloatArray) -> FloatArray:
-        """Return what the regression sees: history, the same times log t, t, and a constant."""
-        seen = self.n > 0
-        of_signals = (self.last, self.total / np.maximum(self.n, 1), self.low, self.high)
-        statistics = np.hstack([np.where(seen, part, 0.0) for part in of_signals])
-        log_t = np.full(len(statistics), np.log(self.t))[:, None]
-        constant = np.ones_like(log_t)
-        return np.hstack([alive[:, None], statistics, statistics * log_t, log_t, constant])
-
-
 @dataclass(frozen=True)
 class Combination:
     """A fit to some runs: a map of each signal, and a regression on what all of them have said."""
@@ -118,21 +81,25 @@ class Combination:
         columns = [of(scores[:, k]) for k, of in enumerate(self.maps)]
         return np.clip(np.column_stack(columns), -_LARGEST - self.base, _LARGEST - self.base)
 
-    def rows(self, history: History) -> FloatArray:
-        """Return what the regression sees after a step."""
-        n_runs = len(history.n)
-        rates = self.alive._rates(np.full(n_runs, history.t), np.zeros(n_runs, dtype=bool))
-        return history.rows(logit(rates) - self.base)
+    def rows(self, step: IntArray, said: RunningStatistics) -> FloatArray:
+        """Return what the regression sees: what was said, the same times log t, t, a constant."""
+        rates = self.alive._rates(step, np.zeros(len(step), dtype=bool))
+        alive = logit(rates)[:, None] - self.base
+        seen = said.n > 0
+        of_signals = (said.last, said.mean, said.low, said.high)
+        statistics = np.hstack([np.where(seen, part, 0.0) for part in of_signals])
+        log_t = np.log(step)[:, None]
+        return np.hstack([alive, statistics, statistics * log_t, log_t, np.ones_like(log_t)])
 
     def rows_of(self, X: TrajectoryArray) -> FloatArray:
         """Return what the regression sees after every step of whole runs."""
         heard = self.heard(as_table(X.cells))
-        history = History.begin(len(X), heard.shape[1])
-        after = History(step_numbers(X), *(np.empty_like(heard) for _ in history[1:]))
-        for here, so_far in states_by_step(X.with_cells(heard), history, History.push):
-            for whole, part in zip(after[1:], so_far[1:], strict=True):
+        before = RunningStatistics.begin(len(X), heard.shape[1])
+        after = RunningStatistics(*(np.empty_like(heard) for _ in before))
+        for here, said in states_by_step(X.with_cells(heard), before, RunningStatistics.push):
+            for whole, part in zip(after, said, strict=True):
                 whole[here] = part
-        return self.rows(after)
+        return self.rows(step_numbers(X), after)
 
     def log_odds(self, rows: FloatArray) -> FloatArray:
         """Forecast by the regression."""

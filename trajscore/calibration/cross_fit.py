@@ -31,7 +31,7 @@ from trajscore.core.checks import (
 )
 from trajscore.core.convert import as_table
 from trajscore.core.errors import TooFewRunsError
-from trajscore.core.estimator import censored_of, like_input, require_y, track_channels
+from trajscore.core.estimator import censored_of, like_input, require_y
 from trajscore.core.folds import check_folds, out_of_fold
 from trajscore.core.ids import pair_codes
 from trajscore.core.outcomes import CENSORED, CENSORED_AS, as_labels, check_outcomes
@@ -221,19 +221,17 @@ def cross_fit_sample(
     check_refitted(forecaster)
     traces = sample.X
     codes = np.asarray(sample.y)
+    metadata = {"groups": sample.groups, "q_z": sample.q_z, "sample_weight": sample.weight}
+    if isinstance(forecaster, CrossFitCalibrator):
+        arguments = fit_arguments(forecaster, metadata)
+        checked = forecaster._training_runs(traces, codes, **arguments)
+        return forecaster._fit_checked(checked, for_new_runs=False)
+    if not is_weighted:
+        del metadata["sample_weight"]
     # the folds of what the forecaster takes unobserved runs for
     censored = next(iter(censored_of(forecaster).values()), "failure")
     labels = as_labels(codes, censored=censored, q_z=sample.q_z if censored == "q_z" else None)
     training = TrainingRuns(traces, labels, labels.is_counted * sample.weight, sample.groups)
-    if isinstance(forecaster, CrossFitCalibrator):
-        forecaster._check_parameters()
-        traces = check_trajectories(traces, **forecaster._reads)
-        track_channels(forecaster, traces, reset=True)
-        forecaster._count_left_out(training)
-        return forecaster._fit_checked(training._replace(X=traces), for_new_runs=False)
-    metadata = {"groups": sample.groups, "q_z": sample.q_z}
-    if is_weighted:
-        metadata["sample_weight"] = sample.weight
     fold = training.folds(cv)
     order = sample.id_order()  # of the runs in each fit, so that the order of rows cannot matter
 
@@ -256,21 +254,15 @@ def cross_fit_sample(
         strict=True,
     )
     warn_of_look_ahead(forecaster, look_ahead[0])
-    if runs is not None:  # each has the steps that the pipeline made of it
-        lengths = np.empty_like(fold)
-        lengths[np.argsort(fold, kind="stable")] = np.concatenate([part.lengths for part in parts])
-        traces = TrajectoryArray(
-            np.zeros(int(lengths.sum())),
-            lengths,
-            ids=traces.ids,
-            meta=traces.meta,
-            ended=traces.ended,
-        )
-    cells = np.empty(len(traces.cells))
-    cell_fold = np.repeat(fold, traces.lengths)
-    for k, part in enumerate(parts):
-        cells[cell_fold == k] = part.cells
-    return with_folds(traces.with_cells(cells, channels=parts[0].channels), fold)
+    # of a log, each run has the steps that the pipeline made of it
+    by_fold = TrajectoryArray(
+        np.concatenate([part.cells for part in parts]),
+        np.concatenate([part.lengths for part in parts]),
+        missing="allow",
+    )
+    out = by_fold[np.argsort(np.argsort(fold, kind="stable"))]
+    made = {"cells": out.cells, "offsets": out.offsets, "channels": parts[0].channels}
+    return with_folds(traces._replace(**made), fold)
 
 
 def _fitted_trace(
@@ -367,9 +359,9 @@ class LearnedForecaster(Forecaster, BaseEstimator):
             raise TooFewRunsError("no training run counts; give runs with an observed outcome")
         if groups is not None:
             groups = check_groups(groups, len(traces))
-        training = TrainingRuns(traces, labels, weight, groups)
-        self._count_left_out(training)
-        return training
+        self.n_censored_ = int((~labels.observed).sum())
+        self.n_dropped_ = int((weight == 0).sum())
+        return TrainingRuns(traces, labels, weight, groups)
 
     def _without_outliers(self, training: TrainingRuns) -> TrainingRuns:
         """Note the range of the ordinary scores of runs that count; outliers become its ends."""
@@ -377,10 +369,6 @@ class LearnedForecaster(Forecaster, BaseEstimator):
         counted = np.repeat(training.weight > 0, X.lengths)
         self._range = OrdinaryRange.of(as_table(X.cells)[counted])
         return training._replace(X=X.with_cells(self._range.nearest(X.cells)))
-
-    def _count_left_out(self, training: TrainingRuns) -> None:
-        self.n_censored_ = int((~training.labels.observed).sum())
-        self.n_dropped_ = int((training.weight == 0).sum())
 
     def _check_parameters(self) -> None:
         """Refuse parameters that no runs can be fitted with; a subclass adds its own."""

@@ -272,20 +272,20 @@ Live = Chain | Replay
 
 def live_form(forecaster: Any, n_channels: int, channels: tuple[str, ...] | None) -> Live:
     """Return what follows runs step by step as a fitted forecaster does; None takes scores as p."""
-    steps = _steps_of(forecaster)
+    steps = steps_of(forecaster)
     if all(isinstance(step, Forecaster) for step in steps):
         return Chain(steps)
     return Replay(forecaster, n_channels, channels)
 
 
-def _steps_of(forecaster: Any) -> list[Any]:
+def steps_of(forecaster: Any) -> list[Any]:
     """Return the estimators that scores go through, one after the other."""
     if forecaster is None or is_passthrough(forecaster):
         return []
     if isinstance(forecaster, Pipeline):
-        return [part for _, step in forecaster.steps for part in _steps_of(step)]
+        return [part for _, step in forecaster.steps for part in steps_of(step)]
     inside = inside_of(forecaster)
-    return [forecaster] if inside is None else _steps_of(inside)
+    return [forecaster] if inside is None else steps_of(inside)
 
 
 def is_passthrough(forecaster: Any) -> bool:
