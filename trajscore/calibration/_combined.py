@@ -8,24 +8,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logit
 
+from trajscore.calibration._features import RunningStatistics
 from trajscore.calibration.combination import (
     Combination,
     HeldOut,
-    History,
     OutOfFold,
     SignalMap,
-    Steps,
     between,
+    drawn,
+    fits_to_fewer,
+    map_of,
 )
 from trajscore.calibration.cross_fit import CrossFitForecaster
 from trajscore.calibration.fixed_step import AliveRate
-from trajscore.calibration.training import fit_logistic
+from trajscore.calibration.training import TrainingSteps, fit_logistic
 from trajscore.core.convert import as_table
 from trajscore.core.errors import TooFewRunsError
 from trajscore.core.estimator import like_input
 from trajscore.core.folds import out_of_fold
 from trajscore.core.parallel import one_blas_thread
-from trajscore.core.ties import OrdinaryRange
 from trajscore.core.values import (
     BoolArray,
     FloatArray,
@@ -38,9 +39,10 @@ from trajscore.core.weights import Horizon, Weights, as_step_weights
 
 
 class State(NamedTuple):
-    """Runs that are under way: their history, and the log-odds of the single signal."""
+    """Runs that are under way: steps, history, and the log-odds of the single signal."""
 
-    history: History
+    t: int
+    history: RunningStatistics  # of the log-odds that signals say
     alone: FloatArray
 
 
@@ -105,7 +107,6 @@ class CombinedForecaster(CrossFitForecaster):
 
     _output_channels = ("probability",)
     _reads = {"probabilities": False, "single_channel": False, "allow_missing": True}  # noqa: RUF012
-    _range = OrdinaryRange()  # of the training scores
 
     def __init__(
         self,
@@ -138,7 +139,7 @@ class CombinedForecaster(CrossFitForecaster):
         choice = held.choose(range(held.steps.X.n_channels))
         self.best_ = int(choice.best[-1])
         self.share_ = float(choice.share[-1])
-        self.combination_ = self._combine(held.steps.drawn(self.subsample))[0]
+        self.combination_ = self._combine(drawn(held.steps, self.subsample))[0]
         p = self._forecasts(held.X)  # runs that do not count were not seen
         return like_input(held.traces(choice, p), X)
 
@@ -160,29 +161,18 @@ class CombinedForecaster(CrossFitForecaster):
         trajscore.calibration.combination.OutOfFold
             ``traces(choose(signals))`` are the forecasts from some of the signals, or all of them.
         """
-        training = self._training_runs(X, y, **metadata)
+        training = self._without_outliers(self._training_runs(X, y, **metadata))
         rows = training.rows
-        used = training.X[rows]
-        self._range = OrdinaryRange.of(as_table(used.cells))
-        used = used.with_cells(self._range.nearest(as_table(used.cells)).reshape(used.cells.shape))
-        label = training.labels.value[rows]
-        weight = training.weight[rows]
-        of_runs = as_step_weights(self.weights, self.horizon).of(used)
-        mass = of_runs.cells() * np.repeat(weight, used.lengths)
-        mass *= weight.sum() / (weight * of_runs.divisor()).sum()
-        success = mass * np.repeat(label, used.lengths)
-        steps = Steps(used, label, weight, success, mass - success)
-        # of a signal without a value, it does not matter
-        recorded = (values[~np.isnan(values)] for values in as_table(used.cells).T)
-        self._are_probabilities = tuple(len(v) > 0 and are_probabilities(v) for v in recorded)
+        steps = training.steps(as_step_weights(self.weights, self.horizon)).scaled()
+        used = steps.X
         fold = training.folds(self.cv)
         fold_of_step = np.repeat(fold[rows], used.lengths)
         alone = np.empty((len(fold_of_step), used.n_channels))
         parts = []
         for k, (held, others) in enumerate(out_of_fold(fold[rows], steps.of)):
-            learnt = others.drawn(self.subsample)
+            learnt = drawn(others, self.subsample)
             fitted, seen = self._combine(learnt)
-            of_fewer = learnt.of_fewer(fitted, seen, self.penalty) if apart else ()
+            of_fewer = fits_to_fewer(fitted, learnt, seen, self.penalty) if apart else ()
             here = fold_of_step == k
             inside = used[held]
             filled = as_table(inside.ffill().cells)
@@ -191,7 +181,7 @@ class CombinedForecaster(CrossFitForecaster):
             parts.append(HeldOut(here, fitted, fitted.rows_of(inside), *of_fewer))
         return OutOfFold(training.X, rows, fold, steps, fold_of_step, alone, parts, self.handicap)
 
-    def _combine(self, steps: Steps) -> tuple[Combination, FloatArray]:
+    def _combine(self, steps: TrainingSteps) -> tuple[Combination, FloatArray]:
         """Fit maps and regression to some runs; return them, and what the regression sees."""
         rate = steps.success.sum() / (steps.success + steps.failure).sum()
         if not 0 < rate < 1:
@@ -201,11 +191,13 @@ class CombinedForecaster(CrossFitForecaster):
                 f"give more runs, or a smaller cv"
             )
         base = float(logit(rate))
-        blank = [SignalMap(base, is_probability) for is_probability in self._are_probabilities]
-        alone = [steps.map_of(k, each) for k, each in enumerate(blank)]
+        alone = [
+            map_of(steps, k, SignalMap(base, are_probabilities(ends)))
+            for k, ends in enumerate(np.transpose(self._range[:2]))
+        ]
         # where success does not rise with it, higher values may go with failure
         maps = [
-            each if each.probability else steps.map_of(k, replace(each, falls=True))
+            each if each.probability else map_of(steps, k, replace(each, falls=True))
             for k, each in enumerate(alone)
         ]
         alive = AliveRate(weights=self.weights, horizon=self.horizon)
@@ -216,16 +208,16 @@ class CombinedForecaster(CrossFitForecaster):
         return replace(fitted, coef=coef), rows
 
     def _begin(self, n: int) -> State:
-        return State(History.begin(n, self.n_channels_in_), np.zeros(n))
+        return State(0, RunningStatistics.begin(n, self.n_channels_in_), np.zeros(n))
 
     def _advance(
         self, state: State, scores: FloatArray, done: BoolArray | None
     ) -> tuple[State, FloatArray]:
         fitted = self.combination_
-        scores = self._range.nearest(scores)
         history = state.history.push(fitted.heard(scores))
         log_odds = fitted.alone[self.best_](scores[:, self.best_])
         alone = np.where(np.isnan(log_odds), state.alone, log_odds)
-        together = fitted.log_odds(fitted.rows(history))
+        t = state.t + 1
+        together = fitted.log_odds(fitted.rows(np.full(len(scores), t), history))
         p = between(alone + fitted.base, together, self.share_)
-        return State(history, alone), p
+        return State(t, history, alone), p

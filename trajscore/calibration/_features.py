@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy import count_nonzero  # of few values in a fifth of the time of `any`
 
 from trajscore.calibration.forecaster import states_by_step
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.ties import OrdinaryRange
 from trajscore.core.values import FloatArray, IntArray, as_count
 
 Features = str | Callable[[FloatArray], Any]
-Seen = tuple[FloatArray, ...]
+Seen = tuple[Any, ...]
 
 FEATURES = ("prefix", "last", "running")
 
@@ -26,7 +25,7 @@ _OWN_STEPS = 9
 class PrefixFeatures(NamedTuple):
     """Features of runs after each step: ``seen = begin(...)``, then `push` scores and read `rows`.
 
-    What has been seen is a tuple of arrays with one entry a run, and is never changed in place.
+    What has been seen are arrays with one entry a run, in tuples, and is never changed in place.
     Statistics are those of the scores recorded so far, NaN while there are none; scores themselves
     are NaN where they were not recorded. Parameters are those of `PrefixForecaster`.
     """
@@ -34,7 +33,6 @@ class PrefixFeatures(NamedTuple):
     kind: Features
     last: int
     pooled: bool  # as many features at every step, its number among them; the first are repeated
-    range: OrdinaryRange = OrdinaryRange()  # of the scores in fitting
 
     def check(self) -> None:
         """Refuse unknown features, and those that do not fit one classifier over all steps."""
@@ -52,19 +50,15 @@ class PrefixFeatures(NamedTuple):
         """What is seen of runs before their first step."""
         if self.kind != "running":
             return (np.empty((n_runs, 0, n_channels)),)
-        zero = np.zeros((n_runs, n_channels))
-        return _Statistics(zero, zero, zero, zero + np.inf, zero - np.inf, zero, zero, zero, zero)
+        return RunningStatistics.begin(n_runs, n_channels), np.zeros((n_runs, n_channels))
 
     def push(self, seen: Seen, scores: FloatArray) -> Seen:
         """What is seen with the scores of one more step, of shape (n_runs, n_channels)."""
-        scores = self.range.nearest(scores)
         if self.kind == "running":
-            missing = np.isnan(scores)
-            new = _Statistics(*seen).push(scores)
-            if not count_nonzero(missing):
-                return new
-            # a score that was not recorded leaves everything as it was
-            return tuple(np.where(missing, *pair) for pair in zip(seen, new, strict=True))
+            of_scores, log_odds = seen
+            p = np.minimum(np.maximum(scores, _CLIP), 1 - _CLIP)  # in half the time of np.clip
+            change = np.log(p) - np.log1p(-p)
+            return of_scores.push(scores), np.where(np.isnan(change), log_odds, log_odds + change)
         cells = np.concatenate([seen[0], scores[:, None]], axis=1)
         if self.kind == "last":
             cells = cells[:, -self.last :]
@@ -72,9 +66,9 @@ class PrefixFeatures(NamedTuple):
 
     def rows(self, seen: Seen, t: int) -> FloatArray:
         """Features after step `t`, one row a run."""
-        n_runs = len(seen[0])
         if self.kind == "running":
-            return _Statistics(*seen).rows_after(t)
+            return _running_rows(seen, t)
+        n_runs = len(seen[0])
         if callable(self.kind):
             rows = _called(self.kind, seen[0])
         elif self.pooled:
@@ -108,54 +102,66 @@ class PrefixFeatures(NamedTuple):
             yield t, here, self.rows(seen, t)
 
 
-class _Statistics(NamedTuple):
+class RunningStatistics(NamedTuple):
     """Statistics of each channel so far, each of shape (n_runs, n_channels)."""
 
-    n: FloatArray  # scores that were recorded
+    n: FloatArray  # values that were recorded
     mean: FloatArray
     squares: FloatArray  # sum of squared deviations from the mean
     low: FloatArray
     high: FloatArray
-    log_odds: FloatArray  # sum
     first: FloatArray
     previous: FloatArray
     last: FloatArray
 
-    def push(self, scores: FloatArray) -> _Statistics:
+    @classmethod
+    def begin(cls, n_runs: int, n_channels: int) -> Self:
+        """Return the statistics of runs before their first step."""
+        zero = np.zeros((n_runs, n_channels))
+        return cls(zero, zero, zero, zero + np.inf, zero - np.inf, zero, zero, zero)
+
+    def push(self, values: FloatArray) -> RunningStatistics:
+        """Return the statistics after one more step; what is missing leaves them as they were."""
         n = self.n + 1
         none = self.n == 0
-        mean = self.mean + (scores - self.mean) / n
-        p = np.minimum(np.maximum(scores, _CLIP), 1 - _CLIP)  # in half the time of np.clip
+        mean = self.mean + (values - self.mean) / n
         first = self.first
         previous = self.last
         if count_nonzero(none):
-            first = np.where(none, scores, first)
-            previous = np.where(none, scores, previous)
-        return _Statistics(
+            first = np.where(none, values, first)
+            previous = np.where(none, values, previous)
+        new = RunningStatistics(
             n=n,
             mean=mean,
-            squares=self.squares + (scores - self.mean) * (scores - mean),
-            low=np.minimum(self.low, scores),
-            high=np.maximum(self.high, scores),
-            log_odds=self.log_odds + np.log(p) - np.log1p(-p),
+            squares=self.squares + (values - self.mean) * (values - mean),
+            low=np.minimum(self.low, values),
+            high=np.maximum(self.high, values),
             first=first,
             previous=previous,
-            last=scores,
+            last=values,
+        )
+        missing = np.isnan(values)
+        if not count_nonzero(missing):
+            return new
+        return RunningStatistics(
+            *(np.where(missing, *pair) for pair in zip(self, new, strict=True))
         )
 
-    def rows_after(self, t: int) -> FloatArray:
-        """Statistics, the same times log t, and the step: as it is up to 9, and its logarithm."""
-        none = self.n == 0
-        n = self.n + none
-        spread = np.sqrt(np.maximum(self.squares / n, 0))
-        of_scores = (self.last, self.mean, self.low, self.high, self.previous)
-        core = np.hstack([*of_scores, self.log_odds / n, spread, self.first])
-        if none.any():
-            core[np.tile(none, 8)] = np.nan
-        step = np.arange(1, _OWN_STEPS + 1) == min(t, _OWN_STEPS)
-        log_t = np.log(t)
-        of_step = np.tile(np.append(step, log_t), (len(core), 1))
-        return np.hstack([core, core * log_t, of_step])
+
+def _running_rows(seen: Seen, t: int) -> FloatArray:
+    """Statistics, the same times log t, and the step: as it is up to 9, and its logarithm."""
+    so_far, log_odds = seen
+    none = so_far.n == 0
+    n = so_far.n + none
+    spread = np.sqrt(np.maximum(so_far.squares / n, 0))
+    of_scores = (so_far.last, so_far.mean, so_far.low, so_far.high, so_far.previous)
+    core = np.hstack([*of_scores, log_odds / n, spread, so_far.first])
+    if none.any():
+        core[np.tile(none, 8)] = np.nan
+    step = np.arange(1, _OWN_STEPS + 1) == min(t, _OWN_STEPS)
+    log_t = np.log(t)
+    of_step = np.tile(np.append(step, log_t), (len(core), 1))
+    return np.hstack([core, core * log_t, of_step])
 
 
 def _called(function: Callable[[FloatArray], Any], seen: FloatArray) -> FloatArray:

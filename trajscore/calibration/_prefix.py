@@ -20,7 +20,6 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
 from trajscore.core.estimator import check_estimator_input
 from trajscore.core.parallel import one_blas_thread
-from trajscore.core.ties import OrdinaryRange
 from trajscore.core.values import (
     ArrayLike,
     BoolArray,
@@ -132,7 +131,6 @@ class PrefixForecaster(LearnedForecaster):
     """
 
     _reads = {"probabilities": False, "single_channel": False}  # noqa: RUF012
-    _range = OrdinaryRange()  # of the training scores
 
     def __init__(
         self,
@@ -191,7 +189,7 @@ class PrefixForecaster(LearnedForecaster):
             classifier is to take missing values, weights or soft outcomes and cannot, or a
             parameter cannot be used.
         """
-        training = self._training_runs(X, y, sample_weight, q_z)
+        training = self._without_outliers(self._training_runs(X, y, sample_weight, q_z))
         traces, labels, weight, _ = training
         rows = training.rows
         traces = traces.with_ended(traces.ended | labels.observed)[rows]
@@ -205,7 +203,6 @@ class PrefixForecaster(LearnedForecaster):
         weights = None if sample_weight is None else weight[rows]
         self.base_rate_ = float(np.average(success, weights=weights))
         self.n_steps_ = int(traces.lengths.max())
-        self._range = OrdinaryRange.of(traces.cells.reshape(-1, traces.n_channels))
         fit = self._fit_steps
         if self.pooled:
             fit = self._fit_pooled
@@ -276,7 +273,7 @@ class PrefixForecaster(LearnedForecaster):
         return self.estimator
 
     def _features(self) -> PrefixFeatures:
-        return PrefixFeatures(self.features, self.last, self.pooled, self._range)
+        return PrefixFeatures(self.features, self.last, self.pooled)
 
     def _takes_missing(self) -> bool:
         return self.estimator is not None  # which refuses them itself, if it does not take them

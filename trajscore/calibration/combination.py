@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, log_expit, logit
 
+from trajscore.calibration._features import RunningStatistics
 from trajscore.calibration._maps import EnsembleCrossFitCalibrator
 from trajscore.calibration.cross_fit import Map, with_folds
 from trajscore.calibration.fixed_step import AliveRate
 from trajscore.calibration.forecaster import states_by_step
 from trajscore.calibration.training import (
-    CalibrationSample,
+    TrainingSteps,
     curvature_of,
     fit_logistic,
     gradient_of,
@@ -23,7 +24,6 @@ from trajscore.calibration.training import (
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
 from trajscore.core.score_families import CLIP
-from trajscore.core.ties import group_ties
 from trajscore.core.values import BoolArray, FloatArray, IntArray
 from trajscore.core.within_runs import step_numbers
 
@@ -60,44 +60,6 @@ class SignalMap:
         return 1 - values if self.is_probability else -values
 
 
-class History(NamedTuple):
-    """What the signals of runs have said so far, in log-odds; arrays of shape (n_runs, n)."""
-
-    t: int | IntArray  # steps so far, of all runs or of each
-    n: FloatArray  # steps at which each was recorded
-    last: FloatArray
-    total: FloatArray
-    low: FloatArray
-    high: FloatArray
-
-    @classmethod
-    def begin(cls, n_runs: int, n_channels: int) -> Self:
-        """Return the history of runs before their first step."""
-        zero = np.zeros((n_runs, n_channels))
-        return cls(0, zero, zero, zero, zero + np.inf, zero - np.inf)
-
-    def push(self, log_odds: FloatArray) -> History:
-        """Return the history after one more step; what is missing leaves it as it was."""
-        seen = ~np.isnan(log_odds)
-        return History(
-            self.t + 1,
-            self.n + seen,
-            np.where(seen, log_odds, self.last),
-            self.total + np.nan_to_num(log_odds),
-            np.fmin(self.low, log_odds),
-            np.fmax(self.high, log_odds),
-        )
-
-    def rows(self, alive: FloatArray) -> FloatArray:
-        """Return what the regression sees: history, the same times log t, t, and a constant."""
-        seen = self.n > 0
-        of_signals = (self.last, self.total / np.maximum(self.n, 1), self.low, self.high)
-        statistics = np.hstack([np.where(seen, part, 0.0) for part in of_signals])
-        log_t = np.full(len(statistics), np.log(self.t))[:, None]
-        constant = np.ones_like(log_t)
-        return np.hstack([alive[:, None], statistics, statistics * log_t, log_t, constant])
-
-
 @dataclass(frozen=True)
 class Combination:
     """A fit to some runs: a map of each signal, and a regression on what all of them have said."""
@@ -119,21 +81,25 @@ class Combination:
         columns = [of(scores[:, k]) for k, of in enumerate(self.maps)]
         return np.clip(np.column_stack(columns), -_LARGEST - self.base, _LARGEST - self.base)
 
-    def rows(self, history: History) -> FloatArray:
-        """Return what the regression sees after a step."""
-        n_runs = len(history.n)
-        rates = self.alive._rates(np.full(n_runs, history.t), np.zeros(n_runs, dtype=bool))
-        return history.rows(logit(rates) - self.base)
+    def rows(self, step: IntArray, said: RunningStatistics) -> FloatArray:
+        """Return what the regression sees: what was said, the same times log t, t, a constant."""
+        rates = self.alive._rates(step, np.zeros(len(step), dtype=bool))
+        alive = logit(rates)[:, None] - self.base
+        seen = said.n > 0
+        of_signals = (said.last, said.mean, said.low, said.high)
+        statistics = np.hstack([np.where(seen, part, 0.0) for part in of_signals])
+        log_t = np.log(step)[:, None]
+        return np.hstack([alive, statistics, statistics * log_t, log_t, np.ones_like(log_t)])
 
     def rows_of(self, X: TrajectoryArray) -> FloatArray:
         """Return what the regression sees after every step of whole runs."""
         heard = self.heard(as_table(X.cells))
-        history = History.begin(len(X), heard.shape[1])
-        after = History(step_numbers(X), *(np.empty_like(heard) for _ in history[1:]))
-        for here, so_far in states_by_step(X.with_cells(heard), history, History.push):
-            for whole, part in zip(after[1:], so_far[1:], strict=True):
+        before = RunningStatistics.begin(len(X), heard.shape[1])
+        after = RunningStatistics(*(np.empty_like(heard) for _ in before))
+        for here, said in states_by_step(X.with_cells(heard), before, RunningStatistics.push):
+            for whole, part in zip(after, said, strict=True):
                 whole[here] = part
-        return self.rows(after)
+        return self.rows(step_numbers(X), after)
 
     def log_odds(self, rows: FloatArray) -> FloatArray:
         """Forecast by the regression."""
@@ -150,76 +116,52 @@ class Combination:
         return replace(self, coef=fitted, columns=columns)
 
 
-class Steps(NamedTuple):
-    """Training runs, and the weights of success and failure at each of their steps."""
+def step_scores(steps: TrainingSteps, log_odds: FloatArray) -> FloatArray:
+    """Return the log score of the forecast of each step."""
+    return (steps.success + steps.failure) * log_expit(log_odds) - steps.failure * log_odds
 
-    X: TrajectoryArray
-    label: FloatArray
-    weight: FloatArray
-    success: FloatArray
-    failure: FloatArray
 
-    def of(self, train: BoolArray) -> Steps:
-        """Keep some of the runs."""
-        here = np.repeat(train, self.X.lengths)
-        return Steps(
-            self.X[train],
-            self.label[train],
-            self.weight[train],
-            self.success[here],
-            self.failure[here],
+def map_of(steps: TrainingSteps, channel: int, blank: SignalMap) -> SignalMap:
+    """Fit the map of a signal in one direction; it stays blank where success does not rise."""
+    sample = steps.sample(blank.turned(as_table(steps.X.cells)[:, channel]))
+    if len(sample.values) < 2 or not sample.success.any() or not sample.failure.any():
+        return blank
+    link = "logit" if blank.is_probability else "identity"
+    fitted = EnsembleCrossFitCalibrator(link=link)._fit_map(sample)
+    return blank if fitted.fallback else replace(blank, probability=fitted)
+
+
+def fits_to_fewer(
+    fitted: Combination, steps: TrainingSteps, rows: FloatArray, penalty: float
+) -> tuple[dict[tuple[int, ...], Combination], FloatArray]:
+    """Return the regressions on single signals and on all but one, and how curved its loss is.
+
+    They go on from one Newton step away from that on all; with many signals single ones alone.
+    """
+    weights = steps.success, steps.failure
+    every = range(len(fitted.maps))
+    _, spread = gradient_of(rows, *weights, penalty, fitted.coef)
+    curvature = curvature_of(rows, spread, penalty)
+    subsets: list[tuple[int, ...]] = [(k,) for k in every]
+    if len(every) <= _MOST_REFINED:
+        subsets += [tuple(k for k in every if k != left_out) for left_out in every]
+    apart = {}
+    for signals in subsets:
+        near = fitted.of_signals(signals, curvature)
+        coef = fit_logistic(
+            rows[:, near.columns], *weights, penalty, start=near.coef, tol=0, max_iter=_N_NEWTON
         )
+        apart[signals] = replace(near, coef=coef)
+    return apart, curvature
 
-    def scores(self, log_odds: FloatArray) -> FloatArray:
-        """Return the log score of the forecast of each step."""
-        return (self.success + self.failure) * log_expit(log_odds) - self.failure * log_odds
 
-    def map_of(self, channel: int, blank: SignalMap) -> SignalMap:
-        """Fit the map of a signal in one direction; it stays blank where success does not rise."""
-        values = as_table(self.X.cells)[:, channel]
-        seen = ~np.isnan(values)
-        distinct, group = group_ties(blank.turned(values[seen]))
-        success, failure = (
-            np.bincount(group, part[seen], len(distinct)).astype(float)
-            for part in (self.success, self.failure)
-        )
-        if len(distinct) < 2 or not success.any() or not failure.any():
-            return blank
-        link = "logit" if blank.is_probability else "identity"
-        sample = CalibrationSample(distinct, success, failure, len(self.X))
-        fitted = EnsembleCrossFitCalibrator(link=link)._fit_map(sample)
-        return blank if fitted.fallback else replace(blank, probability=fitted)
-
-    def of_fewer(
-        self, fitted: Combination, rows: FloatArray, penalty: float
-    ) -> tuple[dict[tuple[int, ...], Combination], FloatArray]:
-        """Return the regressions on single signals and on all but one, and how curved its loss is.
-
-        They go on from one Newton step away from that on all; with many signals single ones alone.
-        """
-        every = range(len(fitted.maps))
-        _, spread = gradient_of(rows, self.success, self.failure, penalty, fitted.coef)
-        curvature = curvature_of(rows, spread, penalty)
-        subsets: list[tuple[int, ...]] = [(k,) for k in every]
-        if len(every) <= _MOST_REFINED:
-            subsets += [tuple(k for k in every if k != left_out) for left_out in every]
-        apart = {}
-        for signals in subsets:
-            near = fitted.of_signals(signals, curvature)
-            coef = fit_logistic(
-                rows[:, near.columns], self.success, self.failure, penalty, start=near.coef,
-                tol=0, max_iter=_N_NEWTON,
-            )  # fmt: skip
-            apart[signals] = replace(near, coef=coef)
-        return apart, curvature
-
-    def drawn(self, n_steps: int | None) -> Steps:
-        """Keep whole runs at random, of about this number of steps in all, if there are more."""
-        if n_steps is None or len(self.success) <= n_steps:
-            return self
-        order = np.random.default_rng(0).permutation(len(self.X))
-        n_runs = np.searchsorted(np.cumsum(self.X.lengths[order]), n_steps)
-        return self.of(np.isin(np.arange(len(order)), order[:n_runs]))
+def drawn(steps: TrainingSteps, n_steps: int | None) -> TrainingSteps:
+    """Keep whole runs at random, of about this number of steps in all, if there are more."""
+    if n_steps is None or len(steps.success) <= n_steps:
+        return steps
+    order = np.random.default_rng(0).permutation(len(steps.X))
+    n_runs = np.searchsorted(np.cumsum(steps.X.lengths[order]), n_steps)
+    return steps.of(np.isin(np.arange(len(order)), order[:n_runs]))
 
 
 class HeldOut(NamedTuple):
@@ -254,7 +196,7 @@ class OutOfFold:
     X: TrajectoryArray  # of all runs
     rows: IntArray  # those that count
     fold_of_run: IntArray
-    steps: Steps  # of those that count
+    steps: TrainingSteps  # of those that count
     fold: IntArray  # of each step, from 0 on
     alone: FloatArray  # log-odds of each step by the map of each signal
     parts: list[HeldOut]
@@ -306,7 +248,7 @@ class OutOfFold:
         return with_folds(self.X.with_cells(p, channels=("probability",)), self.fold_of_run)
 
     def _by_fold(self, log_odds: FloatArray) -> FloatArray:
-        scores = self.steps.scores(log_odds)
+        scores = step_scores(self.steps, log_odds)
         return np.bincount(self.fold, scores, len(self.parts)).astype(float)
 
 

@@ -20,7 +20,7 @@ from trajscore.calibration.forecaster import (
     fit_arguments,
 )
 from trajscore.calibration.look_ahead import sample_look_ahead, warn_of_look_ahead
-from trajscore.calibration.training import CalibrationSample, TrainingRuns, TrainingSteps
+from trajscore.calibration.training import CalibrationSample, TrainingRuns
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import (
     Sample,
@@ -29,10 +29,11 @@ from trajscore.core.checks import (
     check_sample_weight,
     check_trajectories,
 )
+from trajscore.core.convert import as_table
 from trajscore.core.errors import TooFewRunsError
-from trajscore.core.estimator import censored_of, like_input, require_y, track_channels
+from trajscore.core.estimator import censored_of, like_input, require_y
 from trajscore.core.folds import check_folds, out_of_fold
-from trajscore.core.ids import id_order, pair_codes
+from trajscore.core.ids import pair_codes
 from trajscore.core.outcomes import CENSORED, CENSORED_AS, as_labels, check_outcomes
 from trajscore.core.parallel import one_blas_thread
 from trajscore.core.ties import OrdinaryRange
@@ -220,19 +221,17 @@ def cross_fit_sample(
     check_refitted(forecaster)
     traces = sample.X
     codes = np.asarray(sample.y)
+    metadata = {"groups": sample.groups, "q_z": sample.q_z, "sample_weight": sample.weight}
+    if isinstance(forecaster, CrossFitCalibrator):
+        arguments = fit_arguments(forecaster, metadata)
+        checked = forecaster._training_runs(traces, codes, **arguments)
+        return forecaster._fit_checked(checked, for_new_runs=False)
+    if not is_weighted:
+        del metadata["sample_weight"]
     # the folds of what the forecaster takes unobserved runs for
     censored = next(iter(censored_of(forecaster).values()), "failure")
     labels = as_labels(codes, censored=censored, q_z=sample.q_z if censored == "q_z" else None)
     training = TrainingRuns(traces, labels, labels.is_counted * sample.weight, sample.groups)
-    if isinstance(forecaster, CrossFitCalibrator):
-        forecaster._check_parameters()
-        traces = check_trajectories(traces, **forecaster._reads)
-        track_channels(forecaster, traces, reset=True)
-        forecaster._count_left_out(training)
-        return forecaster._fit_checked(training._replace(X=traces), for_new_runs=False)
-    metadata = {"groups": sample.groups, "q_z": sample.q_z}
-    if is_weighted:
-        metadata["sample_weight"] = sample.weight
     fold = training.folds(cv)
     order = sample.id_order()  # of the runs in each fit, so that the order of rows cannot matter
 
@@ -255,21 +254,15 @@ def cross_fit_sample(
         strict=True,
     )
     warn_of_look_ahead(forecaster, look_ahead[0])
-    if runs is not None:  # each has the steps that the pipeline made of it
-        lengths = np.empty_like(fold)
-        lengths[np.argsort(fold, kind="stable")] = np.concatenate([part.lengths for part in parts])
-        traces = TrajectoryArray(
-            np.zeros(int(lengths.sum())),
-            lengths,
-            ids=traces.ids,
-            meta=traces.meta,
-            ended=traces.ended,
-        )
-    cells = np.empty(len(traces.cells))
-    cell_fold = np.repeat(fold, traces.lengths)
-    for k, part in enumerate(parts):
-        cells[cell_fold == k] = part.cells
-    return with_folds(traces.with_cells(cells, channels=parts[0].channels), fold)
+    # of a log, each run has the steps that the pipeline made of it
+    by_fold = TrajectoryArray(
+        np.concatenate([part.cells for part in parts]),
+        np.concatenate([part.lengths for part in parts]),
+        missing="allow",
+    )
+    out = by_fold[np.argsort(np.argsort(fold, kind="stable"))]
+    made = {"cells": out.cells, "offsets": out.offsets, "channels": parts[0].channels}
+    return with_folds(traces._replace(**made), fold)
 
 
 def _fitted_trace(
@@ -366,13 +359,16 @@ class LearnedForecaster(Forecaster, BaseEstimator):
             raise TooFewRunsError("no training run counts; give runs with an observed outcome")
         if groups is not None:
             groups = check_groups(groups, len(traces))
-        training = TrainingRuns(traces, labels, weight, groups)
-        self._count_left_out(training)
-        return training
+        self.n_censored_ = int((~labels.observed).sum())
+        self.n_dropped_ = int((weight == 0).sum())
+        return TrainingRuns(traces, labels, weight, groups)
 
-    def _count_left_out(self, training: TrainingRuns) -> None:
-        self.n_censored_ = int((~training.labels.observed).sum())
-        self.n_dropped_ = int((training.weight == 0).sum())
+    def _without_outliers(self, training: TrainingRuns) -> TrainingRuns:
+        """Note the range of the ordinary scores of runs that count; outliers become its ends."""
+        X = training.X
+        counted = np.repeat(training.weight > 0, X.lengths)
+        self._range = OrdinaryRange.of(as_table(X.cells)[counted])
+        return training._replace(X=X.with_cells(self._range.nearest(X.cells)))
 
     def _check_parameters(self) -> None:
         """Refuse parameters that no runs can be fitted with; a subclass adds its own."""
@@ -448,7 +444,6 @@ class CrossFitCalibrator(CrossFitForecaster):
     keyword: ClassVar[str] = ""  # calibrator="platt", --calibrator platt
     _for_signals: ClassVar[dict[str, Any]] = {}  # parameters for signals outside [0, 1]
     _is_stepwise: ClassVar[bool] = False  # whether its maps may jump between two near values
-    _range = OrdinaryRange()  # of the training values
 
     @abstractmethod
     def _fit_map(self, sample: CalibrationSample) -> Map:
@@ -457,7 +452,7 @@ class CrossFitCalibrator(CrossFitForecaster):
     def _advance(
         self, state: Any, scores: FloatArray, done: BoolArray | None
     ) -> tuple[None, FloatArray]:
-        return None, self.full_map_(self._range.nearest(scores[:, 0]))
+        return None, self.full_map_(scores[:, 0])
 
     def summary(self) -> pd.DataFrame:
         """Say what happened in the fit, one row a map.
@@ -482,38 +477,40 @@ class CrossFitCalibrator(CrossFitForecaster):
     @one_blas_thread
     def _fit_checked(self, training: TrainingRuns, for_new_runs: bool = True) -> TrajectoryArray:
         """Fit the maps to checked runs, and return their out-of-fold traces."""
-        traces, labels, weight, _ = training
         fold = training.folds(self.cv)
-        self._range = OrdinaryRange.of(traces.cells[np.repeat(weight > 0, traces.lengths)])
-        traces = traces.with_cells(self._range.nearest(traces.cells))
-        # all sums run in the order of the ids, so that the order of rows cannot matter
-        order = id_order(traces.ids)
-        weights = as_step_weights(self.weights, self.horizon)
-        steps = TrainingSteps(
-            traces[order], labels.value[order], weight[order], weights, fold[order]
-        )
-        if for_new_runs:
-            self.full_map_ = self._fit_map(steps.of(np.ones(len(traces), dtype=bool)))
-        calibrated = self._cross_fit(steps)
-        self._value_range = steps.range_of(steps.X.cells)
-        self.calibrated_range_ = steps.range_of(calibrated)
-        out = steps.X.with_cells(calibrated, channels=list(self.get_feature_names_out()))
-        return with_folds(out, fold[order])[np.argsort(order, kind="stable")]
+        training = self._without_outliers(training)
+        traces = training.X
+        rows = training.rows
+        steps = training.steps(as_step_weights(self.weights, self.horizon))
 
-    def _cross_fit(self, steps: TrainingSteps) -> FloatArray:
-        """Calibrate the steps of each fold by a map fitted on the other folds."""
-        fold = steps.fold
+        def fit(train: BoolArray) -> Map:
+            part = steps.of(train[rows]).scaled()
+            which = "all runs" if train.all() else "all runs of a fold"
+            for weight, kind in ((part.success, "failures"), (part.failure, "successes")):
+                if not weight.any():
+                    raise TooFewRunsError(
+                        f"{which} are {kind}; calibration needs successes and failures in every "
+                        f"fold: give more runs, or a smaller cv"
+                    )
+            return self._fit_map(part.sample(part.X.cells))
+
+        if for_new_runs:
+            self.full_map_ = fit(np.ones(len(traces), dtype=bool))
         maps = []
-        calibrated = np.empty(len(steps.X.cells))
-        cell_fold = np.repeat(fold, steps.X.lengths)
-        fits = out_of_fold(fold, lambda train: self._fit_map(steps.of(train)))
-        for k, (_, fitted) in enumerate(fits):
-            held_out = np.flatnonzero(cell_fold == k)
+        calibrated = np.empty(len(traces.cells))
+        cell_fold = np.repeat(fold, traces.lengths)
+        for k, (_, fitted) in enumerate(out_of_fold(fold, fit)):
+            held_out = cell_fold == k
             maps.append(fitted)
-            calibrated[held_out] = fitted(steps.X.cells[held_out])
+            calibrated[held_out] = fitted(traces.cells[held_out])
         letters = string.ascii_uppercase
         names = [*letters, *(f"fold{k + 1}" for k in range(len(letters), len(maps)))]
         if len(maps) == 2:  # a map is named after the fold that it is fitted on (Appendix D)
             maps.reverse()
         self.maps_ = dict(zip(names, maps, strict=False))
-        return calibrated
+        counted = np.repeat(training.weight > 0, traces.lengths)
+        self._value_range, self.calibrated_range_ = (
+            (float(cells[counted].min()), float(cells[counted].max()))
+            for cells in (traces.cells, calibrated)
+        )
+        return with_folds(traces.with_cells(calibrated, self._output_channels), fold)

@@ -269,27 +269,27 @@ class AliveRate(LearnedForecaster):
         ValueError
             If a parameter cannot be used, or no run counts.
         """
-        traces, labels, weight, _ = self._training_runs(X, y, sample_weight)
-        counted = np.repeat(weight, traces.lengths)
-        mass = as_step_weights(self.weights, self.horizon).of(traces).cells() * counted
-        label = np.repeat(labels.value, traces.lengths)
-        ended = traces.ended
+        training = self._training_runs(X, y, sample_weight)
+        runs, label, weight, _, success, failure = training.steps(
+            as_step_weights(self.weights, self.horizon)
+        )
+        ended = training.X.ended
         if not ended.any():
-            ended = labels.observed
-        is_end = end_mask(traces, ended & (self.end is not None))
-        step = step_numbers(traces)
+            ended = training.labels.observed
+        is_end = end_mask(runs, (ended & (self.end is not None))[training.rows])
+        step = step_numbers(runs)
         bins = length_bins(step)
-        n_runs = np.bincount(bins, counted)
-        weighed = np.bincount(bins, mass)
+        n_runs = np.bincount(bins, np.repeat(weight, runs.lengths))
+        weighed = np.bincount(bins, success + failure)
         # weights say which steps of a bin count more; together they weigh as many as they are, as
         # the prior is a number of runs
-        mass *= np.divide(n_runs, weighed, out=np.ones_like(weighed), where=weighed > 0)[bins]
+        scale = np.divide(n_runs, weighed, out=np.ones_like(weighed), where=weighed > 0)[bins]
         # a run that goes on is in a bin as often as that has steps, and ends in one only once
         width = np.bincount(length_bins(np.arange(1, step.max() + 1)))
-        rate = float(np.average(labels.value, weights=weight))
+        rate = float(np.average(label, weights=weight))
         won, total = (  # of runs that go on, and of those that end
             [np.bincount(bins[used], part[used], len(width)) for used in (~is_end, is_end)]
-            for part in (mass * label, mass)
+            for part in (success * scale, (success + failure) * scale)
         )
         self.going_ = np.empty(len(width))
         for k, n_steps in enumerate(np.maximum(width, 1)):

@@ -21,6 +21,7 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
 from trajscore.core.estimator import TraceTransformer, check_estimator_input, inside_of, like_input
 from trajscore.core.outcomes import check_outcomes
+from trajscore.core.ties import OrdinaryRange
 from trajscore.core.values import (
     ArrayLike,
     BoolArray,
@@ -45,6 +46,7 @@ class Forecaster(TraceTransformer, ABC):
     n_channels_in_: int
     # what scores must be, whatever X is: arguments of `check_trajectories`
     _reads: ClassVar[dict[str, bool]] = {"probabilities": False, "single_channel": True}
+    _range = OrdinaryRange()  # of the scores in fitting: outliers count as its ends
 
     def _begin(self, n: int) -> Any:
         """State of `n` runs before their first step; None where nothing is remembered."""
@@ -89,7 +91,7 @@ class Forecaster(TraceTransformer, ABC):
             message names the run and the step.
         """
         traces = self._check_runs(X, reset=False)
-        p = self._forecasts(traces)
+        p = self._forecasts(traces.with_cells(self._range.nearest(traces.cells)))
         check_finite(p, traces)
         return like_input(traces.with_cells(p, channels=self._output_channels), X)
 
@@ -181,7 +183,7 @@ class Forecaster(TraceTransformer, ABC):
                 )
         if done is not None:
             done = np.asarray(done, dtype=bool)
-        after, p = self._advance(state, values, done)
+        after, p = self._advance(state, self._range.nearest(values), done)
         check_finite(p)
         return without(after, done), p
 
@@ -270,20 +272,20 @@ Live = Chain | Replay
 
 def live_form(forecaster: Any, n_channels: int, channels: tuple[str, ...] | None) -> Live:
     """Return what follows runs step by step as a fitted forecaster does; None takes scores as p."""
-    steps = _steps_of(forecaster)
+    steps = steps_of(forecaster)
     if all(isinstance(step, Forecaster) for step in steps):
         return Chain(steps)
     return Replay(forecaster, n_channels, channels)
 
 
-def _steps_of(forecaster: Any) -> list[Any]:
+def steps_of(forecaster: Any) -> list[Any]:
     """Return the estimators that scores go through, one after the other."""
     if forecaster is None or is_passthrough(forecaster):
         return []
     if isinstance(forecaster, Pipeline):
-        return [part for _, step in forecaster.steps for part in _steps_of(step)]
+        return [part for _, step in forecaster.steps for part in steps_of(step)]
     inside = inside_of(forecaster)
-    return [forecaster] if inside is None else _steps_of(inside)
+    return [forecaster] if inside is None else steps_of(inside)
 
 
 def is_passthrough(forecaster: Any) -> bool:

@@ -12,12 +12,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.errors import TooFewRunsError
 from trajscore.core.folds import assign_folds
 from trajscore.core.ids import id_order
 from trajscore.core.outcomes import Labels
 from trajscore.core.score_families import CLIP
-from trajscore.core.ties import rises
+from trajscore.core.ties import group_ties
 from trajscore.core.values import BoolArray, FloatArray, FloatPair, IntArray
 from trajscore.core.weights import StepWeights
 
@@ -38,6 +37,17 @@ class TrainingRuns(NamedTuple):
         """Those that count, in the order of the ids, so that the order of rows cannot matter."""
         order = id_order(self.X.ids)
         return order[self.weight[order] > 0]
+
+    def steps(self, weights: StepWeights) -> TrainingSteps:
+        """Return the steps of those that count."""
+        rows = self.rows
+        X = self.X[rows]
+        label = self.labels.value[rows]
+        weight = self.weight[rows]
+        of_runs = weights.of(X)
+        mass = of_runs.cells() * np.repeat(weight, X.lengths)
+        success = mass * np.repeat(label, X.lengths)
+        return TrainingSteps(X, label, weight, weight * of_runs.divisor(), success, mass - success)
 
     def folds(self, cv: Any) -> IntArray:
         """Return the fold in which each run is held out."""
@@ -73,63 +83,43 @@ class CalibrationSample:
         return replace(self, success=self.success * factor, failure=self.failure * factor)
 
 
-class TrainingSteps:
-    """All training runs, flat; `of` adds up those of some folds."""
+class TrainingSteps(NamedTuple):
+    """Training runs that count, and the weights of success and failure at each of their steps."""
 
-    def __init__(
-        self,
-        X: TrajectoryArray,
-        labels: FloatArray,
-        run_weight: FloatArray,
-        weights: StepWeights,
-        fold: IntArray,
-    ) -> None:
-        self.X = X
-        self._run_weight = run_weight
-        self.fold = fold
-        of_runs = weights.of(X)
-        self._divisor = run_weight * of_runs.divisor()
-        weight = of_runs.cells()
-        weight *= np.repeat(run_weight, X.lengths)
-        # signals take few distinct values (verbal confidence, judges): fit on those
-        order = np.argsort(X.cells)
-        values = X.cells[order]
-        self._starts = np.flatnonzero(rises(values))
-        self._values = values[self._starts]
-        # the step of many runs: a byte each
-        small = fold.astype(np.min_scalar_type(int(fold.max())))
-        self._fold_of_step = np.repeat(small, X.lengths)[order]
-        weight = weight[order]
-        self._success = weight * np.repeat(labels, X.lengths)[order]
-        self._failure = weight - self._success
+    X: TrajectoryArray
+    label: FloatArray
+    weight: FloatArray
+    divisor: FloatArray  # what each run adds to that of a score
+    success: FloatArray
+    failure: FloatArray
 
-    def of(self, train: BoolArray) -> CalibrationSample:
-        """Add up the folds of training runs, which are those of whole folds."""
-        in_fold = np.zeros(int(self.fold.max()) + 1)
-        in_fold[self.fold[train]] = 1
-        counts = in_fold[self._fold_of_step]
-        success = counts * self._success
-        failure = counts * self._failure
-        if len(self._starts) < len(counts):
-            success = np.add.reduceat(success, self._starts)
-            failure = np.add.reduceat(failure, self._starts)
-        for total, kind in ((success, "failures"), (failure, "successes")):
-            if total.sum() <= 0:
-                which = "all runs" if train.all() else "all runs of a fold"
-                raise TooFewRunsError(
-                    f"{which} are {kind}; calibration needs successes and failures in every fold: "
-                    f"give more runs, or a smaller cv"
-                )
+    def scaled(self) -> TrainingSteps:
+        """Let the weights of a run add up to one on average, so that a penalty means the same."""
+        factor = self.weight.sum() / self.divisor.sum()
+        return self._replace(success=self.success * factor, failure=self.failure * factor)
+
+    def of(self, train: BoolArray) -> TrainingSteps:
+        """Keep some of the runs."""
+        here = np.repeat(train, self.X.lengths)
+        return TrainingSteps(
+            self.X[train],
+            self.label[train],
+            self.weight[train],
+            self.divisor[train],
+            self.success[here],
+            self.failure[here],
+        )
+
+    def sample(self, values: FloatArray) -> CalibrationSample:
+        """Add up the steps by their values of a signal; those without one do not count."""
+        seen = ~np.isnan(values)
+        distinct, tie = group_ties(values[seen])
+        success, failure = (
+            np.bincount(tie, part[seen], len(distinct)).astype(float)
+            for part in (self.success, self.failure)
+        )
         used = success + failure > 0
-        n_runs = int(((self._run_weight > 0) & train).sum())
-        sample = CalibrationSample(self._values[used], success[used], failure[used], n_runs)
-        # the weights of a run add up to one on average, so that a penalty means the same for all
-        return sample.scaled(self._run_weight[train].sum() / self._divisor[train].sum())
-
-    def range_of(self, cells: FloatArray) -> tuple[float, float]:
-        """Smallest and largest value of the runs of positive weight."""
-        counted = cells[np.repeat(self._run_weight > 0, self.X.lengths)]
-        return float(counted.min()), float(counted.max())
+        return CalibrationSample(distinct[used], success[used], failure[used], len(self.X))
 
 
 def fit_logistic(

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from trajscore.calibration import PrefixForecaster
-from trajscore.calibration.forecaster import Live, check_finite, live_form
+from trajscore.calibration.forecaster import Live, check_finite, live_form, steps_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_trajectories
-from trajscore.core.estimator import inside_of
 from trajscore.core.score_families import CLIP
 from trajscore.core.values import FloatArray, IntArray
 from trajscore.core.within_runs import (
@@ -61,12 +59,7 @@ def _remaining_shares(lengths: IntArray, without_ends: bool) -> FloatArray:
 
 def final_forecaster(forecaster: Any) -> Any:
     """Return the forecaster inside a search, a pipeline or a frozen estimator."""
-    inside = inside_of(forecaster)
-    if inside is None and isinstance(forecaster, Pipeline):
-        inside = forecaster.steps[-1][1]
-    if inside is None:
-        return forecaster
-    return final_forecaster(inside)
+    return [forecaster, *steps_of(forecaster)][-1]
 
 
 @dataclass(frozen=True)
