@@ -161,7 +161,7 @@ def tps_decomposition(
     family = get_family(score)
     how, runs = check_scored(y_true, traces, weights, horizon, sample_weight)
     X = runs.X
-    w = weighted_steps(runs.y, X, how, runs.weight).weight
+    w = WeightedSteps(X, runs.y.astype(float), how, runs.weight).weight
     if not w.any():
         raise ValueError(NOTHING_COUNTS if len(runs) else "there are no runs; give at least one")
     w /= runs.weight @ how.of(X).divisor()
