@@ -288,6 +288,7 @@ def step_calibration_statistic(
         bins = quantile_bins(steps.by_tie(weight), n_bins)[steps.tie]
     else:
         bins = uniform_bins(X.cells, n_bins)
+    bins = pd.factorize(bins, sort=True)[0]  # of many bins most are empty
     gap = weight * (np.repeat(steps.success, X.lengths) - X.cells)
     run = run_numbers(X)
     filled = np.bincount(bins, weight) > 0  # of a constant forecast one bin is
