@@ -65,8 +65,8 @@ def first_screen(
     traces = data.traces
     curves = {}
     for name in drawn:
-        of_name = data.recommendations[name].key
-        curves[name] = stopping(traces[of_name], data.runs.labels, costs_of(of_name))
+        row = data.recommendations[name].key
+        curves[name] = stopping(traces[row], data.runs.labels, costs_of(row))
     best = data.recommendations[drawn[0]]
     key = best.key
     worst, has_failed = run_to_read(data, key)
@@ -165,8 +165,8 @@ def _say_unobserved(data: Evaluation) -> str:
     if not data.facts.n_censored:
         return ""
     return (
-        f" Here, {number_hidden(data)} without an outcome count "
-        f"{COUNTED_AS[data.facts.censored]}; a fitted rule leaves them out."
+        f" This counts {number_hidden(data)} without an outcome "
+        f"{COUNTED_AS[data.facts.censored]}; a fitted rule leaves such runs out."
     )
 
 

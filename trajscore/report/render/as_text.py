@@ -160,7 +160,7 @@ def in_blocks(table: pd.DataFrame, short: dict[str, str]) -> str:
     printed = _named(table, {})
     if len(_blocks(printed)) > 1:
         printed = _named(table, short)
-    return "\n\n".join(printed[names].to_string() for names in _blocks(printed))
+    return "\n\n".join(printed.iloc[:, block].to_string() for block in _blocks(printed))
 
 
 def _named(table: pd.DataFrame, short: dict[str, str]) -> pd.DataFrame:
@@ -172,17 +172,17 @@ def _named(table: pd.DataFrame, short: dict[str, str]) -> pd.DataFrame:
     )
 
 
-def _blocks(table: pd.DataFrame) -> list[list[str]]:
-    """Return the columns that stand beside each other in a terminal."""
+def _blocks(table: pd.DataFrame) -> list[list[int]]:
+    """Return the places of columns that stand beside each other in a terminal."""
     labels = table.index.str.len().max()
-    blocks: list[list[str]] = [[]]
+    blocks: list[list[int]] = [[]]
     room = width() - labels
-    for name in table:
-        needed = 2 + max(len(name), table[name].str.len().max())
+    for place, name in enumerate(table):
+        needed = 2 + max(len(name), table.iloc[:, place].str.len().max())
         if needed > room and blocks[-1]:
             blocks.append([])
             room = width() - labels
-        blocks[-1].append(name)
+        blocks[-1].append(place)
         room -= needed
     return blocks
 
