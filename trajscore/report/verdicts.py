@@ -332,6 +332,20 @@ def _outside(place: str, value: float, n: int, low: float = np.nan, high: float 
     return f"{place}: {value:g} lies {where}{first}; correct it if this is {mistake}."
 
 
+def leakage_check(data: Evaluation) -> str:
+    """Say what to check before using what is ahead; "" where the outcome did not leak into it."""
+    signals = data.signals_of(data.best.predictor)
+    notes = [note for note in data.remarks if note.kind == "leakage"]
+    leaky = [quoted(note.predictor) for note in notes if note.predictor in signals]
+    if not leaky:
+        return ""
+    which = "it" if len(leaky) == 1 else "them"
+    return (
+        f"Make sure that no value of {listed(leaky)} was made from the outcome; if one was, leave "
+        f"{which} out."
+    )
+
+
 def _constant_maps(maps: list[str]) -> str:
     halves = "one of the two halves" if len(maps) == 1 else "both halves"
     return (

@@ -39,6 +39,7 @@ from trajscore.report.glossary import COUNTED_AS, of_hundred
 from trajscore.report.verdicts import (
     card_reason,
     is_above_live_counting,
+    leakage_check,
     listed,
     not_above_counting,
     note_text,
@@ -421,15 +422,9 @@ def _act(data: Evaluation) -> str:
             f"{_to_fit(data)} ({how}){_or_fewer(data)}, then accept and stop new runs by the "
             f"thresholds below"
         )
-    signals = data.signals_of(name)
-    leaky = [note.predictor for note in _of_leakage(data) if note.predictor in signals]
-    if not leaky:
-        return act
-    which = "it" if len(leaky) == 1 else "them"
-    return (
-        f"Make sure that no value of {listed(map(quoted, leaky))} was made from the outcome; if "
-        f"one was, leave {which} out. Otherwise {act[0].lower()}{act[1:]}"
-    )
+    if check := leakage_check(data):
+        return f"{check} Otherwise {act[0].lower()}{act[1:]}"
+    return act
 
 
 def _to_fit(data: Evaluation) -> str:
@@ -474,7 +469,7 @@ def before_rules(data: Evaluation) -> str:
 
 def _problems(data: Evaluation) -> Iterator[str]:
     """Return what makes the answer doubtful."""
-    yield from map(note_text, _of_leakage(data))
+    yield from (note_text(note) for note in data.remarks if note.kind == "leakage")
     if not is_settled(data):
         yield of_unobserved(data)
     yield from (note_text(note) for note in data.remarks if _has_few_tasks(note))
@@ -497,10 +492,6 @@ def _looks(data: Evaluation) -> Iterator[str]:
             yield note_text(note)
     if sum(data.exclusions.values()) > limit:
         yield f"{left_out(data)}."
-
-
-def _of_leakage(data: Evaluation) -> list[Note]:
-    return [note for note in data.remarks if note.kind == "leakage"]
 
 
 def _has_few_tasks(note: Note) -> bool:
