@@ -22,7 +22,6 @@ Message = dict[str, Any]
 _THREAD = "message_thread"  # of AutoGen, within the state of an agent
 _ANSWERS = {right for _, right in keys.CALL_SIDES}  # lists without what was asked
 _OF_STEPS = {"action", "observation"}  # fields of steps that messages have not
-_KINDS = keys.PARTS["kinds"]
 _OF_TURN = ("role", "content", "tool_calls")
 _OF_CLIENTS = {*keys.PARTS["of_clients"]}
 _CONTENT = {*keys.PARTS["content"]}
@@ -72,7 +71,7 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
             return value, {name}
     if keys.answer_part(record) and not keys.is_response(record):
         asked = _text_message(record.get("prompt"), "user")
-        return _with_answer(asked, record), {*keys.OF_ANSWERS}
+        return _with_answer(asked, record), keys.OF_ANSWERS
     if found := _of_sides(record):
         return found
     held = {name: parsed(value) for name, value in record.items()}
@@ -126,7 +125,7 @@ def spread(record: Record, depth: int = 3) -> Record:
     threads = {name: inner for name, inner in owners.items() if _THREAD in inner}
     for name in _usual_or_only(threads or owners, keys.MESSAGE_OWNERS):
         used = find_messages(owners[name])[1] | {name}
-        return {**owners[name], **{k: v for k, v in record.items() if k not in used}}
+        return {**owners[name], **leftover(record, used)}
     return record
 
 
@@ -438,8 +437,8 @@ def messages_of_parts(fields: Message, parts: list[Any]) -> list[Any]:
             prompts.append({"role": keys.TYPES["prompt"][kind], "content": part.get("content")})
         else:
             texts.append(_text_part(part, more))
-    message = {k: v for k, v in fields.items() if k not in ("parts", "content")} | more
-    message["tool_calls"] = message.get("tool_calls") or calls
+    message = {**fields, **more, "tool_calls": fields.get("tool_calls") or calls}
+    message.pop("parts", None)
     answers = list(map(result_of_part, results))
     if (answers or prompts) and not (texts or message["tool_calls"]):
         return [*answers, *prompts]
@@ -504,7 +503,7 @@ def thought_of(part: Record) -> str:
 
 
 def type_of(fields: Record) -> str:
-    kind = next((fields[name] for name in _KINDS if name in fields), None)
+    kind = next((fields[name] for name in keys.PARTS["kinds"] if name in fields), None)
     if isinstance(kind, str):
         return kind.lower()
     return ""

@@ -33,7 +33,7 @@ class ClaudeCode(Format):
         if not head.listed or not isinstance(fields.get("type"), str):
             return False
         if any(name in fields for name in _SESSION):
-            return fields["type"] in (*_TURNS, "system", "result") or "sessionId" in fields
+            return fields["type"] in _WORDS["lines"] or "sessionId" in fields
         return bool({"leafUuid", "snapshot"} & fields.keys())
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
@@ -45,7 +45,7 @@ class ClaudeCode(Format):
             name = first(line, _SESSION)
             if name is None:
                 name = next(reversed(sessions), None)
-            is_part = line.get("type") in (*_TURNS, "result", "system") or "message" in line
+            is_part = line.get("type") in _WORDS["lines"] or "message" in line
             if name is not None and is_part:
                 sessions.setdefault(str(name), []).append(line)
         whole = [

@@ -39,7 +39,6 @@ from trajscore.io.vocabulary import (
     text_of,
 )
 
-_OF_NO_MESSAGE = ("action", "observation")
 _OF_RUN = ("outcome", "stop_reason", "task", "trial")
 
 
@@ -260,7 +259,7 @@ def _whole_messages(lines: list[Record], place: Place, of_run: tuple[str, ...]) 
     if not is_message(held_message(lines[0])):
         return []
     messages = list(map(held_message, lines))
-    names = [place.fields.names(message, _OF_NO_MESSAGE) for message in messages]
+    names = [place.fields.names(message, ("action", "observation")) for message in messages]
     if any(names) or not all(is_message(m) and m.get("role") != "" for m in messages):
         return []
     alike = {tuple(line): line for line in lines}.values()  # one of those with the same fields

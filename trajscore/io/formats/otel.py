@@ -39,7 +39,7 @@ class OpenTelemetry(TraceFormat):
 
     def recognise(self, head: Head) -> bool:
         fields = head.fields
-        if any(name in fields for name in ("resourceSpans", "resource_spans", "resourceLogs")):
+        if not fields.keys().isdisjoint(SPANS["of_files"]):
             return True
         if not head.whole:
             return False

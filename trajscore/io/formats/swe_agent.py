@@ -7,22 +7,24 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
+from trajscore.core.outcomes import CENSORED
 from trajscore.io._conversation import Conversation
 from trajscore.io._messages import Message, is_chat_list
 from trajscore.io._run import Run, as_object, check_list, leftover
 from trajscore.io.fields import dig
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, RawRuns, register
-from trajscore.io.vocabulary import FORMATS, Record, as_fields, as_list, first, first_object, role_of
+from trajscore.io.vocabulary import (
+    FORMATS,
+    Record,
+    as_fields,
+    as_list,
+    first,
+    first_object,
+    role_of,
+)
 
 _WORDS = FORMATS["swe_agent"]
-_FIELDS = {
-    "resolved_ids": SUCCESS,
-    "resolved": SUCCESS,
-    "unresolved_ids": FAILURE,
-    "empty_patch_ids": FAILURE,
-}
 _SUBMITTED = re.compile(r"^submitted \((.+)\)\Z")  # by the limit that ended the run
 
 
@@ -112,9 +114,9 @@ def _outcome(name: str, file: Path) -> float:
     for folder in file.parents[:2]:
         for path in (folder / report for report in _WORDS["reports"]):
             report = LogFile(path).whole() if path.exists() else {}
-            for field, outcome in _FIELDS.items():
+            for field, outcome in _WORDS["outcomes"].items():
                 if name in as_list(report.get(field)):
-                    return outcome
+                    return int(outcome)
     return CENSORED
 
 
@@ -163,7 +165,9 @@ class OpenHands(Format):
         run = Run(name, outcome=_outcome(name, place.file), task=task)
         run.trial = raw.get("attempt")
         run.meta["cost"] = dig(raw, "metrics.accumulated_cost")
-        run.extra = leftover(raw, _OF_EVENTS["result"]) | {"n_left_out": {"put in": messages.count(None)}}
+        run.extra = leftover(raw, _OF_EVENTS["result"]) | {
+            "n_left_out": {"put in": messages.count(None)}
+        }
         errors = [event["code"] for event in events if event.get("code")]
         if "maximum iteration" in str(raw.get("error")):
             errors = ["max_iterations"]
