@@ -55,7 +55,7 @@ class StatedConfidence:
     """Read the confidence stated in a turn: in its field, else the last one in its text.
 
     `form` and `scale` are `verbal` and `scale` of `StepConfidence`; `reads_one` says whether a bare
-    1 is certainty. None: it is unless another bare number of the steps of a call is above 1.
+    1 is certainty. None: it is unless another bare number of the first steps read is above 1.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class StatedConfidence:
             check_choice(scale, "scale", tuple(SCALES))
             self._top = SCALES[str(scale)]
         self._clips = scale in ("fraction", "percent")
-        self._fixed = self.reads_one = reads_one
+        self.reads_one = reads_one
         self._is_above_one = False  # whether a bare number is
         self._form = form
         if not callable(form):
@@ -79,9 +79,8 @@ class StatedConfidence:
 
     def __call__(self, steps: Iterable[Step]) -> FloatArray:
         """Return one confidence a step; NaN where none is stated, or its scale is not known."""
-        self._is_above_one = False
         stated = np.fromiter(map(self._of, steps), dtype=float)
-        if self._fixed is None:
+        if self.reads_one is None:
             self.reads_one = not self._is_above_one
         return np.where(stated == _BARE_ONE, 1.0 if self.reads_one else math.nan, stated)
 
