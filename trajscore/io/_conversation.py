@@ -180,8 +180,7 @@ class Conversation:
         nested = fields.get("tool_messages")
         if isinstance(nested, list):
             for result in nested:
-                part = as_object(result, "a nested tool result is")
-                self._add_results(part, index)
+                self._add_results(as_object(result, "a nested tool result is"), index)
             return
         text = text_of(fields.get("content"))
         key = as_id(fields.get("tool_call_id", fields.get("id")))

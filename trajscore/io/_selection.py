@@ -95,8 +95,10 @@ class Selection:
         if run.outcome == CENSORED or self.fields != USUAL_FIELDS:  # else nothing is asked
             tally.note_fields({"reward": run.meta.get("reward"), **run.extra, **run.scores})
         for step in run.steps:
-            self._set_actor(step, tally)
+            if self.roles or step.actor == "environment":
+                self._set_actor(step, tally)
             if step.actor == "agent":
+                tally.n_turns += 1
                 self._set_confidence(step, tally)
         self._set_outcome(run, record, tally)
 
@@ -117,16 +119,13 @@ class Selection:
 
     def _set_actor(self, step: Step, tally: Tally) -> None:
         """Set who acts by what the user says of a role, or of a name beside the role."""
-        named = None
-        if self.roles:
-            names = (str(step.extra.get(name)) for name in ("role", "name", "source"))
-            named = next(filter(self.roles.__contains__, names), None)
+        names = (str(step.extra.get(name)) for name in ("role", "name", "source"))
+        named = next(filter(self.roles.__contains__, names), None)
         if named is not None:
             step.actor = self.roles[named]
             tally.used["roles", named] += 1
         elif step.actor == "environment" and "role" in step.extra:
             tally.unknown_roles[str(step.extra["role"])] += 1
-        tally.n_turns += step.actor == "agent"
 
     def _set_outcome(self, run: Run, record: Record, tally: Tally) -> None:
         """Set the outcome of the table, else of the named field, else of one with a usual name.

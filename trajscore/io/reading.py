@@ -323,8 +323,8 @@ class _Reading:
             selection.apply(run, tally)
             tally.note_run(run)
             unread, unread_logprobs = count_unread(raw, run)
-            tally.unread.update(unread)
-            tally.unread_logprobs.update(unread_logprobs)
+            tally.unread += unread
+            tally.unread_logprobs += unread_logprobs
             place.run = run.id
             place.stop_reason = run.stop_reason
             self._settle(run)

@@ -218,9 +218,5 @@ def only_text(content: Any) -> bool:
     """Tell whether the content of a message holds nothing but text."""
     if content is None or isinstance(content, str):
         return True
-    more = (
-        part
-        for part in as_list(content)
-        if isinstance(part, dict) and not part.keys() <= {*_OF_PART}
-    )
-    return is_known(content) and not any(more)
+    parts = map(as_fields, as_list(content))
+    return is_known(content) and all(part.keys() <= {*_OF_PART} for part in parts)
