@@ -285,7 +285,7 @@ def match(base: RunSet, new: RunSet) -> Matching:
     by = ""
     if base.tasks is not None and new.tasks is not None:
         by = "task"
-    elif base.has_ids and new.has_ids and np.array_equal(*ids):
+    elif base.has_ids and new.has_ids and np.array_equal(ids[0], ids[1]):
         by = "run"
         labels = ids
     names, codes = np.unique(np.concatenate(labels), return_inverse=True)

@@ -187,7 +187,17 @@ class HeldOut(Threshold):
         return max(n, needed)
 
     def fit(self, maxima: FloatArray, ids: Ids, alphas: FloatArray) -> None:
-        """Learn from the largest log M of held-out runs."""
+        """Set a threshold for each level.
+
+        Parameters
+        ----------
+        maxima : array of shape (n_runs,)
+            Largest log M of held-out runs.
+        ids : sequence of shape (n_runs,)
+            Their ids.
+        alphas : array of shape (n_alphas,)
+            Levels.
+        """
         n = len(maxima)
         self._maxima = np.sort(maxima)
         if self.draws:
