@@ -57,8 +57,8 @@ class PrefixFeatures(NamedTuple):
         if self.kind == "running":
             of_scores, log_odds = seen
             p = np.minimum(np.maximum(scores, _CLIP), 1 - _CLIP)  # in half the time of np.clip
-            change = np.log(p) - np.log1p(-p)
-            return of_scores.push(scores), np.where(np.isnan(change), log_odds, log_odds + change)
+            total = log_odds + np.log(p) - np.log1p(-p)
+            return of_scores.push(scores), np.where(np.isnan(total), log_odds, total)
         cells = np.concatenate([seen[0], scores[:, None]], axis=1)
         if self.kind == "last":
             cells = cells[:, -self.last :]

@@ -130,8 +130,6 @@ class PrefixForecaster(LearnedForecaster):
     <TrajectoryArray: 400 runs of 4 steps, channels probability>
     """
 
-    _reads = {"probabilities": False, "single_channel": False}  # noqa: RUF012
-
     def __init__(
         self,
         estimator: Any = None,
@@ -275,14 +273,16 @@ class PrefixForecaster(LearnedForecaster):
     def _features(self) -> PrefixFeatures:
         return PrefixFeatures(self.features, self.last, self.pooled)
 
-    def _takes_missing(self) -> bool:
-        return self.estimator is not None  # which refuses them itself, if it does not take them
+    @property
+    def _reads(self) -> dict[str, bool]:  # type: ignore[override]
+        # another classifier refuses missing values itself, if it does not take them
+        may_be_missing = self.estimator is not None
+        return {"probabilities": False, "single_channel": False, "allow_missing": may_be_missing}
 
     def _check_runs(self, X: Any, *, reset: bool) -> TrajectoryArray:
-        traces = check_estimator_input(self, X, reset=reset, allow_missing=True, **self._reads)
-        if np.isnan(traces.cells).any() and not self._takes_missing():
-            check_values(traces, probabilities=False, remedy=_FOR_MISSING)
-        return traces
+        reads = {**self._reads, "allow_missing": True}
+        traces = check_estimator_input(self, X, reset=reset, **reads)
+        return check_values(traces, False, self._takes_missing(), remedy=_FOR_MISSING)
 
     def _begin(self, n: int) -> State:
         seen = self._features().begin(n, self.n_channels_in_)

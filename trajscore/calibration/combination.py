@@ -47,11 +47,9 @@ class SignalMap:
 
     def __call__(self, values: FloatArray) -> FloatArray:
         """Return log-odds less those of the base rate; NaN where a value is missing."""
-        out = np.where(np.isnan(values), np.nan, 0.0)
-        seen = ~np.isnan(values)
-        if self.probability is not None and seen.any():
-            out[seen] = logit(self.probability(self.turned(values[seen]))) - self.base
-        return out
+        if self.probability is None:
+            return np.where(np.isnan(values), np.nan, 0.0)
+        return logit(self.probability(self.turned(values))) - self.base
 
     def turned(self, values: FloatArray) -> FloatArray:
         """Return values that rise with success."""
@@ -71,11 +69,6 @@ class Combination:
     coef: Any = None  # the intercept last
     columns: Any = field(default_factory=partial(slice, None))  # that it reads
 
-    @property
-    def n_columns(self) -> int:
-        """How many numbers the regression sees of a step."""
-        return 8 * len(self.maps) + 3
-
     def heard(self, scores: FloatArray) -> FloatArray:
         """Return the log-odds of what each signal says, less those of the base rate."""
         columns = [of(scores[:, k]) for k, of in enumerate(self.maps)]
@@ -83,8 +76,7 @@ class Combination:
 
     def rows(self, step: IntArray, said: RunningStatistics) -> FloatArray:
         """Return what the regression sees: what was said, the same times log t, t, a constant."""
-        rates = self.alive._rates(step, np.zeros(len(step), dtype=bool))
-        alive = logit(rates)[:, None] - self.base
+        alive = logit(self.alive._rates(step, False))[:, None] - self.base
         seen = said.n > 0
         of_signals = (said.last, said.mean, said.low, said.high)
         statistics = np.hstack([np.where(seen, part, 0.0) for part in of_signals])
@@ -108,17 +100,12 @@ class Combination:
 
     def of_signals(self, signals: Sequence[int], curvature: FloatArray) -> Combination:
         """Return the regression on some of the signals, by one Newton step from that on all."""
-        is_kept = np.isin((np.arange(self.n_columns) - 1) % len(self.maps), signals)
+        is_kept = np.isin((np.arange(len(self.coef)) - 1) % len(self.maps), signals)
         is_kept[[0, -2, -1]] = True  # the alive rate, the step and the constant
         columns = np.flatnonzero(is_kept)
         slope = curvature[columns] @ self.coef
         fitted = np.linalg.solve(curvature[np.ix_(columns, columns)], slope)
         return replace(self, coef=fitted, columns=columns)
-
-
-def step_scores(steps: TrainingSteps, log_odds: FloatArray) -> FloatArray:
-    """Return the log score of the forecast of each step."""
-    return (steps.success + steps.failure) * log_expit(log_odds) - steps.failure * log_odds
 
 
 def map_of(steps: TrainingSteps, channel: int, blank: SignalMap) -> SignalMap:
@@ -248,7 +235,9 @@ class OutOfFold:
         return with_folds(self.X.with_cells(p, channels=("probability",)), self.fold_of_run)
 
     def _by_fold(self, log_odds: FloatArray) -> FloatArray:
-        scores = step_scores(self.steps, log_odds)
+        """Add up the log scores of the forecasts of steps."""
+        steps = self.steps
+        scores = (steps.success + steps.failure) * log_expit(log_odds) - steps.failure * log_odds
         return np.bincount(self.fold, scores, len(self.parts)).astype(float)
 
 

@@ -311,14 +311,13 @@ class AliveRate(LearnedForecaster):
     def _advance(
         self, state: int, scores: FloatArray, done: BoolArray | None
     ) -> tuple[int, FloatArray]:
-        if done is None:
-            done = np.zeros(len(scores), dtype=bool)
-        return state + 1, self._rates(np.full(len(scores), state + 1), done)
+        is_end = False if done is None else done
+        return state + 1, self._rates(np.full(len(scores), state + 1), is_end)
 
     def _forecasts(self, X: TrajectoryArray) -> FloatArray:
         return self._rates(step_numbers(X), end_mask(X, X.ended))
 
-    def _rates(self, step: IntArray, is_end: BoolArray) -> FloatArray:
+    def _rates(self, step: IntArray, is_end: BoolArray | bool) -> FloatArray:
         bins = np.minimum(length_bins(step), len(self.going_) - 1)
         rates = self.going_[bins]
         if self.end is not None:

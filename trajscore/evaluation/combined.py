@@ -145,12 +145,9 @@ def signal_table(combined: Combined, rows: Rows, matters: float, options: Option
         reached[best] = float((scores[best] - base)(ones))
         missed = whole - scores[best]
         missing = float(missed(ones))
-    if missing > matters / 2:
+    shown = intervals_of({LOSS: missed}, rows.runs.units, options.settings, _ENOUGH_LEVEL)[LOSS]
+    if missing > matters / 2 or shown.high > matters:
         reached = {}
-    elif len(reached) < len(names):
-        shown = intervals_of({LOSS: missed}, rows.runs.units, options.settings, _ENOUGH_LEVEL)
-        if shown[LOSS].high > matters:
-            reached = {}
     table["order"] = [1 + list(reached).index(k) if k in reached else 0 for k in every]
     table["reached"] = [reached.get(k, np.nan) for k in every]
     return table
