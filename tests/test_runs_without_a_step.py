@@ -85,6 +85,7 @@ def test_a_watch_says_the_same_rates(paths, capsys):
     assert "20 without a forecast" in out
 
 
+@pytest.mark.filterwarnings("ignore:none of the 80 runs of the fit is flagged")
 @pytest.mark.parametrize("guard", [[], ["--guard"]], ids=["process", "guard"])
 def test_a_process_is_fitted_on_the_others(paths, tmp_path, capsys, guard):
     pytest.importorskip("skops")
