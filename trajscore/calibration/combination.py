@@ -34,6 +34,7 @@ _FEWER_SHARES = np.linspace(0, 1, 9)  # of some of the signals, or of very many 
 _MANY_STEPS = 200_000
 _MOST_REFINED = 8
 _N_NEWTON = 2
+_READ = ("n", "last", "mean", "low", "high")  # statistics that the regression reads
 
 
 @dataclass(frozen=True)
@@ -87,10 +88,10 @@ class Combination:
         """Return what the regression sees after every step of whole runs."""
         heard = self.heard(as_table(X.cells))
         before = RunningStatistics.begin(len(X), heard.shape[1])
-        after = RunningStatistics(*(np.empty_like(heard) for _ in before))
+        after = before._replace(**{name: np.empty_like(heard) for name in _READ})
         for here, said in states_by_step(X.with_cells(heard), before, RunningStatistics.push):
-            for whole, part in zip(after, said, strict=True):
-                whole[here] = part
+            for name in _READ:
+                getattr(after, name)[here] = getattr(said, name)
         return self.rows(step_numbers(X), after)
 
     def log_odds(self, rows: FloatArray) -> FloatArray:
