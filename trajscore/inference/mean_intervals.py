@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.parallel import Progress, Work
@@ -38,6 +38,7 @@ from trajscore.inference.intervals import (
 
 # Replicates drawn at a time, each block from a seed of its own: results do not depend on n_jobs.
 _BLOCK = 64
+_IN_CACHE = 1 << 14  # units drawn at a time
 _MOST_COUNTS = 1 << 24  # counts of units held at a time
 _MOST = 10**8
 # Rows of each column that `bootstrap_many_means` draws one by one.
@@ -119,8 +120,12 @@ def bootstrap_units(
         size, block_seed = job
         generator = np.random.default_rng(block_seed)
         counts = np.empty((size, n))
-        for of_replicate in counts:
-            of_replicate[:] = np.bincount(generator.integers(n, size=n), minlength=n)
+        for rows in gen_batches(size, max(1, _IN_CACHE // n)):
+            part = counts[rows]
+            for of_replicate, drawn in zip(
+                part, generator.integers(n, size=part.shape), strict=True
+            ):
+                of_replicate[:] = np.bincount(drawn, minlength=n)
         return statistic(counts)
 
     return np.concatenate(list(work.share(block, list(zip(sizes, seeds, strict=True)))))
