@@ -12,7 +12,7 @@ from typing import Any
 from trajscore.io import vocabulary as keys
 from trajscore.io._results import has_calls, result_messages, said
 from trajscore.io._run import leftover
-from trajscore.io._smolagents import OF_WORDS, is_step, messages_of_step, with_calls
+from trajscore.io._smolagents import OF_WORDS, STEP_FIELDS, is_step, messages_of_step, with_calls
 from trajscore.io.logprobs import find_logprobs
 from trajscore.io.vocabulary import Record, as_fields, as_list, first, first_object, parsed, text_of
 
@@ -25,11 +25,15 @@ _OF_STEPS = {"action", "observation"}  # fields of steps that messages have not
 _OF_TURN = ("role", "content", "tool_calls")
 _OF_CLIENTS = {*keys.PARTS["of_clients"]}
 _CONTENT = {*keys.PARTS["content"]}
+_OF_MESSAGES = {  # any of which it has
+    "toolName", "tool.name", "lc", "raw_item", "message_data", *STEP_FIELDS, *_CONTENT,
+    *keys.PARTS["kinds"], *keys.OF_ANSWERS,
+}  # fmt: skip
 
 
 def is_message(value: Any) -> bool:
     """Tell a message of any client from other objects."""
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or _OF_MESSAGES.isdisjoint(value):
         return False
     value = _raw_item(value)
     if keys.answer_part(value) or "choices" in value or _is_item(value) or is_step(value):

@@ -9,6 +9,8 @@ from trajscore.io.vocabulary import PARTS, Record, as_fields, as_list, first, te
 _STEPS = (  # fields that each kind has
     {"task", "task_images"}, {"step_number", "model_output"}, {"plan", "model_output_message"},
 )  # fmt: skip
+STEP_FIELDS = ("task_images", "model_output", "plan")
+"""One of which each kind has, and messages of others have not."""
 REPEATED = "model_input_messages"
 """The field of a step that repeats the steps before it, below the model's instructions."""
 OF_WORDS = ("tool-call", "tool-response")
@@ -18,7 +20,8 @@ _AT_CAP = "max_steps_error"  # after which the model is asked for an answer
 
 def is_step(value: Any) -> bool:
     """Tell a step of a memory."""
-    return any(names <= as_fields(value).keys() for names in _STEPS)
+    fields = as_fields(value).keys()
+    return not fields.isdisjoint(STEP_FIELDS) and any(names <= fields for names in _STEPS)
 
 
 def stop_of(step: Any) -> str | None:
