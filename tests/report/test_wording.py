@@ -176,8 +176,8 @@ def test_other_choices_are_of_all_runs_that_count():
 
 def test_what_may_leak_the_outcome_is_looked_at_before_it_is_used():
     leaky, sound = (wording.next_step(evaluation(SHOWN, leaks=[of])) for of in ("judge", "other"))
-    assert leaky.startswith("Make sure that no value of judge was made from the outcome; if one")
-    assert leaky.endswith(f"Otherwise use{sound.removeprefix('Use')}")
+    assert leaky.startswith("Make sure that no value of judge was made from the outcome. ")
+    assert leaky.endswith(f"Then use{sound.removeprefix('Use')}")
 
 
 def test_how_a_run_ended():

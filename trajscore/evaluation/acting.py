@@ -20,7 +20,7 @@ from trajscore.core.ties import SUM_ROUNDING
 from trajscore.core.values import FloatArray, as_count, as_fraction
 from trajscore.core.weights import collapse
 from trajscore.core.within_runs import run_numbers, running_max, step_numbers
-from trajscore.evaluation.options import MonitoringOptions, Note
+from trajscore.evaluation.options import AS_GIVEN, MonitoringOptions, Note
 from trajscore.evaluation.rows import Row, Rows
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def monitoring_table(
 ) -> pd.DataFrame:
     """Follow predictors that vary, as given, and steps; the table of `split_report` for each."""
     tables = {}
-    followed = rows.varying
+    followed = [row for row in rows.predictors if row.form == AS_GIVEN and np.isnan(row.only_value)]
     # the rule learns the alive rate from the steps taken, on the runs that it is fitted on alone
     alive = rows.counting[0]
     steps = -step_numbers(alive.traces).astype(float)

@@ -18,6 +18,7 @@ from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.values import unknown_name
 from trajscore.evaluation.acting import LOST, stopping
 from trajscore.evaluation.options import (
+    AS_GIVEN,
     RECALIBRATED,
     TOGETHER,
     WITH_HISTORY,
@@ -54,7 +55,8 @@ def combine(
     rows: Rows, options: Options, notes: list[Note], *, compares: bool = True
 ) -> tuple[Rows, Combined | None]:
     """Add the row of all signals that vary; None where there are none, or too few runs."""
-    names = [row.predictor for row in rows.varying if row.predictor in rows.recalibrated]
+    varying = [row for row in rows.predictors if row.form == AS_GIVEN and np.isnan(row.only_value)]
+    names = [row.predictor for row in varying if row.predictor in rows.recalibrated]
     if not names or not options.settings.together:
         return rows, None
     runs = rows.runs

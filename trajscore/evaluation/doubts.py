@@ -21,7 +21,7 @@ from trajscore.core.policy import (
 )
 from trajscore.core.stops import EXCLUDED, notes_on_stops
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.values import AnyArray, outside_unit
+from trajscore.core.values import AnyArray
 from trajscore.core.weights import StepWeights
 from trajscore.core.within_runs import last_cells
 from trajscore.evaluation.options import ALIVE, AS_GIVEN, REFERENCES, Note
@@ -105,9 +105,7 @@ def doubts(
     for row in rows.predictors:
         if not row.is_probability:
             yield from _out_of_range(row)
-    for name, trace in runs.traces.items():
-        if leak := leakage(name, trace, runs.y):
-            yield Note(name, "leakage", {"leak": leak})
+    yield from _leaky(runs)
     if not rows.n_alive_folds:
         text = (
             "learnt from the same runs that it is judged on; there are too few runs for two folds"
@@ -136,12 +134,18 @@ def doubts(
     yield from stop_notes(runs.stops.stop_counts if runs.stops else {})
 
 
+def _leaky(runs: EvaluatedRuns) -> Iterator[Note]:
+    """Warn of predictors that leak the outcome."""
+    leaks = ((name, leakage(name, trace, runs.y)) for name, trace in runs.traces.items())
+    return (Note(name, "leakage", {"leak": leak}) for name, leak in leaks if leak)
+
+
 def _out_of_range(row: Row) -> Iterator[Note]:
     """Point at outliers, and at few values outside [0, 1] in what looks like probabilities."""
     values = row.traces.cells
     ordinary = OrdinaryRange.of(values)
     far = ordinary.is_outlier(values)
-    outside = outside_unit(values) & ~far
+    outside = row.outside & ~far
     is_positive = bool((values > 0).any())  # minus a risk is not
     is_slip = 2 * outside.sum() < len(values) and is_positive
     of_others = {"low": ordinary.low, "high": ordinary.high}

@@ -27,7 +27,7 @@ from trajscore.core.outcomes import FAILURE
 from trajscore.core.ranking import TieGroups, auroc, auroc_within
 from trajscore.core.statistics import MeanOfRuns, OfTies, Statistic
 from trajscore.core.ties import group_ties, only_value
-from trajscore.core.values import FloatArray, IntArray
+from trajscore.core.values import BoolArray, FloatArray, IntArray, outside_unit
 from trajscore.core.weights import StepWeights, WeightedSteps, collapse, run_sums
 from trajscore.evaluation.options import (
     ALIVE,
@@ -83,6 +83,11 @@ class Row:
         return MeanOfRuns(forecast - labels * divisor, other, divisor)
 
     @property
+    def outside(self) -> BoolArray:
+        """Whether each value lies outside [0, 1] by more than rounding."""
+        return np.asarray(outside_unit(self.traces.cells))
+
+    @property
     def only_value(self) -> float:
         """The value at every step of every run; NaN where values vary."""
         return only_value(self.traces.cells)
@@ -135,11 +140,6 @@ class Rows:
                 traces = sample.X.with_cells(fitted.transform(sample.X).cells)
             rows.append(Row(name, AS_GIVEN, traces, runs, is_probability=True))
         return rows
-
-    @property
-    def varying(self) -> list[Row]:
-        """The predictors that vary, as given."""
-        return [row for row in self.predictors if row.form == AS_GIVEN and np.isnan(row.only_value)]
 
     def within(self, places: IntArray) -> Rows:
         """Keep the runs of one group, with their own base rate."""

@@ -23,7 +23,7 @@ from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import FORMS, RECALIBRATED, RowKey
 from trajscore.evaluation.reliability import WrongRun, run_to_read
 from trajscore.evaluation.runs import number_of_runs
-from trajscore.report._disclosures import number_hidden, runs_that_count
+from trajscore.report._disclosures import runs_that_count
 from trajscore.report.glossary import COUNTED_AS, RUN_SCORE, TEMPLATES, of_hundred
 from trajscore.report.recipe import recipes
 from trajscore.report.verdicts import of_first_errors, of_stopping, of_window
@@ -89,7 +89,7 @@ def first_screen(
     texts = rules | recipes(data, *key) | {
         "accept_note": f"Score: {number_of_run}. Chosen on these runs: new ones cost a little "
                        f"more.",
-        "stop_note": of_stopping(data) + _say_solved(data, key, form) + _say_unobserved(data),
+        "stop_note": of_stopping(data) + _say_solved(data, key, form),
         "thresholds": f"Both rules are for {drawn[0]}, chosen and measured on these "
                       f"runs: expect somewhat less of new ones. A run's score: {number_of_run}. "
                       f"A failure let through counts as {PRICE:g} reviews, and at most {LOST:g} "
@@ -157,16 +157,6 @@ def _say_solved(data: Evaluation, key: tuple[str, str], form: str) -> str:
         f"{1 - curve.threshold[best]:.{curve.digits}f}: that saves "
         f"{of_hundred(curve.saved['steps'][best])}% of all steps, and takes "
         f"{of_hundred(curve.good[best])}% of the failing runs for solved (--flags success)."
-    )
-
-
-def _say_unobserved(data: Evaluation) -> str:
-    """Say what runs without an outcome count as, which a rule that is learnt leaves out."""
-    if not data.facts.n_censored:
-        return ""
-    return (
-        f" This counts {number_hidden(data)} without an outcome "
-        f"{COUNTED_AS[data.facts.censored]}; a fitted rule leaves such runs out."
     )
 
 

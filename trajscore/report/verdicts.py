@@ -339,11 +339,7 @@ def leakage_check(data: Evaluation) -> str:
     leaky = [quoted(note.predictor) for note in notes if note.predictor in signals]
     if not leaky:
         return ""
-    which = "it" if len(leaky) == 1 else "them"
-    return (
-        f"Make sure that no value of {listed(leaky)} was made from the outcome; if one was, leave "
-        f"{which} out."
-    )
+    return f"Make sure that no value of {listed(leaky)} was made from the outcome."
 
 
 def _constant_maps(maps: list[str]) -> str:

@@ -423,7 +423,7 @@ def _act(data: Evaluation) -> str:
             f"thresholds below"
         )
     if check := leakage_check(data):
-        return f"{check} Otherwise {act[0].lower()}{act[1:]}"
+        return f"{check} Then {act[0].lower()}{act[1:]}"
     return act
 
 
