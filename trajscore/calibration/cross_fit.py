@@ -260,9 +260,11 @@ def cross_fit_sample(
         np.concatenate([part.lengths for part in parts]),
         missing="allow",
     )
-    out = by_fold[np.argsort(np.argsort(fold, kind="stable"))]
-    made = {"cells": out.cells, "offsets": out.offsets, "channels": parts[0].channels}
-    return with_folds(traces._replace(**made), fold)
+    in_order = by_fold[np.argsort(np.argsort(fold, kind="stable"))]
+    out = traces._replace(
+        cells=in_order.cells, offsets=in_order.offsets, channels=parts[0].channels
+    )
+    return with_folds(out, fold)
 
 
 def _fitted_trace(
