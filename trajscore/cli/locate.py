@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> None:
     if not row["beats_position"]:
         print("warning: these runs do not show that the signals say more than the position alone")
     P = locator.transform(_read(arguments.new, arguments)[1])
-    write_table(steps_to_read(P, window.transform(P)), arguments.out)
+    write_table(steps_to_read(P, window), arguments.out)
     print(f"wrote {arguments.out}: {len(P):,} runs")
 
 

@@ -4,9 +4,9 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import BinaryIO, TextIO
+from typing import BinaryIO
 
 import numpy as np
 
@@ -38,8 +38,7 @@ def run(arguments: argparse.Namespace) -> None:
             file=sys.stderr,
         )
     try:
-        lines = read_lines(sys.stdin.buffer)
-        n_refused = serve(monitor, lines, sys.stdout, 3600 * arguments.forget_after)
+        n_refused = serve(monitor, 3600 * arguments.forget_after)
     finally:
         monitor.close()
     if n_refused:
@@ -49,12 +48,7 @@ def run(arguments: argparse.Namespace) -> None:
         )
 
 
-def serve(
-    monitor: EProcessMonitor,
-    lines: Iterable[bytes],
-    out: TextIO,
-    forget_after: float = float("inf"),
-) -> int:
+def serve(monitor: EProcessMonitor, forget_after: float) -> int:
     """Answer each line of input, ``{"id": run, "score": number, list or object}``, with ``"end":
     true`` beside the last score or alone after it, by a decision or ``{"error": sentence, "line":
     number}``, at once. With ``"step": number`` a repeated line is answered again. After an error,
@@ -63,7 +57,7 @@ def serve(
     """
     n_refused = 0
     due = time.monotonic() + _BETWEEN
-    for n, line in enumerate(lines, start=1):
+    for n, line in enumerate(read_lines(sys.stdin.buffer), start=1):
         if time.monotonic() > due:
             with suppress(OSError, ValueError):  # what cannot be kept now is forgotten later
                 monitor.forget(forget_after)
@@ -80,7 +74,7 @@ def serve(
         except (ValueError, TypeError, RecursionError) as error:
             answer = {"error": str(error), "line": n}
         n_refused += "error" in answer
-        print(json.dumps(plain(answer)), file=out, flush=True)
+        print(json.dumps(plain(answer)), flush=True)
     return n_refused
 
 

@@ -60,6 +60,6 @@ def find_first_errors(
     windows = None
     if table["beats_position"][best]:
         P = located[best]
-        window = FirstErrorWindow().fit_transform(P, labels, groups=runs.groups)
+        window = FirstErrorWindow().fit(P, labels, runs.groups)
         windows = steps_to_read(P, window)[["step", "window_start", "window_end"]].to_numpy()
     return FirstErrors(labels, table, best, windows)

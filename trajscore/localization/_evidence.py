@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,8 +14,8 @@ from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_groups, check_sample
 from trajscore.core.estimator import TraceTransformer, like_input
 from trajscore.core.ties import SUM_ROUNDING
-from trajscore.core.values import FloatArray, as_fraction
-from trajscore.core.within_runs import first_step_above, run_numbers, running_sum
+from trajscore.core.values import ArrayLike, FloatArray, as_fraction
+from trajscore.core.within_runs import first_step_above, run_numbers
 from trajscore.inference import compare_predictors
 from trajscore.localization._locator import FirstErrorLocator
 from trajscore.metrics.first_error import (
@@ -118,8 +117,8 @@ class FirstErrorWindow(TraceTransformer, BaseEstimator):
         before = _mass_before(traces)[first_wrong_cells(labels, traces)[wrong]]
         order = np.argsort(before)
         weight = 1 / np.bincount(task)[task] / (n_tasks + 1)
-        place = np.searchsorted(np.cumsum(weight[order]), 1 - alpha - SUM_ROUNDING)
-        self.limit_ = float(np.append(before[order], np.inf)[place])
+        is_enough = np.cumsum(weight[order]) >= 1 - alpha - SUM_ROUNDING
+        self.limit_ = float(min(before[order[is_enough]], default=np.inf))
         return self
 
     def transform(self, P: Any) -> Any:
@@ -148,17 +147,15 @@ class FirstErrorWindow(TraceTransformer, BaseEstimator):
         return like_input(traces.with_cells(inside * 1.0, channels=["window"]), P)
 
 
-def steps_to_read(P: TrajectoryArray, windows: TrajectoryArray) -> pd.DataFrame:
+def steps_to_read(P: TrajectoryArray, window: FirstErrorWindow) -> pd.DataFrame:
     """Return a row a run: its likeliest step, its window, and the chance that no step is wrong."""
-    start = first_step_above(windows, windows.cells, np.zeros(len(P)))
-    return (
-        P.to_frame()
-        .iloc[likeliest_cells(P)]
-        .assign(
-            window_start=start,
-            window_end=start - 1 + run_totals(windows).astype(int),
-            probability_of_none=1 - run_totals(P),
-        )
+    inside = window.transform(P)
+    start = first_step_above(inside, inside.cells, np.zeros(len(P)))
+    likeliest = P.to_frame().iloc[likeliest_cells(P)]
+    return likeliest.assign(
+        window_start=start,
+        window_end=start - 1 + run_totals(inside).astype(int),
+        probability_of_none=1 - run_totals(P),
     )
 
 
@@ -169,16 +166,13 @@ def _mass_before(P: TrajectoryArray) -> FloatArray:
     between them and the likeliest step.
     """
     run = run_numbers(P)
-    distance = np.arange(len(run)) - likeliest_cells(P)[run]
+    share = pd.Series(P.cells / np.maximum(run_totals(P), 1e-300)[run])
+    distance = share.index - likeliest_cells(P)[run]
     side = 2 * run + (distance > 0)
-    outwards = np.lexsort((np.abs(distance), side))  # run by run
-    least = pd.Series(P.cells[outwards]).groupby(side[outwards]).cummin()
-    order = outwards[np.lexsort((-least, run))]
-    total = np.maximum(run_totals(P), 1e-300)
-    p = P.cells[order] / total[run]
-    before = np.empty(len(run))
-    before[order] = running_sum(P, p) - p
-    return before
+    outwards = share.iloc[np.lexsort((np.abs(distance), side))]  # run by run
+    least = outwards.groupby(side[outwards.index]).cummin()
+    order = outwards.iloc[np.lexsort((-least, run))]
+    return (order.groupby(run).cumsum() - order).sort_index().to_numpy()
 
 
 def compare_locators(

@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
@@ -24,13 +23,19 @@ from trajscore.core.estimator import TraceTransformer, check_estimator_input, li
 from trajscore.core.ids import id_order
 from trajscore.core.policy import MIN_LABELLED_ERRORS
 from trajscore.core.ties import OrdinaryRange
-from trajscore.core.values import FloatArray
+from trajscore.core.values import ArrayLike, FloatArray
 from trajscore.core.weights import row_chunks
-from trajscore.core.within_runs import last_cells, running_max, running_sum, step_numbers
+from trajscore.core.within_runs import (
+    last_cells,
+    run_numbers,
+    running_max,
+    running_sum,
+    step_numbers,
+)
 from trajscore.metrics.first_error import check_first_error, run_totals
 
 _OWN_STEPS = 4  # so many first steps have an indicator
-_MOST_DEVIATIONS = 5  # so that no rare signal decides alone
+_DEVIATIONS = (-5, 5)  # at most, so that no rare signal decides alone
 _READS = {"single_channel": False, "allow_missing": True}
 
 
@@ -146,23 +151,23 @@ class FirstErrorLocator(TraceTransformer, BaseEstimator):
                 stacklevel=2,
             )
         order = id_order(traces.ids)  # so that the order of rows cannot matter
-        rows = order[labels[order] >= 0]
-        traces = traces[rows]
+        order = order[labels[order] >= 0]
+        traces = traces[order]
         self.has_none_ = bool((labels == 0).any())
         V = as_table(traces.cells)
         self._range = OrdinaryRange.of(V)
-        self._mean = np.nan_to_num(pd.DataFrame(self._range.nearest(V)).mean())
-        is_first = (step_numbers(traces) == np.repeat(labels[rows], traces.lengths)) * 1.0
+        self._means = SimpleImputer(keep_empty_features=True).fit(self._range.nearest(V))
+        is_first = (step_numbers(traces) == np.repeat(labels[order], traces.lengths)) * 1.0
         at_risk = running_sum(traces, is_first) == is_first
         is_first = is_first[at_risk]
-        features = self._features(traces)[at_risk]
-        self._scaler = StandardScaler().fit(features)
+        self._scaler = StandardScaler()
+        rows = self._scaler.fit_transform(self._features(traces)[at_risk]).clip(*_DEVIATIONS)
         estimator = self.estimator
         if is_first.all():
             estimator = DummyClassifier()
         elif estimator is None:
-            estimator = LogisticRegression(C=1 / features.shape[1], solver="newton-cholesky")
-        self.classifier_ = clone(estimator).fit(self._standardised(features), is_first)
+            estimator = LogisticRegression(C=1 / rows.shape[1], solver="newton-cholesky")
+        self.classifier_ = clone(estimator).fit(rows, is_first)
         return self
 
     def fit_transform(self, X: Any, first_error: Any, groups: ArrayLike | None = None) -> Any:
@@ -215,25 +220,21 @@ class FirstErrorLocator(TraceTransformer, BaseEstimator):
         """
         traces = check_estimator_input(self, X, reset=False, **_READS)
         parts = [traces[rows] for rows in row_chunks(traces.offsets)]
-        p = np.concatenate([np.empty(0), *map(self._probabilities, parts)])
-        return like_input(traces.with_cells(p, channels=self._output_channels), X)
-
-    def _probabilities(self, X: TrajectoryArray) -> FloatArray:
-        """P(first wrong = t) of every cell."""
-        hazard = success_chances(self.classifier_, self._standardised(self._features(X)))
+        hazard = np.concatenate([np.empty(0), *map(self._hazard, parts)])
         stay = np.log1p(-hazard)
-        p = hazard * np.exp(running_sum(X, stay) - stay)
+        P = hazard * np.exp(running_sum(traces, stay) - stay)
+        out = traces.with_cells(P, channels=self._output_channels)
         if not (self.has_none_ or self.live):
-            p /= np.repeat(run_totals(X.with_cells(p)), X.lengths)
-        return p
+            out = out.with_cells(P / run_totals(out)[run_numbers(out)])
+        return like_input(out, X)
 
-    def _standardised(self, features: FloatArray) -> FloatArray:
-        return np.clip(self._scaler.transform(features), -_MOST_DEVIATIONS, _MOST_DEVIATIONS)
+    def _hazard(self, X: TrajectoryArray) -> FloatArray:
+        rows = self._scaler.transform(self._features(X)).clip(*_DEVIATIONS)
+        return success_chances(self.classifier_, rows)
 
     def _features(self, X: TrajectoryArray) -> FloatArray:
         """Return of every step its position, and its signals beside those before (and after)."""
-        V = self._range.nearest(as_table(X.cells))
-        V = np.where(np.isnan(V), self._mean, V)
+        V = self._means.transform(self._range.nearest(as_table(X.cells)))
         step = step_numbers(X)[:, None]
         total = running_sum(X, V)
         lowest = -running_max(X, -V)
@@ -244,7 +245,7 @@ class FirstErrorLocator(TraceTransformer, BaseEstimator):
         columns = [step == np.arange(1, _OWN_STEPS + 1), np.log(step), V, fall, before]
         if not self.live:
             left = np.repeat(X.lengths, X.lengths)[:, None] - step
-            after = np.repeat(total[last_cells(X)], X.lengths, axis=0) - total
+            after = total[np.repeat(last_cells(X), X.lengths)] - total
             after = np.where(left > 0, after / np.maximum(left, 1), V)
             columns += [left == 0, (left == 0) & (step == 1), np.log1p(left), after]
         return np.hstack(columns)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.checks import check_trajectories
+from trajscore.core.checks import check_traces
 from trajscore.core.ids import check_index
 from trajscore.core.score_families import CLIP
 from trajscore.core.ties import group_ties
@@ -62,7 +62,7 @@ def first_wrong_cells(labels: IntArray, X: TrajectoryArray) -> IntArray:
 
 def check_distributions(P: Any) -> TrajectoryArray:
     """Return probabilities of the steps of runs, which add up to 1 at most."""
-    traces = check_trajectories(P, probabilities=True, single_channel=True)
+    traces = check_traces(P)
     total = run_totals(traces)
     refuse_first(
         total > 1 + UNIT_ROUNDING,

@@ -19,12 +19,10 @@ from trajscore.plotting._display import (
     AnswerDisplayMixin,
     PredictionDisplayMixin,
     axes_behind,
-    display,
     next_style,
 )
 
 
-@display
 class RiskCoverageDisplay(AnswerDisplayMixin):
     """Error rate among accepted answers against the share accepted.
 
@@ -98,7 +96,6 @@ def _equal_steps(n: int) -> FloatArray:
     return np.linspace(0, 1, n + 1)[1:]
 
 
-@display
 class CostCurveDisplay(AnswerDisplayMixin):
     """Cost against the cost of rejecting, with the weight that ECUAS_n gives to each.
 
@@ -202,7 +199,6 @@ class CostCurveDisplay(AnswerDisplayMixin):
         return line
 
 
-@display
 class ReliabilityDisplay(PredictionDisplayMixin):
     """Success rate against forecast, in quantile bins that never split a tie.
 

@@ -5,16 +5,15 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pkgutil import resolve_name
-from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
+import pandas as pd
 
 from trajscore.core.checks import ended_where_known
 from trajscore.core.errors import optional
 from trajscore.core.outcomes import check_outcomes
 from trajscore.core.values import ArrayLike, ByName
-
-Kind = TypeVar("Kind")
 
 # One palette, for displays and pages: contrast of 3:1 or more on white and on a dark page, and told
 # apart with each kind of colour blindness (tests/plotting/test_display.py computes both).
@@ -39,13 +38,12 @@ BEHIND: ByName = {"color": GREY, "alpha": 0.25, "linewidth": 0, "zorder": 0}
 
 
 @dataclass_transform(eq_default=False)
-def display(kind: type[Kind]) -> type[Kind]:
-    """Make the fields of a display; it is compared by identity, and has a `repr` of its own."""
-    return dataclass(eq=False, repr=False)(kind)
-
-
 class DisplayMixin(ABC):
     """A picture of numbers that are its attributes: a display adds these and `_draw`."""
+
+    def __init_subclass__(cls) -> None:
+        # compared by identity, and with a `repr` of its own
+        dataclass(eq=False, repr=False)(cls)
 
     _style_of: ClassVar[str] = "lines.Line2D"  # what takes the options that are not ours
     _n_panels: ClassVar[int] = 1  # side by side
@@ -227,10 +225,10 @@ def step_axis(ax: Any) -> None:
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def draw_with_band(ax: Any, x: Any, y: Any, low: Any, high: Any, style: ByName) -> Any:
-    """Draw a curve, and its interval as a band of the same colour."""
-    (line,) = ax.plot(x, y, **style)
-    ax.fill_between(x, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+def draw_with_band(ax: Any, curve: pd.Series, low: Any, high: Any, style: ByName) -> Any:
+    """Draw a curve over its index, and its interval as a band of the same colour."""
+    (line,) = ax.plot(curve, **style)
+    ax.fill_between(curve.index, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
     return line
 
 

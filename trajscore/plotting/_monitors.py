@@ -24,7 +24,6 @@ from trajscore.plotting._display import (
     SHARES,
     DisplayMixin,
     by_name,
-    display,
     draw_with_band,
     ink,
     next_style,
@@ -33,7 +32,6 @@ from trajscore.plotting._display import (
 )
 
 
-@display
 class EProcessDisplay(DisplayMixin):
     """Log M of succeeding and failing runs over steps: a sample, medians, and the threshold.
 
@@ -172,7 +170,6 @@ class EProcessDisplay(DisplayMixin):
 _ROWS = 3  # of names of changes, which would overlap in one
 
 
-@display
 class FleetDisplay(DisplayMixin):
     """Evidence of each quantity over runs, as far as its alarm, and the changes by name.
 
@@ -282,7 +279,6 @@ class FleetDisplay(DisplayMixin):
         return lines
 
 
-@display
 class PowerDisplay(DisplayMixin):
     """False-alarm rate on the left and power on the right against alpha, with their intervals.
 
@@ -377,7 +373,7 @@ class PowerDisplay(DisplayMixin):
                 look = next_style(panel, style, label=plain(key), linewidth=1.6)
                 low = table[f"{rate}_low"]
                 high = table[f"{rate}_high"]
-                line = draw_with_band(panel, table.index, table[rate], low, high, look)
+                line = draw_with_band(panel, table[rate], low, high, look)
                 crossed = _exceeds_alpha(table) & (panel is left)
                 _mark_levels(panel, table.index, table[rate], crossed, line.get_color())
                 lines.append(line)
@@ -399,7 +395,6 @@ class PowerDisplay(DisplayMixin):
         return tuple(ax.child_axes[:2])
 
 
-@display
 class SavingsDisplay(DisplayMixin):
     """Accuracy kept against cost spent, as stopping rules' thresholds move.
 

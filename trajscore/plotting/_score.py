@@ -24,7 +24,6 @@ from trajscore.plotting._display import (
     PredictionDisplayMixin,
     axes_behind,
     by_name,
-    display,
     draw_with_band,
     ink,
     next_style,
@@ -34,7 +33,6 @@ from trajscore.plotting._display import (
 )
 
 
-@display
 class ScoreDisplay(DisplayMixin):
     """A metric of predictors, as given and recalibrated, with intervals and the base rate.
 
@@ -108,7 +106,6 @@ class ScoreDisplay(DisplayMixin):
         return 6.4, 1.4 + 0.3 * len(self.table)
 
 
-@display
 class DecompositionDisplay(PredictionDisplayMixin):
     """What forecasts gain over the base rate by discrimination, and lose by miscalibration.
 
@@ -251,7 +248,6 @@ def _draw_rows(ax: Any, table: pd.DataFrame, style: ByName) -> Any:
     return line
 
 
-@display
 class StepProfileDisplay(PredictionDisplayMixin):
     """Mean score at every step, with a band of two standard errors.
 
@@ -332,7 +328,7 @@ class StepProfileDisplay(PredictionDisplayMixin):
 
 def _curve(ax: Any, score: pd.Series, std_error: pd.Series, style: ByName) -> Any:
     half = 2 * std_error.fillna(0)
-    return draw_with_band(ax, score.index, score, score - half, score + half, style)
+    return draw_with_band(ax, score, score - half, score + half, style)
 
 
 _COLORS = {
@@ -344,7 +340,6 @@ _COLORS = {
 }
 
 
-@display
 class TerminationDisplay(DisplayMixin):
     """Runs by the reason for which they ended, coloured by what a censored score may do with them.
 

@@ -27,7 +27,6 @@ from trajscore.plotting._display import (
     DisplayMixin,
     PredictionDisplayMixin,
     by_name,
-    display,
     draw_with_band,
     ink,
     next_style,
@@ -38,7 +37,6 @@ from trajscore.tracer import early_warning
 from trajscore.tracer.detection import EarlyWarning
 
 
-@display
 class EarlyWarningDisplay(PredictionDisplayMixin):
     """Share of failed and of successful runs flagged as runs go on, and AUROC at each step.
 
@@ -130,7 +128,7 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
             for panel in right:
                 area, low, high = (warning.by_step[name] for name in AUROC)
                 dots = {"marker": "o", "markersize": 4, **look, "label": plain(label)}
-                draw_with_band(panel, area.index, area, low, high, dots)
+                draw_with_band(panel, area, low, high, dots)
         left.plot([], [], color=GREY, label="successful runs: false alarms", **_DOTTED)
         left.set(
             xlabel="share of the run, (step - 1) / (N - 1)", ylabel="share of runs flagged",
@@ -157,7 +155,6 @@ _ACTORS = {"agent": "A", "user": "U"}
 _ABSENT = "#d9d9d9"
 
 
-@display
 class TracerStripDisplay(DisplayMixin):
     """One run as a strip of its components, with the critical episode framed.
 
@@ -216,8 +213,10 @@ class TracerStripDisplay(DisplayMixin):
         single = X[[_row_of(X, run)]]
         if not single.channels:
             raise ValueError("X has no channels; give the signals of TracerSignals")
-        signals = single.to_frame().set_index("step").drop(columns="run")
-        table = estimator.explain(single).to_frame().set_index("step").drop(columns="run")
+        signals, table = (
+            steps.to_frame().set_index("step").drop(columns="run")
+            for steps in (single, estimator.explain(single))
+        )
         names = [name for name in _ROWS if name != "risk"]
         table[names] = table[names].where(signals.reindex(columns=names).notna())
         table["critical"] = table["critical"] > 0
@@ -273,7 +272,6 @@ class TracerStripDisplay(DisplayMixin):
         return min(4 + 0.28 * len(self.table), 14), 2.9
 
 
-@display
 class FirstErrorDisplay(DisplayMixin):
     """How probable it is of each step of a run that it is the first wrong one.
 
