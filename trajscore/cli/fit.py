@@ -47,10 +47,11 @@ def run(arguments: argparse.Namespace) -> None:
     name = arguments.forecaster
     unused = _OF_FORECASTERS if name is None else _OF_PROCESSES
     for word in arguments.argv:
-        if word.partition("=")[0] in unused:
+        option = word.partition("=")[0]
+        if option in unused:
             without = "out" * (name is None)
             raise ValueError(f"{word} is not used with{without} --forecaster; leave it out")
-        if arguments.refit is not None and word.partition("=")[0] in _PARAMETERS:
+        if arguments.refit is not None and option in _PARAMETERS:
             raise ValueError(f"{word} is a parameter, which --refit takes from its file")
     if name is not None:
         _fit_forecaster(arguments)

@@ -5,6 +5,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -114,12 +115,19 @@ def load_request(arguments: argparse.Namespace, **more: Any) -> LoadRequest:
     if len(arguments.id) < 2:
         names["id"] = next(iter(arguments.id), None)
     fields = Fields(**names)
-    parts = _parts(",".join(arguments.fields))
-    for part in parts:
+    parts: ByName = {}
+    for part, name in chain.from_iterable(map(split_pairs, arguments.fields)):
+        if part not in ANY_PARTS or not name:
+            raise ArgumentError(
+                f"{{argument}}: {part!r} is not PART=NAME; give pairs such as text=body, where "
+                f"PART is one of {', '.join(ANY_PARTS)}",
+                "fields",
+            )
         if getattr(fields, part) is not None:
             raise ArgumentError(
                 f"{{argument}} and --field name the {part} both; name it once", part
             )
+        parts[part] = name
     same = ("format", "outcomes", "first_step", "embedder", "max_size")
     return LoadRequest(
         fields.over(Fields(**parts)),
@@ -129,21 +137,6 @@ def load_request(arguments: argparse.Namespace, **more: Any) -> LoadRequest:
         **{name: options[name] for name in same},
         **more,
     )
-
-
-def _parts(text: str) -> ByName:
-    """Read the parts of a log of any JSON, steps=events,text=body.text."""
-    if not text:
-        return {}
-    pairs = split_pairs(text)
-    for part, name in pairs:
-        if part not in ANY_PARTS or not name:
-            raise ArgumentError(
-                f"{{argument}}: {part!r} is not PART=NAME; give pairs such as text=body, where "
-                f"PART is one of {', '.join(ANY_PARTS)}",
-                "fields",
-            )
-    return dict(pairs)
 
 
 def progress_bar(n_jobs: int | None = None) -> Callable[[Iterable[Any]], Iterable[Any]]:

@@ -179,10 +179,10 @@ class AnswerDisplayMixin(PredictionDisplayMixin):
         return {"correct": likeliest == np.asarray(y), "confidence": proba.max(axis=1)}
 
 
-def by_name(items: Any, name: str, kind: str) -> ByName:
-    """Return several of what a display shows by name; one alone gets the given name."""
+def by_name(items: Any, name: str | None, kind: str) -> ByName:
+    """Return several of what a display shows by name; one alone gets the name, or its kind."""
     if not isinstance(items, Mapping):
-        return {str(name): items}
+        return {str(name or type(items).__name__): items}
     if not items:
         raise ValueError(f"there are no {kind}; give at least one")
     return {str(key): item for key, item in items.items()}

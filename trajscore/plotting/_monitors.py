@@ -360,7 +360,7 @@ class PowerDisplay(DisplayMixin):
         PowerDisplay
             The display, drawn.
         """
-        rules = by_name(process, name or type(process).__name__, "stopping rules")
+        rules = by_name(process, name, "stopping rules")
         return cls.from_reports({key: rule.report(X, y) for key, rule in rules.items()}, **kwargs)
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> list[Any]:
@@ -452,7 +452,7 @@ class SavingsDisplay(DisplayMixin):
         SavingsDisplay
             The display, drawn.
         """
-        rules = by_name(process, name or type(process).__name__, "stopping rules")
+        rules = by_name(process, name, "stopping rules")
         savings = {key: token_savings(rule, X, y, cost=cost) for key, rule in rules.items()}
         return cls(savings).plot(**kwargs)
 

@@ -227,8 +227,8 @@ class TracerStripDisplay(DisplayMixin):
     def _draw(self, ax: Any, name: str | None, **style: Any) -> Any:
         from matplotlib.colors import LinearSegmentedColormap
 
-        rows = [name for name in _ROWS if self.table[name].notna().any()]
-        values = np.ma.masked_invalid(self.table[rows].to_numpy(dtype=float).T)
+        rows = self.table[list(_ROWS)].dropna(axis=1, how="all")
+        values = np.ma.masked_invalid(rows.to_numpy(dtype=float).T)
         style = {
             "cmap": LinearSegmentedColormap.from_list("risk", SHADES),
             "vmin": 0.0,
@@ -239,23 +239,24 @@ class TracerStripDisplay(DisplayMixin):
         }
         ax.set_facecolor(_ABSENT)
         steps = np.arange(len(self.table) + 1) + 0.5
-        heights = np.arange(len(rows) + 1)
+        heights = np.arange(len(values) + 1)
         mesh = ax.pcolormesh(steps, heights, values, **style)
         ends = np.flatnonzero(np.diff(self.table["critical"], prepend=False, append=False))
         starts, stops = ends.reshape(-1, 2).T
         ax.bar(
-            starts + 0.5, len(rows), stops - starts, align="edge", fill=False, clip_on=False,
+            starts + 0.5, len(values), stops - starts, align="edge", fill=False, clip_on=False,
             zorder=3, edgecolor=ink(), linewidth=1.6,
         )  # fmt: skip
-        ax.set_yticks(np.arange(len(rows)) + 0.5, [_ROWS[name] for name in rows])
+        ax.set_yticks(heights[:-1] + 0.5, [_ROWS[name] for name in rows])
         ax.invert_yaxis()
         shown = np.arange(1, len(self.table) + 1, -(-len(self.table) // 30))
-        ax.set_xticks(shown)
+        labels = None
         actors = ""
         if "actor" in self.table:
             letters = self.table["actor"].map(_ACTORS)
-            ax.set_xticks(shown, [f"{letters[step]}\n{step}" for step in shown])
+            labels = [f"{letters[step]}\n{step}" for step in shown]
             actors = " (A agent, U user)"
+        ax.set_xticks(shown, labels)
         ax.set_xlabel(f"step{actors}; framed: critical steps; grey: absent")
         ax.tick_params(axis="x", labelsize="small")
         ax.tick_params(length=0)
