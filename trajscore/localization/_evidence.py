@@ -246,17 +246,18 @@ def compare_locators(
     share = np.repeat((labels > 0).mean() / X.lengths, X.lengths)
     named = sample.traces | {"position": position, "uniform": X.with_cells(share)}
     scores = {name: first_error_samples(labels, P) for name, P in named.items()}
-    rows = {}
-    for name, P in named.items():
-        window = FirstErrorWindow().fit_transform(P, labels, groups=task)
-        rows[name] = {
+    window = FirstErrorWindow()
+    of_runs = {
+        name: {
             "log_score": scores[name].mean(),
             "steps_read": np.nanmean(reading_cost(labels, P)),
-            "window": run_totals(window)[labels > 0].mean(),
+            "window": run_totals(window.fit_transform(P, labels, groups=task))[labels > 0].mean(),
         }
+        for name, P in named.items()
+    }
     margins = compare_predictors(
         scores, reference="position", groups=task, random_state=random_state
     ).set_index("predictor")
-    table = pd.DataFrame(rows).T.rename_axis("locator")
+    table = pd.DataFrame(of_runs).T.rename_axis("locator")
     table = table.join(margins[["difference", "low", "high"]])
     return table.assign(beats_position=table["low"] > 0)

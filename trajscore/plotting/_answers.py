@@ -12,14 +12,13 @@ from trajscore.core.weights import AGGREGATORS, Horizon, Weights, as_step_weight
 from trajscore.inference.intervals import wilson_interval
 from trajscore.metrics import Answers, aurc, risk_coverage_curve
 from trajscore.plotting._display import (
-    BEHIND,
     GREY,
     REFERENCE,
     SHARES,
     AnswerDisplayMixin,
     PredictionDisplayMixin,
-    axes_behind,
     next_style,
+    shade_behind,
 )
 
 
@@ -178,11 +177,9 @@ class CostCurveDisplay(AnswerDisplayMixin):
         return super()._predict(estimator, X, y) | {"n_classes": len(estimator.classes_)}
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> Any:
-        behind = axes_behind(ax, f"weight in ECUAS (grey), n = {self.n:g}")
-        if behind is not None:
-            behind.fill_between(self.gamma, self.weight, **BEHIND)
-            # below n = 1 the weight has no bound at 0
-            behind.set_ylim(0, 1.1 * self.weight[len(self.weight) // 20 :].max())
+        # below n = 1 the weight has no bound at 0
+        top = 1.1 * self.weight[len(self.weight) // 20 :].max()
+        shade_behind(ax, f"weight in ECUAS (grey), n = {self.n:g}", self.gamma, self.weight, top)
         label = f"{name or 'system'}, ECUAS = {self.ecuas:.3f}"
         style = next_style(ax, style, linewidth=1.8, label=label)
         (line,) = ax.plot(self.gamma, self.cost, **style)

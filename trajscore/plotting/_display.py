@@ -217,11 +217,11 @@ def ink() -> str:
     return str(mpl.rcParams["text.color"])
 
 
-def step_axis(ax: Any) -> None:
-    """Count steps below the picture, in whole numbers."""
+def step_axes(ax: Any, ylabel: str) -> None:
+    """Count steps below the picture, in whole numbers, and name what stands beside it."""
     from matplotlib.ticker import MaxNLocator
 
-    ax.set_xlabel("step")
+    ax.set(xlabel="step", ylabel=ylabel)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
@@ -232,17 +232,18 @@ def draw_with_band(ax: Any, curve: pd.Series, low: Any, high: Any, style: ByName
     return line
 
 
-def axes_behind(ax: Any, label: str) -> Any:
-    """Make axes with a scale of their own behind others, or None where these have some."""
+def shade_behind(ax: Any, label: str, x: Any, y: Any, top: float, **style: Any) -> None:
+    """Fill the area under a curve on a scale of its own behind others, once on shared axes."""
     beside = ax.get_shared_x_axes().get_siblings(ax)
     if any(axes.get_label() == _BEHIND for axes in beside):
-        return None
+        return
     behind = ax.twinx()
+    behind.fill_between(x, y, **BEHIND, **style)
+    behind.set_ylim(0, top)
     behind.set(label=_BEHIND, ylabel=label)
     behind.spines["top"].set_visible(False)
     ax.set_zorder(behind.get_zorder() + 1)
     ax.patch.set_visible(False)
-    return behind
 
 
 _BEHIND = "<behind>"

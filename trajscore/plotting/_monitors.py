@@ -28,7 +28,7 @@ from trajscore.plotting._display import (
     ink,
     next_style,
     plain,
-    step_axis,
+    step_axes,
 )
 
 
@@ -156,14 +156,13 @@ class EProcessDisplay(DisplayMixin):
             table = self.medians.query("outcome == @outcome and n_runs >= @min_runs")
             table = table.droplevel("outcome")
             look = {"color": color, "linewidth": 2.4, "label": f"{label}, median", **style}
-            lines += ax.plot(table.index, table["median"], zorder=3, **look)
+            lines += ax.plot(table["median"], zorder=3, **look)
         if np.isfinite(self.threshold) and self.threshold > 0:
             ax.axhline(
                 np.log(self.threshold), color=ink(), linewidth=1.2, linestyle="--", zorder=2,
                 label=f"threshold, alpha = {self.alpha:g}",
             )  # fmt: skip
-        ax.set_ylabel("log M (above the threshold: flagged)")
-        step_axis(ax)
+        step_axes(ax, "log M (above the threshold: flagged)")
         return lines
 
 
@@ -255,13 +254,12 @@ class FleetDisplay(DisplayMixin):
 
     def _draw(self, ax: Any, name: str | None, **style: Any) -> list[Any]:
         lines = []
-        for column in self.evidence:
-            quantity, predictor = column
+        for (quantity, predictor), values in self.evidence.items():
             label = quantity
             if predictor:
                 label = f"{quantity} of {predictor}"
             look = next_style(ax, style, linewidth=1.4, label=plain(label))
-            lines += ax.plot(self.evidence.index, self.evidence[column], **look)
+            lines += ax.plot(values, **look)
         ax.axhline(1, **REFERENCE)
         for k, change in enumerate(self.changes):
             ax.axvspan(change.since, change.alarm, color=ink(), alpha=0.12, linewidth=0)

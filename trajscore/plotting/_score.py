@@ -12,7 +12,6 @@ from trajscore.core.values import ArrayLike, ByName
 from trajscore.core.weights import Horizon, Weights
 from trajscore.metrics import step_profile, tps_decomposition
 from trajscore.plotting._display import (
-    BEHIND,
     BLUE,
     COLORS,
     GREY,
@@ -22,14 +21,14 @@ from trajscore.plotting._display import (
     VIOLET,
     DisplayMixin,
     PredictionDisplayMixin,
-    axes_behind,
     by_name,
     draw_with_band,
     ink,
     next_style,
     plain,
     reached_steps,
-    step_axis,
+    shade_behind,
+    step_axes,
 )
 
 
@@ -196,8 +195,7 @@ class DecompositionDisplay(PredictionDisplayMixin):
             ax.set(xlabel=label)
             return _draw_rows(ax, self.table, style)
         line = _draw_steps(ax, reached_steps(ax, self.table, min_runs), style)
-        ax.set_ylabel(label)
-        step_axis(ax)
+        step_axes(ax, label)
         return line
 
     def _size(self) -> tuple[float, float] | None:
@@ -215,10 +213,10 @@ def _draw_steps(ax: Any, table: pd.DataFrame, style: ByName) -> Any:
         table.index, table["score"], recalibrated, facecolor="none", edgecolor=ORANGE,
         hatch="////", linewidth=0, alpha=0.6, label="lost by miscalibration",
     )  # fmt: skip
-    ax.plot(table.index, recalibrated, color=BLUE, linewidth=1.4, label="recalibrated")
-    ax.plot(table.index, constant, label="base rate", **REFERENCE)
+    ax.plot(recalibrated, color=BLUE, linewidth=1.4, label="recalibrated")
+    ax.plot(constant, label="base rate", **REFERENCE)
     style = {"color": ink(), "linewidth": 1.8, "label": "score", **style}
-    (line,) = ax.plot(table.index, table["score"], **style)
+    (line,) = ax.plot(table["score"], **style)
     return line
 
 
@@ -316,13 +314,9 @@ class StepProfileDisplay(PredictionDisplayMixin):
             dashed = {**style, "linestyle": "--", "label": alone}
             _curve(ax, observed["score_observed"], observed["std_error_observed"], dashed)
             if shade:
-                behind = axes_behind(ax, "share unobserved (grey)")
-                if behind is not None:  # once, where several displays share axes
-                    share = 1 - shown["n_observed"] / shown["n_runs"]
-                    behind.fill_between(share.index, share, step="mid", **BEHIND)
-                    behind.set_ylim(0, 1)
-        ax.set_ylabel(f"mean {self.score_name} score (higher is better)")
-        step_axis(ax)
+                share = 1 - shown["n_observed"] / shown["n_runs"]
+                shade_behind(ax, "share unobserved (grey)", share.index, share, 1, step="mid")
+        step_axes(ax, f"mean {self.score_name} score (higher is better)")
         return line
 
 

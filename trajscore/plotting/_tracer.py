@@ -31,7 +31,7 @@ from trajscore.plotting._display import (
     ink,
     next_style,
     plain,
-    step_axis,
+    step_axes,
 )
 from trajscore.tracer import early_warning
 from trajscore.tracer.detection import EarlyWarning
@@ -136,8 +136,7 @@ class EarlyWarningDisplay(PredictionDisplayMixin):
         )  # fmt: skip
         for panel in right:
             panel.axhline(0.5, zorder=1, **REFERENCE)
-            panel.set_ylabel("AUROC of the runs that get there")
-            step_axis(panel)
+            step_axes(panel, "AUROC of the runs that get there")
         return lines
 
 
@@ -335,9 +334,8 @@ class FirstErrorDisplay(DisplayMixin):
             "linewidth": 0,
             **style,
         }
-        step_axis(ax)
-        ax.set_ylabel("probability of the first wrong step")
-        return [ax.bar(np.arange(len(height)), height, **look)]
+        step_axes(ax, "probability of the first wrong step")
+        return [ax.bar(range(len(height)), height, **look)]
 
 
 def _row_of(X: TrajectoryArray, run: Any) -> int:
