@@ -1,9 +1,10 @@
 """Which step of each run failed, as labels of steps show it, and how surely signals find it."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from trajscore.core.array import TrajectoryArray
@@ -22,13 +23,11 @@ class FirstErrors(NamedTuple):
     labels: IntArray  # of each run that is judged: 0 no step is wrong, -1 not labelled
     table: pd.DataFrame  # of `trajscore.localization.compare_locators`
     best: str  # the locator that is shown to gain most over position
-    windows: IntArray | None  # by it, the likeliest step of each run, and those to read from and to
+    windows: Mapping[int, Sequence[int]]
+    """By it, where it beats position: the likeliest step of a run, and those to read from and to.
 
-    def window(self, row: int) -> Sequence[int] | None:
-        """Return these steps of a run; None where nothing is shown, or no step of it is wrong."""
-        if self.windows is None or self.labels[row] == 0:
-            return None
-        return self.windows[row]
+    Keys are the rows of runs in which a step may be wrong.
+    """
 
 
 def find_first_errors(
@@ -57,9 +56,10 @@ def find_first_errors(
         notes.append(Note("step labels", text=f"not used; {error}"))
         return None
     best = table["low"][list(located)].idxmax()
-    windows = None
+    windows = {}
     if table["beats_position"][best]:
         P = located[best]
         window = FirstErrorWindow().fit(P, labels, runs.groups)
-        windows = steps_to_read(P, window)[["step", "window_start", "window_end"]].to_numpy()
+        steps = steps_to_read(P, window)[["step", "window_start", "window_end"]].to_numpy()
+        windows = {row: steps[row] for row in np.flatnonzero(labels).tolist()}
     return FirstErrors(labels, table, best, windows)

@@ -79,6 +79,7 @@ class FirstErrorWindow(TraceTransformer, BaseEstimator):
 
     # groups stay whole as in scikit-learn's splitters of groups
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
+    _output_channels = ("window",)
 
     def __init__(self, alpha: float = 0.1) -> None:
         self.alpha = alpha
@@ -144,7 +145,7 @@ class FirstErrorWindow(TraceTransformer, BaseEstimator):
         check_is_fitted(self)
         traces = check_distributions(P)
         inside = _mass_before(traces) <= self.limit_ + SUM_ROUNDING
-        return like_input(traces.with_cells(inside * 1.0, channels=["window"]), P)
+        return like_input(traces.with_cells(inside * 1.0, channels=self._output_channels), P)
 
 
 def steps_to_read(P: TrajectoryArray, window: FirstErrorWindow) -> pd.DataFrame:

@@ -257,7 +257,7 @@ def of_first_errors(data: Evaluation) -> str:
     runs = f"{len(wrong):,} of {(labelled.labels >= 0).sum():,} labelled runs have a wrong step"
     if len(wrong) < MIN_LABELLED_ERRORS:
         runs += f"; label about {MIN_LABELLED_ERRORS} such runs before you trust this"
-    if labelled.windows is None:
+    if not labelled.windows:
         return (
             f"No signal is shown to find it better than the number of the step alone, which costs "
             f"nothing: read from the start ({runs})."
@@ -275,9 +275,9 @@ def of_first_errors(data: Evaluation) -> str:
 def of_window(data: Evaluation, row: int) -> str:
     """Say which steps of a run to read first, where signals find the wrong one."""
     labelled = data.first_errors
-    if labelled is None or (window := labelled.window(row)) is None:
+    if labelled is None or row not in labelled.windows:
         return ""
-    step, first, last = window
+    step, first, last = labelled.windows[row]
     which = f"steps {first} to {last} first, of these step {step}"
     if first == last:
         which = f"step {step} first"

@@ -176,8 +176,8 @@ def run_line(view: View, run: WrongRun) -> Plot:
     forecast = f"said {cells[flag - 1]:.0%}"
     plot = Plot(Axis(1.0, max(n, 2), 1), Axis(n_ticks=1), f"Step {flag} of {n} {forecast}", 90, 170)
     labelled = view.data.first_errors
-    if labelled is not None and (window := labelled.window(run.row)) is not None:
-        likeliest, first, last = window
+    if labelled is not None and run.row in labelled.windows:
+        likeliest, first, last = labelled.windows[run.row]
         plot.band([first - 0.5, last + 0.5], [0, 0], [1, 1], "window")
         plot.points([likeliest], [cells[likeliest - 1]], "likeliest")
     line = cells if n > 1 else np.repeat(cells, 2)
