@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import logit
 
 from trajscore.calibration.cross_fit import CrossFitCalibrator
-from trajscore.calibration.training import CalibrationSample, fit_logistic
+from trajscore.calibration.training import CalibrationSample, LogisticLoss
 from trajscore.core.score_families import CLIP
 from trajscore.core.values import ArrayLike, FloatArray, as_within, check_choice
 from trajscore.core.weights import Horizon, Weights
@@ -214,4 +214,4 @@ def _standardize(
 def fit_columns(columns: list[FloatArray], sample: CalibrationSample, C: float) -> FloatArray:
     """Slopes of columns, penalised by C, and the intercept of a logistic regression."""
     rows = np.array([*columns, np.ones(len(sample.values))]).T
-    return fit_logistic(rows, sample.success, sample.failure, 1 / C)
+    return LogisticLoss(rows, sample.success, sample.failure, 1 / C).fit()

@@ -48,7 +48,7 @@ class Combined(NamedTuple):
 
     def of(self, signals: Sequence[int]) -> Row:
         """Return the row of some of the signals."""
-        return replace(self.row, traces=self.held.traces(self.held.choose(signals)))
+        return replace(self.row, traces=self.held.forecasts(signals).traces)
 
 
 def combine(
@@ -74,7 +74,7 @@ def combine(
     except TooFewRunsError as error:
         notes.append(Note(called, text=f"not made; {error}"))
         return rows, None
-    traces = held.traces(held.choose(range(len(names))))
+    traces = held.forecasts(range(len(names))).traces
     row = Row(called, RECALIBRATED, traces, runs, True, forecaster, tuple(names))
     return replace(rows, predictors=[*rows.predictors, row]), Combined(row, held, is_compared)
 
