@@ -119,11 +119,8 @@ class CombinedForecaster(CrossFitForecaster):
     ) -> None:
         self.penalty = penalty
         self.handicap = handicap
-        self.cv = cv
         self.subsample = subsample
-        self.weights = weights
-        self.horizon = horizon
-        self.censored = censored
+        super().__init__(cv, weights, horizon, censored)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -202,7 +199,8 @@ class CombinedForecaster(CrossFitForecaster):
         return replace(fitted, coef=loss.fit(tol=1e-3, max_iter=50)), loss
 
     def _begin(self, n: int) -> State:
-        return State(0, RunningStatistics.begin(n, self.n_channels_in_), np.zeros(n))
+        base = np.full(n, self.combination_.base)
+        return State(0, RunningStatistics.begin(n, self.n_channels_in_), base)
 
     def _advance(
         self, state: State, scores: FloatArray, done: BoolArray | None
@@ -213,5 +211,5 @@ class CombinedForecaster(CrossFitForecaster):
         alone = np.where(np.isnan(log_odds), state.alone, log_odds)
         t = state.t + 1
         together = weighted(fitted.rows(t, history), fitted.coef)
-        p = between(alone + fitted.base, together, self.share_)
+        p = between(alone, together, self.share_)
         return State(t, history, alone), p

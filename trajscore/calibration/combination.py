@@ -40,10 +40,10 @@ class SignalMap:
     probability: Map | None = None  # of values that rise with success; None: without information
 
     def __call__(self, values: FloatArray) -> FloatArray:
-        """Return log-odds less those of the base rate; NaN where a value is missing."""
+        """Return log-odds; NaN where a value is missing."""
         if self.probability is None:
-            return np.where(np.isnan(values), np.nan, 0.0)
-        return logit(self.probability(self.turned(values))) - self.base
+            return np.where(np.isnan(values), np.nan, self.base)
+        return logit(self.probability(self.turned(values)))
 
     def turned(self, values: FloatArray) -> FloatArray:
         """Return values that rise with success."""
@@ -80,14 +80,13 @@ class Combination:
     def heard(self, scores: FloatArray) -> FloatArray:
         """Return the log-odds of what each signal says, less those of the base rate."""
         columns = [of(scores[:, k]) for k, of in enumerate(self.maps)]
-        return np.clip(np.column_stack(columns), -_LARGEST - self.base, _LARGEST - self.base)
+        return np.clip(np.column_stack(columns), -_LARGEST, _LARGEST) - self.base
 
     def alone(self, X: TrajectoryArray) -> FloatArray:
-        """Return the log-odds at all steps by each signal alone; the base rate's without a value."""
-        columns = [
-            of.alone(values) for of, values in zip(self.maps, as_table(X.cells).T, strict=True)
-        ]
-        return np.nan_to_num(np.column_stack(columns)) + self.base
+        """Return the log-odds at all steps by each signal alone."""
+        cells = as_table(X.cells)
+        columns = [of.alone(cells[:, k]) for k, of in enumerate(self.maps)]
+        return np.nan_to_num(np.column_stack(columns), nan=self.base)
 
     def rows(self, t: int, said: RunningStatistics) -> FloatArray:
         """Return what the regression sees: what was said, the same times log t, t, a constant."""

@@ -386,9 +386,17 @@ class LearnedForecaster(Forecaster, BaseEstimator):
 class CrossFitForecaster(LearnedForecaster):
     """Base of those whose fit gives out-of-fold forecasts as well, as `_fit_transform` says."""
 
-    cv: Any
-    weights: Weights
-    horizon: Horizon
+    def __init__(
+        self,
+        cv: Any = 2,
+        weights: Weights = "early",
+        horizon: Horizon = None,
+        censored: str = "failure",
+    ) -> None:
+        self.cv = cv
+        self.weights = weights
+        self.horizon = horizon
+        self.censored = censored
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

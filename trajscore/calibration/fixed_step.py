@@ -117,14 +117,10 @@ def step_table(
             of_run, constant = (
                 _both_ways(of, labels, score) for of in (p, np.full(len(p), labels.mean()))
             )
-            margin = of_run - constant
-            three = intervals_of_means(
-                margin.samples[:, None],
-                [margin.change(np.ones(len(p)))],
-                any_units(units, len(p)),
-                confidence_level,
+            (three,) = intervals_of_means(
+                [of_run - constant], any_units(units, len(p)), confidence_level
             )
-            scored = float(of_run.samples.mean()), *(float(part[0]) for part in three)
+            scored = of_run.mean, *three
         rows[t] = len(runs), labels.mean(), *ends, *scored
     index = pd.Index(list(rows), name="step", dtype=np.int64)
     table = pd.DataFrame(list(rows.values()), index=index, columns=list(COLUMNS), dtype=float)

@@ -115,12 +115,11 @@ def signal_table(combined: Combined, rows: Rows, matters: float, options: Option
     what matters, and `reached` is the margin then; they are 0 and NaN where more are needed, or
     it is not shown that they miss less than matters.
     """
-    leading = options.scores[0], options.weights
+    leading = options.leading
     names = combined.row.signals
     every = range(len(names))
     base = rows.base.score(*leading)
     whole = combined.row.score(*leading)
-    ones = np.ones(len(rows.runs))
     by_name = rows.recalibrated
 
     @cache  # a set of signals is asked about more than once
@@ -143,10 +142,10 @@ def signal_table(combined: Combined, rows: Rows, matters: float, options: Option
     missing = np.inf
     while missing > matters / 2 and len(reached) < min(MOST_SIGNALS, len(promising)):
         scores = {k: score(frozenset({*reached, k})) for k in promising if k not in reached}
-        best = max(scores, key=lambda k: scores[k](ones))
-        reached[best] = float((scores[best] - base)(ones))
+        best = max(scores, key=lambda k: scores[k].mean)
+        reached[best] = (scores[best] - base).mean
         missed = whole - scores[best]
-        missing = float(missed(ones))
+        missing = missed.mean
     shown = intervals_of({LOSS: missed}, rows.runs.units, options.settings, _ENOUGH_LEVEL)[LOSS]
     if missing > matters / 2 or shown.high > matters:
         reached = {}

@@ -301,8 +301,7 @@ class Evaluation:
         for name, clip in CLIPS.items() if leading.clip is not None else ():
             other = replace(leading, clip=clip), options.weights  # type: ignore[call-arg]
             constant = self.rows.base.score(*other)
-            margins = [row.score(*other) - constant for row in judged]
-            table[name] = [float(margin(np.ones(len(self.runs)))) for margin in margins]
+            table[name] = [(row.score(*other) - constant).mean for row in judged]
         return table
 
 

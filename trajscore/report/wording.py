@@ -154,25 +154,23 @@ def statements(data: Evaluation) -> list[Statement]:
     """
     best = data.best
     parts = [of_its_word, of_its_worth]
-    if best.informs != Shown.OPEN and best.at_its_word == Shown.OPEN:
+    if best.informs != Shown.OPEN and best.at_its_word in (Shown.OPEN, Shown.UNASKED):
         parts = [of_its_worth, of_its_word]
-    if best.best_alone:
-        alone = f"{quoted(best.best_alone)}, the best alone," * (len(data.singles) > 1)
-        both = [of_their_worth(data), of_its_word(data, alone or best.best_alone)]
-    else:
-        both = [part(data, who) for part, who in zip(parts, (_subject(data), "it"), strict=True)]
+    both = [part(data, who) for part, who in zip(parts, _subjects(data), strict=True)]
     if is_settled(data):
         return both
     proviso = f"if the {number_hidden(data)} without an outcome {stands_for(data)}"
     return [each._replace(text=f"{proviso}, {each.text}") for each in both]
 
 
-def _subject(data: Evaluation) -> str:
-    """Name the predictor that is ahead, as the first question does."""
+def _subjects(data: Evaluation) -> tuple[str, str]:
+    """Name the predictor that is ahead, or alone would be, as the first and second question do."""
     best = data.best
     n = len(data.singles)
-    name = quoted(best.predictor)
-    return f"{name}, the best of {n}," if best.is_useful and n > 1 else name
+    name = quoted(best.best_alone or best.predictor)
+    if best.best_alone:
+        return name, f"{name}, the best alone," if n > 1 else name
+    return f"{name}, the best of {n}," if best.is_useful and n > 1 else name, "it"
 
 
 def of_its_word(data: Evaluation, subject: str) -> Statement:
@@ -201,7 +199,7 @@ def _forecast_and_rate(data: Evaluation, best: Recommendation) -> str:
 
 
 def of_its_worth(data: Evaluation, subject: str) -> Statement:
-    """Say whether the predictor that is ahead knows more than the success rate does."""
+    """Say whether the predictor that is ahead, or all together, know more than the success rate."""
     best = data.best
     question = f"Does {subject} know anything?"
     how = "" if best.form == AS_GIVEN else "recalibrated, "
@@ -217,33 +215,31 @@ def of_its_worth(data: Evaluation, subject: str) -> Statement:
     if best.action == Action.TOO_FEW:
         most = f"hardly more than {100 * best.share(best.most):.0f}% of a perfect forecast"
         return Statement(question, Shown.OPEN, f"{how}it may be worth nothing, and {most}; {more}")
-    worth = f"{how}it goes {way_gone(best)} of the way from the success rate to a perfect forecast"
-    if counting := not_above_counting(data, best.predictor):
+    way = f"{way_gone(best)} of the way from the success rate to a perfect forecast"
+    worth = f"{how}it goes {way}"
+    if best.best_alone:
+        n = len(data.signals_of(best.predictor))
+        if n > 1:
+            question = f"Do these {n} signals know anything?"
+        worth = _worth_together(data, way, n)
+    counting = not_above_counting(data, best.predictor)
+    if counting and not (best.best_alone and _of_clock(data, best)):
         worth += f"; but {counting}, which costs nothing"
     return Statement(question, Shown.YES, worth + _not_in(data))
 
 
-def of_their_worth(data: Evaluation) -> Statement:
-    """Say what all signals together, or one with its history, know, and what the best one does."""
+def _worth_together(data: Evaluation, way: str, n: int) -> str:
+    """Say how far n signals go together, or one with its history, and how far the best alone."""
     best = data.best
-    n = len(data.signals_of(best.predictor))
-    way = f"{way_gone(best)} of the way from the success rate to a perfect forecast"
     value = "is not shown to be worth anything"
     if (alone := data.recommendations[best.best_alone]).is_useful:
         value = f"goes {100 * best.share(alone.margin.estimate):.0f}%"
     if n == 1:
-        question = f"Does {quoted(best.best_alone)} know anything?"
-        worth = f"with its history and the step it goes {way}; its value alone {value}"
-    else:
-        question = f"Do these {n} signals know anything?"
-        worth = (
-            f"together, with their history, they go {way}; the best alone, "
-            f"{quoted(best.best_alone)}, {value}"
-        )
-    counting = not_above_counting(data, best.predictor)
-    if counting and not _of_clock(data, best):
-        worth += f"; but {counting}, which costs nothing"
-    return Statement(question, Shown.YES, worth + _not_in(data))
+        return f"with its history and the step it goes {way}; its value alone {value}"
+    return (
+        f"together, with their history, they go {way}; the best alone, "
+        f"{quoted(best.best_alone)}, {value}"
+    )
 
 
 def _of_clock(data: Evaluation, best: Recommendation) -> str:
