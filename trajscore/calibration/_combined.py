@@ -20,6 +20,7 @@ from trajscore.calibration.combination import (
 )
 from trajscore.calibration.cross_fit import CrossFitForecaster
 from trajscore.calibration.fixed_step import AliveRate
+from trajscore.calibration.forecaster import ANY_SCORES
 from trajscore.calibration.training import LogisticLoss, TrainingSteps
 from trajscore.core.convert import as_table
 from trajscore.core.errors import TooFewRunsError
@@ -105,7 +106,7 @@ class CombinedForecaster(CrossFitForecaster):
     """
 
     _output_channels = ("probability",)
-    _reads = {"probabilities": False, "single_channel": False, "allow_missing": True}  # noqa: RUF012
+    _reads = ANY_SCORES
 
     def __init__(
         self,

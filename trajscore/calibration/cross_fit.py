@@ -476,7 +476,7 @@ class CrossFitCalibrator(CrossFitForecaster):
         rows = []
         for name, fitted in {**self.maps_, "all": self.full_map_}.items():
             numbers = {of: v for of, v in vars(fitted).items() if isinstance(v, (int, float))}
-            low, high = sorted(fitted(np.array(self._value_range)))
+            low, high = sorted(fitted(np.concatenate(self._range[:2])))
             rows.append({"map": name, **numbers, "low": low, "high": high})
         return pd.DataFrame(rows).set_index("map")
 
@@ -518,9 +518,6 @@ class CrossFitCalibrator(CrossFitForecaster):
         if len(maps) == 2:  # a map is named after the fold that it is fitted on (Appendix D)
             maps.reverse()
         self.maps_ = dict(zip(names, maps, strict=False))
-        counted = np.repeat(training.weight > 0, traces.lengths)
-        self._value_range, self.calibrated_range_ = (
-            (float(cells[counted].min()), float(cells[counted].max()))
-            for cells in (traces.cells, calibrated)
-        )
+        counted = calibrated[np.repeat(training.weight > 0, traces.lengths)]
+        self.calibrated_range_ = float(counted.min()), float(counted.max())
         return with_folds(traces.with_cells(calibrated, self._output_channels), fold)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.calibration.cross_fit import LearnedForecaster, folds_of
+from trajscore.calibration.forecaster import ANY_SCORES
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import opposite
 from trajscore.core.policy import MIN_RUNS_PER_OUTCOME
@@ -93,7 +94,6 @@ def step_table(
     X: TrajectoryArray,
     success: FloatArray,
     groups: IntArray | None,
-    *,
     forecasts: TrajectoryArray | None,
     score: Any = "log",
     confidence_level: float = 0.95,
@@ -219,7 +219,7 @@ class AliveRate(LearnedForecaster):
     """
 
     _output_channels = ("probability",)
-    _reads = {"probabilities": False, "single_channel": False, "allow_missing": True}  # noqa: RUF012
+    _reads = ANY_SCORES
 
     def __init__(
         self,

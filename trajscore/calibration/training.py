@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,10 +77,6 @@ class CalibrationSample:
     def base_rate(self) -> float:
         """Weighted success rate."""
         return float(self.success.sum() / (self.success + self.failure).sum())
-
-    def scaled(self, factor: float) -> CalibrationSample:
-        """Return the same with all weights times a factor."""
-        return replace(self, success=self.success * factor, failure=self.failure * factor)
 
 
 class TrainingSteps(NamedTuple):

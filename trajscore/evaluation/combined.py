@@ -16,7 +16,7 @@ from trajscore.core.errors import TooFewRunsError
 from trajscore.core.policy import MOST_CANDIDATES, MOST_SIGNALS
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.values import unknown_name
-from trajscore.evaluation.acting import LOST, stopping
+from trajscore.evaluation.acting import stopping
 from trajscore.evaluation.options import (
     AS_GIVEN,
     RECALIBRATED,
@@ -44,7 +44,6 @@ class Combined(NamedTuple):
 
     row: Row
     held: OutOfFold
-    is_compared: bool  # whether it is to be asked what each signal adds
 
     def of(self, signals: Sequence[int]) -> Row:
         """Return the row of some of the signals."""
@@ -54,7 +53,10 @@ class Combined(NamedTuple):
 def combine(
     rows: Rows, options: Options, notes: list[Note], *, compares: bool = True
 ) -> tuple[Rows, Combined | None]:
-    """Add the row of all signals that vary; None where there are none, or too few runs."""
+    """Add the row of all signals that vary, where there are some, and enough runs.
+
+    The fits are returned where it is to be asked what each signal adds.
+    """
     varying = [row for row in rows.predictors if row.form == AS_GIVEN and np.isnan(row.only_value)]
     names = [row.predictor for row in varying if row.predictor in rows.recalibrated]
     if not names or not options.settings.together:
@@ -76,7 +78,9 @@ def combine(
         return rows, None
     traces = held.forecasts(range(len(names))).traces
     row = Row(called, RECALIBRATED, traces, runs, True, forecaster, tuple(names))
-    return replace(rows, predictors=[*rows.predictors, row]), Combined(row, held, is_compared)
+    return replace(rows, predictors=[*rows.predictors, row]), Combined(
+        row, held
+    ) if is_compared else None
 
 
 class Purchase(NamedTuple):
@@ -96,7 +100,7 @@ def purchase(combined: Combined, prices: Mapping[str, float]) -> Purchase:
 
     def share_stopped(row: Row) -> float:
         curve = stopping(row.traces, row.runs.labels, {})
-        place = curve.highest(LOST / 100)
+        place = curve.highest
         return 0.0 if place is None else curve.bad[place]
 
     free = [k for k, name in enumerate(names) if not prices.get(name)]

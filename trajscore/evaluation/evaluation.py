@@ -268,9 +268,9 @@ class Evaluation:
                 row.traces,
                 row.runs.labels,
                 row.runs.groups,
-                forecasts=row.traces if row.is_probability else None,
-                score=options.scores[0],
-                confidence_level=options.settings.confidence_level,
+                row.traces if row.is_probability else None,
+                options.scores[0],
+                options.settings.confidence_level,
             )
 
         return pd.concat(list(options.quiet.work.share(table, rows)), keys=row_index(rows))

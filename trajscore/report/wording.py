@@ -410,33 +410,24 @@ def next_step(data: Evaluation) -> str:
 
 def _act(data: Evaluation) -> str:
     """Say how to act by what is of use: as it is, or by a map; where it may leak, after a check."""
-    name = data.best.predictor
-    act = f"Use {quoted(name)} as it is: accept and stop new runs by the thresholds below"
-    if data.best.action != Action.USE:
-        how = "--code shows how" if data.source.command else f"report.forecaster({name!r})"
-        act = (
-            f"{_to_fit(data)} ({how}){_or_fewer(data)}, then accept and stop new runs by the "
-            f"thresholds below"
-        )
+    best = data.best
+    name = quoted(best.predictor)
+    use = f"Use {name} as it is:"
+    if best.action != Action.USE:
+        use = f"Recalibrate {name}"
+        if best.best_alone:
+            n = len(data.signals_of(best.predictor))
+            use = f"Use all {n} signals together" if n > 1 else f"Use {name}"
+        call = f"report.forecaster({best.predictor!r})"
+        use += f" ({'--code shows how' if data.source.command else call})"
+        if few := _enough(data):
+            are = "is" if len(few) == 1 else "are"
+            use += f", or only {listed(map(quoted, few))}, which {are} enough"
+        use += ", then"
+    act = f"{use} accept and stop new runs by the thresholds below"
     if check := leakage_check(data):
         return f"{check} Then {act[0].lower()}{act[1:]}"
     return act
-
-
-def _to_fit(data: Evaluation) -> str:
-    """Say what is to be fitted: "Use all 7 signals together"."""
-    best = data.best
-    n = len(data.signals_of(best.predictor))
-    if not best.best_alone:
-        return f"Recalibrate {quoted(best.predictor)}"
-    return f"Use all {n} signals together" if n > 1 else f"Use {quoted(best.predictor)}"
-
-
-def _or_fewer(data: Evaluation) -> str:
-    """Name the few signals that are enough: ", or only A and B, which are enough"."""
-    if not (few := _enough(data)):
-        return ""
-    return f", or only {listed(map(quoted, few))}, which {'is' if len(few) == 1 else 'are'} enough"
 
 
 def _enough(data: Evaluation) -> list[str]:
@@ -445,7 +436,7 @@ def _enough(data: Evaluation) -> list[str]:
     if table is None or not data.best.best_alone:
         return []
     few = table.index[table["order"] > 0]
-    return list(table.loc[few, "order"].sort_values().index) if len(few) < len(table) else []
+    return sorted(few, key=table["order"].get) if len(few) < len(table) else []
 
 
 def before_rules(data: Evaluation) -> str:
