@@ -133,9 +133,7 @@ class CombinedForecaster(CrossFitForecaster):
     @one_blas_thread
     def _fit_transform(self, X: Any, y: Any, **metadata: Any) -> Any:
         held = self.held_out(X, y, **metadata)
-        traces, best, share = held.forecasts(range(held.steps.X.n_channels))
-        self.best_ = int(best[-1])
-        self.share_ = float(share[-1])
+        traces, self.best_, self.share_ = held.forecasts(range(self.n_channels_in_))
         self.combination_ = self._combine(held.steps)[0]
         if self.n_dropped_:  # which were not seen
             p = np.where(np.isnan(traces.cells), self._forecasts(held.X), traces.cells)
@@ -158,7 +156,7 @@ class CombinedForecaster(CrossFitForecaster):
         Returns
         -------
         trajscore.calibration.combination.OutOfFold
-            ``forecasts(signals)`` are those from some of the signals, or all of them.
+            ``forecasts(signals)`` makes those from some of the signals, or all of them.
         """
         training = self._without_outliers(self._training_runs(X, y, **metadata))
         rows = training.rows

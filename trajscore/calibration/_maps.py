@@ -79,7 +79,7 @@ class BetaCrossFitCalibrator(CrossFitCalibrator):
         c = float(logit(sample.base_rate))
         while used.any():
             # an end whose coefficient points the wrong way is left out, as the authors do
-            *rises, constant = fit_columns(list(ends[:, used].T), sample, self.C)
+            *rises, constant = fit_columns(ends[:, used].T, sample, self.C)
             if min(rises) >= 0:
                 slopes[used] = rises
                 c = float(constant)

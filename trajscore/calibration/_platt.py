@@ -145,7 +145,7 @@ class PlattCrossFitCalibrator(LinkCalibrator):
         slope = 0.0
         fallback = is_flat
         if not is_flat:
-            rise, constant = fit_columns([x], sample, self.C)
+            rise, constant = fit_columns(x, sample, self.C)
             increasing = self.increasing
             if increasing is None:
                 increasing = True if self.link == "logit" else "auto"
@@ -216,7 +216,7 @@ def _standardize(
     )
 
 
-def fit_columns(columns: list[FloatArray], sample: CalibrationSample, C: float) -> FloatArray:
-    """Slopes of columns, penalised by C, and the intercept of a logistic regression."""
-    rows = np.array([*columns, np.ones(len(sample.values))]).T
+def fit_columns(columns: FloatArray, sample: CalibrationSample, C: float) -> FloatArray:
+    """Slopes of one or more columns, penalised by C, and the intercept of a logistic regression."""
+    rows = np.vstack([columns, np.ones(len(sample.values))]).T
     return LogisticLoss(rows, sample.success, sample.failure, 1 / C).fit()

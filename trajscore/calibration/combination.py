@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_expit, logit
@@ -157,14 +157,6 @@ class HeldOut:
         return weighted(self.rows[:, columns], near)
 
 
-class Forecasts(NamedTuple):
-    """Forecasts of runs held out, by the choice that the other folds make; last that by all."""
-
-    traces: TrajectoryArray
-    best: IntArray  # signal
-    share: FloatArray  # how far to move from it to the regression
-
-
 @dataclass(frozen=True)
 class OutOfFold:
     """Forecasts of runs by fits to others, from all signals or from some of them."""
@@ -183,10 +175,11 @@ class OutOfFold:
         """Log scores of each signal alone, added up by fold."""
         return np.stack([self._by_fold(column) for column in self.alone.T])
 
-    def forecasts(self, signals: Sequence[int]) -> Forecasts:
-        """Forecast from the best of these signals, and how far to move from it.
+    def forecasts(self, signals: Sequence[int]) -> tuple[TrajectoryArray, int, float]:
+        """Forecast from some signals: choose the best one, and how far to move from it.
 
-        Both are chosen by all folds but each, and by all. Runs that do not count have no forecast.
+        Forecasts of a fold are by the choice of the others; the choice by all is returned, too.
+        Runs that do not count have none.
         """
         together = np.empty(len(self.alone))
         for k, part in enumerate(self.parts):
@@ -203,13 +196,13 @@ class OutOfFold:
             worth = np.stack(scores) @ used.T - self.handicap * shares[:, None]
             here = best == signal
             share[here] = shares[np.argmax(worth[:, here], axis=0)]
-        used_steps = self.steps.X
-        of_used = np.repeat(self.X.offsets[self.rows] - used_steps.offsets[:-1], used_steps.lengths)
-        single = self.alone[np.arange(len(of_used)), best[self.fold]]
-        p = np.full(len(self.X.cells), np.nan)
-        p[of_used + np.arange(len(of_used))] = between(single, together, share[self.fold])
+        places = np.arange(len(self.X.cells))
+        of_steps = self.X.with_cells(places)[self.rows].cells.astype(np.int64)
+        single = self.alone[np.arange(len(of_steps)), best[self.fold]]
+        p = np.full(len(places), np.nan)
+        p[of_steps] = between(single, together, share[self.fold])
         traces = self.X.with_cells(p, channels=("probability",))
-        return Forecasts(with_folds(traces, self.fold_of_run), best, share)
+        return with_folds(traces, self.fold_of_run), int(best[-1]), float(share[-1])
 
     def _by_fold(self, log_odds: FloatArray) -> FloatArray:
         """Add up the log scores of the forecasts of steps."""

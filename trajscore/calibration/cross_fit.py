@@ -255,12 +255,7 @@ def cross_fit_sample(
     )
     warn_of_look_ahead(forecaster, look_ahead[0])
     # of a log, each run has the steps that the pipeline made of it
-    by_fold = TrajectoryArray(
-        np.concatenate([part.cells for part in parts]),
-        np.concatenate([part.lengths for part in parts]),
-        missing="allow",
-    )
-    in_order = by_fold[np.argsort(np.argsort(fold, kind="stable"))]
+    in_order = TrajectoryArray.concat(parts)[np.argsort(np.argsort(fold, kind="stable"))]
     out = traces._replace(
         cells=in_order.cells, offsets=in_order.offsets, channels=parts[0].channels
     )

@@ -87,7 +87,7 @@ def runs_with_a_partner(success: FloatArray, stratum: IntArray) -> IntArray:
 
 AUROC = ("AUROC", "AUROC_low", "AUROC_high")
 MARGIN = ("margin", "margin_low", "margin_high")
-COLUMNS = ("n_runs", "success_rate", *AUROC, "score", *MARGIN)
+COLUMNS = ["n_runs", "success_rate", *AUROC, "score", *MARGIN]
 
 
 def step_table(
@@ -123,7 +123,7 @@ def step_table(
             scored = of_run.mean, *three
         rows[t] = len(runs), labels.mean(), *ends, *scored
     index = pd.Index(list(rows), name="step", dtype=np.int64)
-    table = pd.DataFrame(list(rows.values()), index=index, columns=list(COLUMNS), dtype=float)
+    table = pd.DataFrame(list(rows.values()), index=index, columns=COLUMNS, dtype=float)
     return table.astype({"n_runs": np.int64})
 
 
@@ -167,8 +167,7 @@ def _disjoint_pairs(success: FloatArray, stratum: IntArray, unit: IntArray) -> f
 def _both_ways(p: FloatArray, success: FloatArray, score: Any) -> MeanOfRuns:
     """Return the score of forecasts, and what it were, had each run ended the other way."""
     family = get_family(score)
-    of_run, other = (score_cells(family, p, y) for y in (success, opposite(success)))
-    return MeanOfRuns(of_run, other)
+    return MeanOfRuns(*(score_cells(family, p, y) for y in (success, opposite(success))))
 
 
 class AliveRate(LearnedForecaster):

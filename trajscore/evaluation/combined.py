@@ -47,7 +47,7 @@ class Combined(NamedTuple):
 
     def of(self, signals: Sequence[int]) -> Row:
         """Return the row of some of the signals."""
-        return replace(self.row, traces=self.held.forecasts(signals).traces)
+        return replace(self.row, traces=self.held.forecasts(signals)[0])
 
 
 def combine(
@@ -76,11 +76,10 @@ def combine(
     except TooFewRunsError as error:
         notes.append(Note(called, text=f"not made; {error}"))
         return rows, None
-    traces = held.forecasts(range(len(names))).traces
+    traces, *_ = held.forecasts(range(len(names)))
     row = Row(called, RECALIBRATED, traces, runs, True, forecaster, tuple(names))
-    return replace(rows, predictors=[*rows.predictors, row]), Combined(
-        row, held
-    ) if is_compared else None
+    combined = Combined(row, held) if is_compared else None
+    return replace(rows, predictors=[*rows.predictors, row]), combined
 
 
 class Purchase(NamedTuple):

@@ -306,8 +306,8 @@ class Evaluation:
 
 
 def _cards(recommended: list[Recommendation]) -> pd.DataFrame:
-    table = pd.DataFrame([each.card() for each in recommended])
-    return table.set_index(pd.Index([each.predictor for each in recommended], name="predictor"))
+    index = pd.Index([each.predictor for each in recommended], name="predictor")
+    return pd.DataFrame([each.card() for each in recommended], index)
 
 
 def _margins(rows: list[Row], recommended: list[Recommendation]) -> list[float]:

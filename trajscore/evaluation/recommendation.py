@@ -275,9 +275,9 @@ def at_its_word(numbers: Recommendation, noise: float) -> Shown:
 def recommend_each(rows: Rows, options: Options, n_tables: int = 1) -> list[Recommendation]:
     """Decide about each predictor, at a level shared out over all and over as many tables."""
     singles: dict[str, dict[str, Row]] = {}
-    combined: dict[str, dict[str, Row]] = {}
     for row in rows.predictors:
-        (combined if row.signals else singles).setdefault(row.predictor, {})[row.form] = row
+        if not row.signals:
+            singles.setdefault(row.predictor, {})[row.form] = row
     n = len(singles) * n_tables
     level = _shared_level(rows, options, n)
     # of the word of a combination nobody asks: a second way to be wrong has half the error rate
@@ -286,13 +286,22 @@ def recommend_each(rows: Rows, options: Options, n_tables: int = 1) -> list[Reco
         lambda of: recommend(of, rows.base, options, level, of_word), list(singles.values())
     )
     recommended = list(shared)
-    for forms in combined.values():  # against the best single one, if it is of use
-        best = ranked(recommended)[0]
+    for together in (row for row in rows.predictors if row.signals):
+        best = ranked(recommended)[0]  # against which it is held, if that is of use
         rival = singles[best.predictor][best.form] if best.is_useful else rows.base
         level = _shared_level(rows, options, n_tables, of_combined=True)
         most = max(each.most for each in recommended)  # with many runs it gains at least that
-        decided = recommend(forms, rows.base, options, level, of_word, rival, most)
-        recommended.append(replace(decided, best_alone=best.predictor))
+        decided = recommend(
+            {together.form: together},
+            rows.base,
+            options,
+            level,
+            of_word,
+            rival,
+            most,
+            best.predictor,
+        )
+        recommended.append(decided)
     return recommended
 
 
@@ -323,6 +332,7 @@ def recommend(
     of_word: float,
     rival: Row | None = None,
     signal_high: float = math.nan,
+    best_alone: str = "",
 ) -> Recommendation:
     """Decide about one predictor, by its rows in each form; or a combination, by its rival, too.
 
@@ -355,7 +365,7 @@ def recommend(
         signal_high=signal_high,
         matters=matters,
         confidence_level=level,
-        best_alone="" if rival is None else rival.predictor,
+        best_alone=best_alone,
         **ends,
     )
     decided = replace(numbers, action=decide(numbers), at_its_word=at_its_word(numbers, noise))
