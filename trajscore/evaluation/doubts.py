@@ -105,9 +105,7 @@ def doubts(
     for row in rows.predictors:
         if not row.is_probability:
             yield from _out_of_range(row)
-    for name, trace in runs.traces.items():
-        if leak := leakage(name, trace, runs.y):
-            yield Note(name, "leakage", {"leak": leak})
+    yield from _leaky(runs)
     if not rows.n_alive_folds:
         text = (
             "learnt from the same runs that it is judged on; there are too few runs for two folds"
@@ -134,6 +132,12 @@ def doubts(
         }
         yield Note("weights", "heavy run", facts)
     yield from stop_notes(runs.stops.stop_counts if runs.stops else {})
+
+
+def _leaky(runs: EvaluatedRuns) -> Iterator[Note]:
+    """Warn of predictors that leak the outcome."""
+    leaks = ((name, leakage(name, trace, runs.y)) for name, trace in runs.traces.items())
+    return (Note(name, "leakage", {"leak": leak}) for name, leak in leaks if leak)
 
 
 def _out_of_range(row: Row) -> Iterator[Note]:

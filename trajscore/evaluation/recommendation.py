@@ -275,9 +275,9 @@ def at_its_word(numbers: Recommendation, noise: float) -> Shown:
 def recommend_each(rows: Rows, options: Options, n_tables: int = 1) -> list[Recommendation]:
     """Decide about each predictor, at a level shared out over all and over as many tables."""
     singles: dict[str, dict[str, Row]] = {}
+    combined: dict[str, dict[str, Row]] = {}
     for row in rows.predictors:
-        if not row.signals:
-            singles.setdefault(row.predictor, {})[row.form] = row
+        (combined if row.signals else singles).setdefault(row.predictor, {})[row.form] = row
     n = len(singles) * n_tables
     level = _shared_level(rows, options, n)
     # of the word of a combination nobody asks: a second way to be wrong has half the error rate
@@ -286,22 +286,13 @@ def recommend_each(rows: Rows, options: Options, n_tables: int = 1) -> list[Reco
         lambda of: recommend(of, rows.base, options, level, of_word), list(singles.values())
     )
     recommended = list(shared)
-    for together in (row for row in rows.predictors if row.signals):
-        best = ranked(recommended)[0]  # against which it is held, if that is of use
+    for forms in combined.values():  # against the best single one, if it is of use
+        best = ranked(recommended)[0]
         rival = singles[best.predictor][best.form] if best.is_useful else rows.base
         level = _shared_level(rows, options, n_tables, of_combined=True)
         most = max(each.most for each in recommended)  # with many runs it gains at least that
-        decided = recommend(
-            {together.form: together},
-            rows.base,
-            options,
-            level,
-            of_word,
-            rival,
-            most,
-            best.predictor,
-        )
-        recommended.append(decided)
+        of_combined = rival, most, best.predictor
+        recommended.append(recommend(forms, rows.base, options, level, of_word, *of_combined))
     return recommended
 
 
