@@ -16,12 +16,12 @@ from trajscore.calibration.combination import (
     SignalMap,
     between,
     drawn,
-    fits_to_fewer,
-    map_of,
+    weighted,
 )
 from trajscore.calibration.cross_fit import CrossFitForecaster
 from trajscore.calibration.fixed_step import AliveRate
-from trajscore.calibration.training import TrainingSteps, fit_logistic
+from trajscore.calibration.forecaster import ANY_SCORES
+from trajscore.calibration.training import LogisticLoss, TrainingSteps
 from trajscore.core.convert import as_table
 from trajscore.core.errors import TooFewRunsError
 from trajscore.core.estimator import like_input
@@ -76,8 +76,8 @@ class CombinedForecaster(CrossFitForecaster):
     best_ : int
         Channel of the best single signal.
     combination_ : object
-        The fit to all runs: ``alone`` and ``maps``, the maps of each signal, the ``alive`` rate,
-        and ``coef``, the intercept last.
+        The fit to all runs: ``maps`` of each signal, the ``alive`` rate, and ``coef``, the
+        intercept last.
     n_censored_, n_dropped_ : int
         Training runs without an observed outcome, and those of them (or of weight zero) left out.
     n_channels_in_ : int
@@ -106,7 +106,7 @@ class CombinedForecaster(CrossFitForecaster):
     """
 
     _output_channels = ("probability",)
-    _reads = {"probabilities": False, "single_channel": False, "allow_missing": True}  # noqa: RUF012
+    _reads = ANY_SCORES
 
     def __init__(
         self,
@@ -120,11 +120,8 @@ class CombinedForecaster(CrossFitForecaster):
     ) -> None:
         self.penalty = penalty
         self.handicap = handicap
-        self.cv = cv
         self.subsample = subsample
-        self.weights = weights
-        self.horizon = horizon
-        self.censored = censored
+        super().__init__(cv, weights, horizon, censored)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -136,12 +133,12 @@ class CombinedForecaster(CrossFitForecaster):
     @one_blas_thread
     def _fit_transform(self, X: Any, y: Any, **metadata: Any) -> Any:
         held = self.held_out(X, y, **metadata)
-        choice = held.choose(range(held.steps.X.n_channels))
-        self.best_ = int(choice.best[-1])
-        self.share_ = float(choice.share[-1])
-        self.combination_ = self._combine(drawn(held.steps, self.subsample))[0]
-        p = self._forecasts(held.X)  # runs that do not count were not seen
-        return like_input(held.traces(choice, p), X)
+        traces, self.best_, self.share_ = held.forecasts(range(self.n_channels_in_))
+        self.combination_ = self._combine(held.steps)[0]
+        if self.n_dropped_:  # which were not seen
+            p = np.where(np.isnan(traces.cells), self._forecasts(held.X), traces.cells)
+            traces = traces.with_cells(p)
+        return like_input(traces, X)
 
     @one_blas_thread
     def held_out(self, X: Any, y: Any, *, apart: bool = False, **metadata: Any) -> OutOfFold:
@@ -159,7 +156,7 @@ class CombinedForecaster(CrossFitForecaster):
         Returns
         -------
         trajscore.calibration.combination.OutOfFold
-            ``traces(choose(signals))`` are the forecasts from some of the signals, or all of them.
+            ``forecasts(signals)`` makes those from some of the signals, or all of them.
         """
         training = self._without_outliers(self._training_runs(X, y, **metadata))
         rows = training.rows
@@ -169,20 +166,17 @@ class CombinedForecaster(CrossFitForecaster):
         fold_of_step = np.repeat(fold[rows], used.lengths)
         alone = np.empty((len(fold_of_step), used.n_channels))
         parts = []
-        for k, (held, others) in enumerate(out_of_fold(fold[rows], steps.of)):
-            learnt = drawn(others, self.subsample)
-            fitted, seen = self._combine(learnt)
-            of_fewer = fits_to_fewer(fitted, learnt, seen, self.penalty) if apart else ()
-            here = fold_of_step == k
+        for k, (held, (fitted, loss)) in enumerate(
+            out_of_fold(fold[rows], lambda train: self._combine(steps.of(train)))
+        ):
             inside = used[held]
-            filled = as_table(inside.ffill().cells)
-            for channel, of in enumerate(fitted.alone):
-                alone[here, channel] = np.nan_to_num(of(filled[:, channel])) + fitted.base
-            parts.append(HeldOut(here, fitted, fitted.rows_of(inside), *of_fewer))
+            alone[fold_of_step == k] = fitted.alone(inside.ffill())
+            parts.append(HeldOut(fitted, fitted.rows_of(inside), loss if apart else None))
         return OutOfFold(training.X, rows, fold, steps, fold_of_step, alone, parts, self.handicap)
 
-    def _combine(self, steps: TrainingSteps) -> tuple[Combination, FloatArray]:
-        """Fit maps and regression to some runs; return them, and what the regression sees."""
+    def _combine(self, steps: TrainingSteps) -> tuple[Combination, LogisticLoss]:
+        """Fit maps and regression to some runs; return them, and what the regression minimised."""
+        steps = drawn(steps, self.subsample)
         rate = steps.success.sum() / (steps.success + steps.failure).sum()
         if not 0 < rate < 1:
             kind = "successes" if rate else "failures"
@@ -191,33 +185,30 @@ class CombinedForecaster(CrossFitForecaster):
                 f"give more runs, or a smaller cv"
             )
         base = float(logit(rate))
-        alone = [
-            map_of(steps, k, SignalMap(base, are_probabilities(ends)))
-            for k, ends in enumerate(np.transpose(self._range[:2]))
-        ]
-        # where success does not rise with it, higher values may go with failure
         maps = [
-            each if each.probability else map_of(steps, k, replace(each, falls=True))
-            for k, each in enumerate(alone)
+            SignalMap(base, are_probabilities(ends)).fit(steps, values)
+            for ends, values in zip(
+                np.transpose(self._range[:2]), as_table(steps.X.cells).T, strict=True
+            )
         ]
         alive = AliveRate(weights=self.weights, horizon=self.horizon)
         alive.fit(steps.X, steps.label, sample_weight=steps.weight)
-        fitted = Combination(base, tuple(alone), tuple(maps), alive)
-        rows = fitted.rows_of(steps.X)
-        coef = fit_logistic(rows, steps.success, steps.failure, self.penalty, tol=1e-3, max_iter=50)
-        return replace(fitted, coef=coef), rows
+        fitted = Combination(base, tuple(maps), alive)
+        loss = LogisticLoss(fitted.rows_of(steps.X), steps.success, steps.failure, self.penalty)
+        return replace(fitted, coef=loss.fit(tol=1e-3, max_iter=50)), loss
 
     def _begin(self, n: int) -> State:
-        return State(0, RunningStatistics.begin(n, self.n_channels_in_), np.zeros(n))
+        base = np.full(n, self.combination_.base)
+        return State(0, RunningStatistics.begin(n, self.n_channels_in_), base)
 
     def _advance(
         self, state: State, scores: FloatArray, done: BoolArray | None
     ) -> tuple[State, FloatArray]:
         fitted = self.combination_
         history = state.history.push(fitted.heard(scores))
-        log_odds = fitted.alone[self.best_](scores[:, self.best_])
+        log_odds = fitted.maps[self.best_].alone(scores[:, self.best_])
         alone = np.where(np.isnan(log_odds), state.alone, log_odds)
         t = state.t + 1
-        together = fitted.log_odds(fitted.rows(np.full(len(scores), t), history))
-        p = between(alone + fitted.base, together, self.share_)
+        together = weighted(fitted.rows(t, history), fitted.coef)
+        p = between(alone, together, self.share_)
         return State(t, history, alone), p

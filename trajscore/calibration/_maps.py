@@ -9,11 +9,11 @@ import numpy as np
 from scipy.special import expit, logit
 from sklearn.isotonic import isotonic_regression
 
-from trajscore.calibration._platt import LINKS, PlattCrossFitCalibrator, fit_columns
+from trajscore.calibration._platt import LinkCalibrator, PlattCrossFitCalibrator, fit_columns
 from trajscore.calibration.cross_fit import CrossFitCalibrator, Map
 from trajscore.calibration.training import CalibrationSample
 from trajscore.core.score_families import CLIP
-from trajscore.core.values import ArrayLike, FloatArray, as_within, check_choice
+from trajscore.core.values import ArrayLike, FloatArray, as_within
 from trajscore.core.weights import Horizon, Weights
 
 
@@ -66,10 +66,7 @@ class BetaCrossFitCalibrator(CrossFitCalibrator):
         censored: str = "failure",
     ) -> None:
         self.C = C
-        self.cv = cv
-        self.weights = weights
-        self.horizon = horizon
-        self.censored = censored
+        super().__init__(cv, weights, horizon, censored)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -82,7 +79,7 @@ class BetaCrossFitCalibrator(CrossFitCalibrator):
         c = float(logit(sample.base_rate))
         while used.any():
             # an end whose coefficient points the wrong way is left out, as the authors do
-            *rises, constant = fit_columns(list(ends[:, used].T), sample, self.C)
+            *rises, constant = fit_columns(ends[:, used].T, sample, self.C)
             if min(rises) >= 0:
                 slopes[used] = rises
                 c = float(constant)
@@ -160,18 +157,6 @@ class IsotonicCrossFitCalibrator(CrossFitCalibrator):
     keyword = "isotonic"
     _is_stepwise = True
 
-    def __init__(
-        self,
-        cv: Any = 2,
-        weights: Weights = "early",
-        horizon: Horizon = None,
-        censored: str = "failure",
-    ) -> None:
-        self.cv = cv
-        self.weights = weights
-        self.horizon = horizon
-        self.censored = censored
-
     def _fit_map(self, sample: CalibrationSample) -> IsotonicMap:
         success = sample.success.copy()
         failure = sample.failure.copy()
@@ -201,7 +186,7 @@ class IsotonicMap:
 _N_HALF = 1000  # training runs of which the isotonic map counts for one half
 
 
-class EnsembleCrossFitCalibrator(CrossFitCalibrator):
+class EnsembleCrossFitCalibrator(LinkCalibrator):
     """Calibrate by the mean, in log-odds, of Platt's, a beta and an isotonic map.
 
     This is ``evaluate(calibrator="auto")``. With few runs the two logistic maps decide, which
@@ -269,18 +254,7 @@ class EnsembleCrossFitCalibrator(CrossFitCalibrator):
         censored: str = "failure",
     ) -> None:
         self.link = link
-        self.cv = cv
-        self.weights = weights
-        self.horizon = horizon
-        self.censored = censored
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice(self.link, "link", LINKS)
-
-    @property
-    def _reads(self) -> dict[str, bool]:  # type: ignore[override]
-        return PlattCrossFitCalibrator(link=self.link)._reads
+        super().__init__(cv, weights, horizon, censored)
 
     def _fit_map(self, sample: CalibrationSample) -> EnsembleMap:
         platt = PlattCrossFitCalibrator(link=self.link, increasing=True)._fit_map(sample)

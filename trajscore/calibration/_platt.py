@@ -9,19 +9,32 @@ import numpy as np
 from scipy.special import logit
 
 from trajscore.calibration.cross_fit import CrossFitCalibrator
-from trajscore.calibration.training import CalibrationSample, fit_logistic
+from trajscore.calibration.training import CalibrationSample, LogisticLoss
 from trajscore.core.score_families import CLIP
 from trajscore.core.values import ArrayLike, FloatArray, as_within, check_choice
 from trajscore.core.weights import Horizon, Weights
 
-LINKS = ("logit", "identity")
 # A standard deviation below this is none: in log-odds (Appendix D), and as a share of the largest
 # absolute value of a signal, which may come in any unit.
 _SMALLEST_LOGIT_SCALE = 1e-6
 _SMALLEST_SHARE = 1e-12
 
 
-class PlattCrossFitCalibrator(CrossFitCalibrator):
+class LinkCalibrator(CrossFitCalibrator):
+    """Base of calibrators whose maps are of log-odds of forecasts, or of any signal as it is."""
+
+    link: str
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice(self.link, "link", ("logit", "identity"))
+
+    @property
+    def _reads(self) -> dict[str, bool]:  # type: ignore[override]
+        return {"probabilities": self.link == "logit", "single_channel": True}
+
+
+class PlattCrossFitCalibrator(LinkCalibrator):
     """Turn a per-step signal into calibrated probabilities of eventual success.
 
     Platt scaling over all steps, weighted with the step weights of the score, so that the
@@ -113,25 +126,17 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
         increasing: bool | str | None = None,
     ) -> None:
         self.C = C
-        self.cv = cv
-        self.weights = weights
-        self.horizon = horizon
         self.link = link
-        self.censored = censored
+        super().__init__(cv, weights, horizon, censored)
         self.increasing = increasing
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice(self.link, "link", LINKS)
         as_within(self.C, "C", 0, np.inf, "right")  # infinity is no penalty at all
         if self.increasing not in (True, False, "auto", None):
             raise ValueError(
                 f"increasing must be True, False, 'auto' or None, got {self.increasing!r}"
             )
-
-    @property
-    def _reads(self) -> dict[str, bool]:  # type: ignore[override]
-        return {"probabilities": self.link == "logit", "single_channel": True}
 
     def _fit_map(self, sample: CalibrationSample) -> PlattMap:
         x = _linked(sample.values, self.link)
@@ -140,7 +145,7 @@ class PlattCrossFitCalibrator(CrossFitCalibrator):
         slope = 0.0
         fallback = is_flat
         if not is_flat:
-            rise, constant = fit_columns([x], sample, self.C)
+            rise, constant = fit_columns(x, sample, self.C)
             increasing = self.increasing
             if increasing is None:
                 increasing = True if self.link == "logit" else "auto"
@@ -211,7 +216,7 @@ def _standardize(
     )
 
 
-def fit_columns(columns: list[FloatArray], sample: CalibrationSample, C: float) -> FloatArray:
-    """Slopes of columns, penalised by C, and the intercept of a logistic regression."""
-    rows = np.array([*columns, np.ones(len(sample.values))]).T
-    return fit_logistic(rows, sample.success, sample.failure, 1 / C)
+def fit_columns(columns: FloatArray, sample: CalibrationSample, C: float) -> FloatArray:
+    """Slopes of one or more columns, penalised by C, and the intercept of a logistic regression."""
+    rows = np.vstack([columns, np.ones(len(sample.values))]).T
+    return LogisticLoss(rows, sample.success, sample.failure, 1 / C).fit()

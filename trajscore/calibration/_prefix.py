@@ -14,11 +14,10 @@ from sklearn.preprocessing import StandardScaler
 
 from trajscore.calibration._features import Features, PrefixFeatures, Seen
 from trajscore.calibration.cross_fit import LearnedForecaster
-from trajscore.calibration.forecaster import fit_arguments
+from trajscore.calibration.forecaster import ANY_SCORES, fit_arguments
 from trajscore.calibration.training import success_chances
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_values
-from trajscore.core.estimator import check_estimator_input
 from trajscore.core.parallel import one_blas_thread
 from trajscore.core.values import (
     ArrayLike,
@@ -130,6 +129,8 @@ class PrefixForecaster(LearnedForecaster):
     <TrajectoryArray: 400 runs of 4 steps, channels probability>
     """
 
+    _reads = ANY_SCORES
+
     def __init__(
         self,
         estimator: Any = None,
@@ -226,9 +227,7 @@ class PrefixForecaster(LearnedForecaster):
         if self.end is None:
             return [_fit_one(prototype, rows, run, y, weight)]
         is_end = end_mask(X, X.ended)
-        going = np.ones_like(is_end)
-        if self.end == "step":
-            going = ~is_end
+        going = ~is_end | (self.end == "after")
         models: list[Any] = []
         for used in (going, is_end):
             model = None
@@ -273,15 +272,12 @@ class PrefixForecaster(LearnedForecaster):
     def _features(self) -> PrefixFeatures:
         return PrefixFeatures(self.features, self.last, self.pooled)
 
-    @property
-    def _reads(self) -> dict[str, bool]:  # type: ignore[override]
+    def _takes_missing(self) -> bool:
         # another classifier refuses missing values itself, if it does not take them
-        may_be_missing = self.estimator is not None
-        return {"probabilities": False, "single_channel": False, "allow_missing": may_be_missing}
+        return self.estimator is not None
 
     def _check_runs(self, X: Any, *, reset: bool) -> TrajectoryArray:
-        reads = {**self._reads, "allow_missing": True}
-        traces = check_estimator_input(self, X, reset=reset, **reads)
+        traces = super()._check_runs(X, reset=reset)
         return check_values(traces, False, self._takes_missing(), remedy=_FOR_MISSING)
 
     def _begin(self, n: int) -> State:

@@ -255,12 +255,7 @@ def cross_fit_sample(
     )
     warn_of_look_ahead(forecaster, look_ahead[0])
     # of a log, each run has the steps that the pipeline made of it
-    by_fold = TrajectoryArray(
-        np.concatenate([part.cells for part in parts]),
-        np.concatenate([part.lengths for part in parts]),
-        missing="allow",
-    )
-    in_order = by_fold[np.argsort(np.argsort(fold, kind="stable"))]
+    in_order = TrajectoryArray.concat(parts)[np.argsort(np.argsort(fold, kind="stable"))]
     out = traces._replace(
         cells=in_order.cells, offsets=in_order.offsets, channels=parts[0].channels
     )
@@ -386,9 +381,17 @@ class LearnedForecaster(Forecaster, BaseEstimator):
 class CrossFitForecaster(LearnedForecaster):
     """Base of those whose fit gives out-of-fold forecasts as well, as `_fit_transform` says."""
 
-    cv: Any
-    weights: Weights
-    horizon: Horizon
+    def __init__(
+        self,
+        cv: Any = 2,
+        weights: Weights = "early",
+        horizon: Horizon = None,
+        censored: str = "failure",
+    ) -> None:
+        self.cv = cv
+        self.weights = weights
+        self.horizon = horizon
+        self.censored = censored
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -468,7 +471,7 @@ class CrossFitCalibrator(CrossFitForecaster):
         rows = []
         for name, fitted in {**self.maps_, "all": self.full_map_}.items():
             numbers = {of: v for of, v in vars(fitted).items() if isinstance(v, (int, float))}
-            low, high = sorted(fitted(np.array(self._value_range)))
+            low, high = sorted(fitted(np.concatenate(self._range[:2])))
             rows.append({"map": name, **numbers, "low": low, "high": high})
         return pd.DataFrame(rows).set_index("map")
 
@@ -510,9 +513,6 @@ class CrossFitCalibrator(CrossFitForecaster):
         if len(maps) == 2:  # a map is named after the fold that it is fitted on (Appendix D)
             maps.reverse()
         self.maps_ = dict(zip(names, maps, strict=False))
-        counted = np.repeat(training.weight > 0, traces.lengths)
-        self._value_range, self.calibrated_range_ = (
-            (float(cells[counted].min()), float(cells[counted].max()))
-            for cells in (traces.cells, calibrated)
-        )
+        counted = calibrated[np.repeat(training.weight > 0, traces.lengths)]
+        self.calibrated_range_ = float(counted.min()), float(counted.max())
         return with_folds(traces.with_cells(calibrated, self._output_channels), fold)

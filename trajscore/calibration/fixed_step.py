@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.calibration.cross_fit import LearnedForecaster, folds_of
+from trajscore.calibration.forecaster import ANY_SCORES
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.outcomes import opposite
 from trajscore.core.policy import MIN_RUNS_PER_OUTCOME
@@ -86,14 +87,13 @@ def runs_with_a_partner(success: FloatArray, stratum: IntArray) -> IntArray:
 
 AUROC = ("AUROC", "AUROC_low", "AUROC_high")
 MARGIN = ("margin", "margin_low", "margin_high")
-COLUMNS = ("n_runs", "success_rate", *AUROC, "score", *MARGIN)
+COLUMNS = ["n_runs", "success_rate", *AUROC, "score", *MARGIN]
 
 
 def step_table(
     X: TrajectoryArray,
     success: FloatArray,
     groups: IntArray | None,
-    *,
     forecasts: TrajectoryArray | None,
     score: Any = "log",
     confidence_level: float = 0.95,
@@ -117,17 +117,13 @@ def step_table(
             of_run, constant = (
                 _both_ways(of, labels, score) for of in (p, np.full(len(p), labels.mean()))
             )
-            margin = of_run - constant
-            three = intervals_of_means(
-                margin.samples[:, None],
-                [margin.change(np.ones(len(p)))],
-                any_units(units, len(p)),
-                confidence_level,
+            (three,) = intervals_of_means(
+                [of_run - constant], any_units(units, len(p)), confidence_level
             )
-            scored = float(of_run.samples.mean()), *(float(part[0]) for part in three)
+            scored = of_run.mean, *three
         rows[t] = len(runs), labels.mean(), *ends, *scored
     index = pd.Index(list(rows), name="step", dtype=np.int64)
-    table = pd.DataFrame(list(rows.values()), index=index, columns=list(COLUMNS), dtype=float)
+    table = pd.DataFrame(list(rows.values()), index=index, columns=COLUMNS, dtype=float)
     return table.astype({"n_runs": np.int64})
 
 
@@ -171,8 +167,7 @@ def _disjoint_pairs(success: FloatArray, stratum: IntArray, unit: IntArray) -> f
 def _both_ways(p: FloatArray, success: FloatArray, score: Any) -> MeanOfRuns:
     """Return the score of forecasts, and what it were, had each run ended the other way."""
     family = get_family(score)
-    of_run, other = (score_cells(family, p, y) for y in (success, opposite(success)))
-    return MeanOfRuns(of_run, other)
+    return MeanOfRuns(*(score_cells(family, p, y) for y in (success, opposite(success))))
 
 
 class AliveRate(LearnedForecaster):
@@ -223,7 +218,7 @@ class AliveRate(LearnedForecaster):
     """
 
     _output_channels = ("probability",)
-    _reads = {"probabilities": False, "single_channel": False, "allow_missing": True}  # noqa: RUF012
+    _reads = ANY_SCORES
 
     def __init__(
         self,

@@ -35,6 +35,9 @@ from trajscore.core.values import (
 from trajscore.core.weights import AGGREGATORS, Horizon, Weights, as_step_weights, collapse
 from trajscore.core.within_runs import cells_by_step
 
+ANY_SCORES = {"probabilities": False, "single_channel": False, "allow_missing": True}
+"""Scores of any channels, in any unit, which may be missing: what many forecasters read."""
+
 
 class Forecaster(TraceTransformer, ABC):
     """Base of transformers to forecasts that are followed live as they are in a batch.

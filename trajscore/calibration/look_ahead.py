@@ -36,8 +36,7 @@ def find_look_ahead(transform: Transform, X: Runs, whole: TrajectoryArray, seen:
     X are runs as `transform` takes them: a container, or a list of runs of a log. A run of a
     container that keeps all its steps keeps its end, which may be known at its last step.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # warnings about prefixes are of no interest
+    with warnings.catch_warnings(action="ignore"):  # of prefixes, which are of no interest
         try:
             short = check_trajectories(transform(_prefix(X, seen)), allow_missing=True)
             if isinstance(X, TrajectoryArray) and not np.array_equal(short.lengths, seen):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,10 +78,6 @@ class CalibrationSample:
         """Weighted success rate."""
         return float(self.success.sum() / (self.success + self.failure).sum())
 
-    def scaled(self, factor: float) -> CalibrationSample:
-        """Return the same with all weights times a factor."""
-        return replace(self, success=self.success * factor, failure=self.failure * factor)
-
 
 class TrainingSteps(NamedTuple):
     """Training runs that count, and the weights of success and failure at each of their steps."""
@@ -122,56 +118,56 @@ class TrainingSteps(NamedTuple):
         return CalibrationSample(distinct[used], success[used], failure[used], len(self.X))
 
 
-def fit_logistic(
-    rows: FloatArray,
-    success: FloatArray,
-    failure: FloatArray,
-    penalty: float,
-    *,
-    start: FloatArray | None = None,
-    tol: float = 1e-10,
-    max_iter: int = 200,
-) -> FloatArray:
-    """Return the coefficients of a ridge logistic regression on weights of both outcomes.
+class LogisticLoss(NamedTuple):
+    """What a ridge logistic regression minimises: rows, and weights of both outcomes of each.
 
-    The last column of the rows is constant, and its coefficient not penalised. Newton's steps are
-    halved until the gradient falls; `tol` is that of scikit-learn's solver, for the mean loss.
+    The last column of the rows is constant, and its coefficient not penalised.
     """
-    coef = np.zeros(rows.shape[1]) if start is None else start
-    tolerance = tol * (success.sum() + failure.sum())
-    slope, spread = gradient_of(rows, success, failure, penalty, coef)
-    for _ in range(max_iter):
-        # the shortest step, where there are several
-        step = np.linalg.lstsq(curvature_of(rows, spread, penalty), slope, rcond=None)[0]
-        decrement = step @ slope / 2
-        before = np.linalg.norm(slope)
-        while True:
-            slope, spread = gradient_of(rows, success, failure, penalty, coef + step)
-            if np.linalg.norm(slope) <= before or not step.any():
+
+    rows: FloatArray
+    success: FloatArray
+    failure: FloatArray
+    penalty: float
+
+    def fit(
+        self, start: FloatArray | None = None, *, tol: float = 1e-10, max_iter: int = 200
+    ) -> FloatArray:
+        """Return the best coefficients.
+
+        Newton's steps are halved until the gradient falls; `tol` is that of scikit-learn's solver,
+        for the mean loss.
+        """
+        coef = np.zeros(self.rows.shape[1]) if start is None else start
+        tolerance = tol * (self.success.sum() + self.failure.sum())
+        slope, spread = self.gradient(coef)
+        for _ in range(max_iter):
+            # the shortest step, where there are several
+            step = np.linalg.lstsq(self.curvature(spread), slope, rcond=None)[0]
+            decrement = step @ slope / 2
+            before = np.linalg.norm(slope)
+            while True:
+                slope, spread = self.gradient(coef + step)
+                if np.linalg.norm(slope) <= before or not step.any():
+                    break
+                step /= 2
+            coef = coef + step
+            if max(np.abs(slope).max(), decrement) <= tolerance:
                 break
-            step /= 2
-        coef = coef + step
-        if max(np.abs(slope).max(), decrement) <= tolerance:
-            break
-    return coef
+        return coef
 
+    def gradient(self, coef: FloatArray) -> FloatPair:
+        """Return how fast the loss falls in each coefficient, and the variance of rows."""
+        p = expit(self.rows @ coef)
+        expected = (self.success + self.failure) * p
+        return (self.success - expected) @ self.rows - self._ridge * coef, expected * (1 - p)
 
-def gradient_of(
-    rows: FloatArray, success: FloatArray, failure: FloatArray, penalty: float, coef: FloatArray
-) -> FloatPair:
-    """Return how fast the log-likelihood rises in each coefficient, and the variance of rows."""
-    p = expit(rows @ coef)
-    expected = (success + failure) * p
-    return (success - expected) @ rows - _ridge(coef, penalty) * coef, expected * (1 - p)
+    def curvature(self, spread: FloatArray) -> FloatArray:
+        """Return how curved the loss is where rows have these variances."""
+        return (self.rows.T * spread) @ self.rows + np.diag(self._ridge)
 
-
-def curvature_of(rows: FloatArray, spread: FloatArray, penalty: float) -> FloatArray:
-    """Return how curved the log-likelihood is where rows have these variances."""
-    return (rows.T * spread) @ rows + np.diag(_ridge(rows[0], penalty))
-
-
-def _ridge(coef: FloatArray, penalty: float) -> FloatArray:
-    return np.append(np.full(len(coef) - 1, penalty), 0.0)  # not of the intercept
+    @property
+    def _ridge(self) -> FloatArray:
+        return np.append(np.full(self.rows.shape[1] - 1, self.penalty), 0.0)  # not of the intercept
 
 
 def success_chances(model: Any, rows: FloatArray) -> FloatArray:

@@ -36,6 +36,11 @@ class MeanOfRuns:
             return np.asarray((run_weight @ self.samples) / (run_weight @ self._sizes))
 
     @property
+    def mean(self) -> float:
+        """Mean over all runs, each of which counts once."""
+        return float(self(np.ones(len(self.samples))))
+
+    @property
     def _sizes(self) -> FloatArray:
         return np.ones(len(self.samples)) if self.divisor is None else self.divisor
 

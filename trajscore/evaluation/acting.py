@@ -70,9 +70,10 @@ class Stopping:
     saved: dict[str, FloatArray]  # share of what all runs take: of steps, tokens, money
     digits: int
 
-    def highest(self, lost: float) -> int | None:
-        """Return the place of the highest threshold that stops at most this share of good runs."""
-        allowed = np.flatnonzero(self.good <= lost + SUM_ROUNDING)
+    @property
+    def highest(self) -> int | None:
+        """The place of the highest threshold that stops no more good runs than may be lost."""
+        allowed = np.flatnonzero(self.good <= LOST / 100 + SUM_ROUNDING)
         return int(allowed[-1]) if len(allowed) else None
 
 
@@ -201,7 +202,10 @@ def _follow(row: Row, options: MonitoringOptions, n_jobs: int | None) -> pd.Data
     traces = row.traces[row.runs.observed]
     cost = options.cost
     if cost is not None:
-        cost = _of_runs(cost, traces)
+        rows = pd.Index(cost.ids).get_indexer(traces.ids)
+        if absent := traces.ids[rows < 0].tolist():
+            raise CannotMeasureError(f"the costs hold no run {absent[0]!r}; give costs of all runs")
+        cost = cost[rows]
     try:
         return split_report(
             options.rule,
@@ -217,11 +221,3 @@ def _follow(row: Row, options: MonitoringOptions, n_jobs: int | None) -> pd.Data
         raise
     except ValueError as error:  # as any rule says, also a user's, that it cannot be fitted
         raise CannotMeasureError(str(error)) from error
-
-
-def _of_runs(cost: TrajectoryArray, traces: TrajectoryArray) -> TrajectoryArray:
-    """Return the costs of just these runs, by their ids."""
-    rows = pd.Index(cost.ids).get_indexer(traces.ids)
-    if absent := traces.ids[rows < 0].tolist():
-        raise CannotMeasureError(f"the costs hold no run {absent[0]!r}; give costs of all runs")
-    return cost[rows]

@@ -16,7 +16,7 @@ from trajscore.core.errors import TooFewRunsError
 from trajscore.core.policy import MOST_CANDIDATES, MOST_SIGNALS
 from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.values import unknown_name
-from trajscore.evaluation.acting import LOST, stopping
+from trajscore.evaluation.acting import stopping
 from trajscore.evaluation.options import (
     AS_GIVEN,
     RECALIBRATED,
@@ -44,17 +44,19 @@ class Combined(NamedTuple):
 
     row: Row
     held: OutOfFold
-    is_compared: bool  # whether it is to be asked what each signal adds
 
     def of(self, signals: Sequence[int]) -> Row:
         """Return the row of some of the signals."""
-        return replace(self.row, traces=self.held.traces(self.held.choose(signals)))
+        return replace(self.row, traces=self.held.forecasts(signals)[0])
 
 
 def combine(
     rows: Rows, options: Options, notes: list[Note], *, compares: bool = True
 ) -> tuple[Rows, Combined | None]:
-    """Add the row of all signals that vary; None where there are none, or too few runs."""
+    """Add the row of all signals that vary, where there are some, and enough runs.
+
+    The fits are returned where it is to be asked what each signal adds.
+    """
     varying = [row for row in rows.predictors if row.form == AS_GIVEN and np.isnan(row.only_value)]
     names = [row.predictor for row in varying if row.predictor in rows.recalibrated]
     if not names or not options.settings.together:
@@ -74,9 +76,10 @@ def combine(
     except TooFewRunsError as error:
         notes.append(Note(called, text=f"not made; {error}"))
         return rows, None
-    traces = held.traces(held.choose(range(len(names))))
+    traces, *_ = held.forecasts(range(len(names)))
     row = Row(called, RECALIBRATED, traces, runs, True, forecaster, tuple(names))
-    return replace(rows, predictors=[*rows.predictors, row]), Combined(row, held, is_compared)
+    combined = Combined(row, held) if is_compared else None
+    return replace(rows, predictors=[*rows.predictors, row]), combined
 
 
 class Purchase(NamedTuple):
@@ -96,7 +99,7 @@ def purchase(combined: Combined, prices: Mapping[str, float]) -> Purchase:
 
     def share_stopped(row: Row) -> float:
         curve = stopping(row.traces, row.runs.labels, {})
-        place = curve.highest(LOST / 100)
+        place = curve.highest
         return 0.0 if place is None else curve.bad[place]
 
     free = [k for k, name in enumerate(names) if not prices.get(name)]
@@ -115,12 +118,11 @@ def signal_table(combined: Combined, rows: Rows, matters: float, options: Option
     what matters, and `reached` is the margin then; they are 0 and NaN where more are needed, or
     it is not shown that they miss less than matters.
     """
-    leading = options.scores[0], options.weights
+    leading = options.leading
     names = combined.row.signals
     every = range(len(names))
     base = rows.base.score(*leading)
     whole = combined.row.score(*leading)
-    ones = np.ones(len(rows.runs))
     by_name = rows.recalibrated
 
     @cache  # a set of signals is asked about more than once
@@ -143,10 +145,10 @@ def signal_table(combined: Combined, rows: Rows, matters: float, options: Option
     missing = np.inf
     while missing > matters / 2 and len(reached) < min(MOST_SIGNALS, len(promising)):
         scores = {k: score(frozenset({*reached, k})) for k in promising if k not in reached}
-        best = max(scores, key=lambda k: scores[k](ones))
-        reached[best] = float((scores[best] - base)(ones))
+        best = max(scores, key=lambda k: scores[k].mean)
+        reached[best] = (scores[best] - base).mean
         missed = whole - scores[best]
-        missing = float(missed(ones))
+        missing = missed.mean
     shown = intervals_of({LOSS: missed}, rows.runs.units, options.settings, _ENOUGH_LEVEL)[LOSS]
     if missing > matters / 2 or shown.high > matters:
         reached = {}

@@ -268,9 +268,9 @@ class Evaluation:
                 row.traces,
                 row.runs.labels,
                 row.runs.groups,
-                forecasts=row.traces if row.is_probability else None,
-                score=options.scores[0],
-                confidence_level=options.settings.confidence_level,
+                row.traces if row.is_probability else None,
+                options.scores[0],
+                options.settings.confidence_level,
             )
 
         return pd.concat(list(options.quiet.work.share(table, rows)), keys=row_index(rows))
@@ -301,14 +301,13 @@ class Evaluation:
         for name, clip in CLIPS.items() if leading.clip is not None else ():
             other = replace(leading, clip=clip), options.weights  # type: ignore[call-arg]
             constant = self.rows.base.score(*other)
-            margins = [row.score(*other) - constant for row in judged]
-            table[name] = [float(margin(np.ones(len(self.runs)))) for margin in margins]
+            table[name] = [(row.score(*other) - constant).mean for row in judged]
         return table
 
 
 def _cards(recommended: list[Recommendation]) -> pd.DataFrame:
-    table = pd.DataFrame([each.card() for each in recommended])
-    return table.set_index(pd.Index([each.predictor for each in recommended], name="predictor"))
+    index = pd.Index([each.predictor for each in recommended], name="predictor")
+    return pd.DataFrame([each.card() for each in recommended], index)
 
 
 def _margins(rows: list[Row], recommended: list[Recommendation]) -> list[float]:

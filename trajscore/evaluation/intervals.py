@@ -185,11 +185,14 @@ class _Cells:
 
     def _fill_means(self, level: int, place: int, numbers: Estimates) -> None:
         """Fill in the intervals of what a row is, or is above a reference, by influences."""
-        at = level, place
         units = self.units
         settings = self.settings
+        estimate = self.estimate[level, place]
+        low = self.low[level, place]
+        high = self.high[level, place]
+        method = self.method[level, place]
         for name, each in numbers.items():
-            self.estimate[at][self.names.index(name)] = each.value
+            estimate[self.names.index(name)] = each.value
         names = [
             name
             for name, each in numbers.items()
@@ -197,7 +200,7 @@ class _Cells:
         ]
         columns = [self.names.index(name) for name in names]
         intervals = by_influence(
-            self.estimate[at][columns],
+            estimate[columns],
             np.stack([numbers[name].influence for name in names]).T,
             units,
             settings.confidence_level,
@@ -206,25 +209,25 @@ class _Cells:
         holds = intervals.holds & (not self.is_rare)
         if settings.intervals != "auto":
             holds = np.array(settings.intervals == INFLUENCE)
-        self.low[at][columns] = intervals.low
-        self.high[at][columns] = intervals.high
-        self.skewness[at][columns] = intervals.skewness
-        self.method[at][columns] = np.where(holds, INFLUENCE, BOOTSTRAP)
+        low[columns] = intervals.low
+        high[columns] = intervals.high
+        self.skewness[level, place, columns] = intervals.skewness
+        method[columns] = np.where(holds, INFLUENCE, BOOTSTRAP)
         means = [name for name in names if np.ndim(numbers[name].change)]
         columns = [self.names.index(name) for name in means]
-        self.low[at][columns], self.high[at][columns] = with_unseen(
-            self.low[at][columns],
-            self.high[at][columns],
-            self.estimate[at][columns],
+        low[columns], high[columns] = with_unseen(
+            low[columns],
+            high[columns],
+            estimate[columns],
             [numbers[name].change for name in means],
             units,
             settings.confidence_level,
         )
         column = self.names.index(self.options.miscalibration)
         # the interval starts at zero: in sample it is too large, by how much is not known
-        if LEVELS[level] in (VALUE, MARGIN) and not np.isnan(self.estimate[at][column]):
-            self.low[at][column] = 0.0
-            self.method[at][column] = BOUNDS
+        if LEVELS[level] in (VALUE, MARGIN) and not np.isnan(estimate[column]):
+            low[column] = 0.0
+            method[column] = BOUNDS
 
     def _fill_errors(self, place: int, metrics: Mapping[int, Metrics]) -> None:
         """Fill in the bounds of a row's calibration errors, and of what they are above others."""

@@ -185,6 +185,11 @@ class Options:
         return replace(self, work=Work(self.work.n_jobs))
 
     @property
+    def leading(self) -> tuple[ScoreFamily, StepWeights]:
+        """The score that verdicts lead with, and its weights."""
+        return self.scores[0], self.weights
+
+    @property
     def score_names(self) -> list[str]:
         """Columns of the scores."""
         return [f"TPS {score.name}" for score in self.scores]

@@ -291,8 +291,8 @@ def recommend_each(rows: Rows, options: Options, n_tables: int = 1) -> list[Reco
         rival = singles[best.predictor][best.form] if best.is_useful else rows.base
         level = _shared_level(rows, options, n_tables, of_combined=True)
         most = max(each.most for each in recommended)  # with many runs it gains at least that
-        decided = recommend(forms, rows.base, options, level, of_word, rival, most)
-        recommended.append(replace(decided, best_alone=best.predictor))
+        of_combined = rival, most, best.predictor
+        recommended.append(recommend(forms, rows.base, options, level, of_word, *of_combined))
     return recommended
 
 
@@ -323,6 +323,7 @@ def recommend(
     of_word: float,
     rival: Row | None = None,
     signal_high: float = math.nan,
+    best_alone: str = "",
 ) -> Recommendation:
     """Decide about one predictor, by its rows in each form; or a combination, by its rival, too.
 
@@ -341,7 +342,7 @@ def recommend(
     slope = None
     noise = math.nan
     if len(forms) == 2:
-        slope = slope_of(first, options.scores[0], options.weights)
+        slope = slope_of(first, *options.leading)
         signal_high = slope.most(level, ends[RECALIBRATED].high)
         noise = slope.noise
     numbers = Recommendation(
@@ -355,7 +356,7 @@ def recommend(
         signal_high=signal_high,
         matters=matters,
         confidence_level=level,
-        best_alone="" if rival is None else rival.predictor,
+        best_alone=best_alone,
         **ends,
     )
     decided = replace(numbers, action=decide(numbers), at_its_word=at_its_word(numbers, noise))
@@ -392,17 +393,17 @@ def _differences(
     forms: dict[str, Row], base: Row, options: Options, rival: Row | None
 ) -> tuple[dict[str, MeanOfRuns], float]:
     """Return differences of the leading score, and the smallest that matters."""
-    leading = options.scores[0], options.weights
-    reference = base.score(*leading)
-    scores = {form: row.score(*leading) for form, row in forms.items() if row.is_probability}
+    reference = base.score(*options.leading)
+    scores = {
+        form: row.score(*options.leading) for form, row in forms.items() if row.is_probability
+    }
     differences = {form: score - reference for form, score in scores.items()}
     if rival is not None:
-        differences[GAINED] = scores[RECALIBRATED] - rival.score(*leading)
+        differences[GAINED] = scores[RECALIBRATED] - rival.score(*options.leading)
     elif len(scores) == 2:
         differences[GAINED] = scores[RECALIBRATED] - scores[AS_GIVEN]
-    of_constant = reference(np.ones(len(base.runs)))
     perfect = options.scores[0].perfect(base.traces.cells[:1])
-    return differences, MATERIAL_SHARE * float(perfect[0] - of_constant)
+    return differences, MATERIAL_SHARE * float(perfect[0] - reference.mean)
 
 
 def intervals_of(
@@ -411,16 +412,13 @@ def intervals_of(
     """Return value and interval of each difference."""
     if not differences or units.n_units < 2:
         return {}
-    values = np.stack([difference.pseudo_values() for difference in differences.values()], axis=1)
-    ends = intervals_of_means(
-        values,
-        [difference.change(np.ones(len(values))) for difference in differences.values()],
+    threes = intervals_of_means(
+        list(differences.values()),
         units,
         level,
         n_resamples=settings.n_resamples,
         random_state=settings.random_state,
     )
-    threes = np.stack(ends, axis=1).tolist()
     return {name: Interval(*three) for name, three in zip(differences, threes, strict=True)}
 
 
@@ -438,7 +436,7 @@ def pair_table(
         return None
     chosen.sort(key=lambda row: not row.signals)
     n_singles = sum(not row.signals for row in chosen)
-    scores = {row.predictor: row.score(options.scores[0], options.weights) for row in chosen}
+    scores = {row.predictor: row.score(*options.leading) for row in chosen}
     table = []
     for row in chosen:
         score = scores.pop(row.predictor)

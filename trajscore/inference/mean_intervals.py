@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state, gen_batches
 from trajscore.core.errors import ArgumentError
 from trajscore.core.parallel import Progress, Work
 from trajscore.core.policy import MIN_UNITS_FOR_RARE_LOSSES
+from trajscore.core.statistics import MeanOfRuns
 from trajscore.core.values import (
     ArrayLike,
     BoolArray,
@@ -393,20 +394,21 @@ def interval_of(
 
 
 def intervals_of_means(
-    values: FloatArray,
-    changes: Sequence[FloatArray],
+    means: Sequence[MeanOfRuns],
     units: Units,
     confidence_level: float,
     *,
     n_resamples: int = 1000,
     random_state: Any = 0,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return means of the columns of `values` with intervals that know of losses not seen yet.
+) -> list[list[float]]:
+    """Return each mean of the same runs with an interval that knows of losses not seen yet.
 
     By influences where these hold, else by bootstrap, never shorter than by influences: few runs
-    hide what is rare. `changes` holds the `change` of `unseen_reach` for each column.
+    hide what is rare.
     """
+    values = np.stack([each.pseudo_values() for each in means], axis=1)
     n = len(values)
+    changes = [each.change(np.ones(n)) for each in means]
     mean = values.mean(axis=0)
     intervals = by_influence(mean, values - mean, units, confidence_level)
     low = intervals.low
@@ -423,4 +425,5 @@ def intervals_of_means(
         ends = by_bootstrap(drawn, mean, intervals.skewness, expanded)
         low = np.where(intervals.holds, low, np.minimum(low, ends[0]))
         high = np.where(intervals.holds, high, np.maximum(high, ends[1]))
-    return mean, *with_unseen(low, high, mean, changes, units, confidence_level)
+    ends = with_unseen(low, high, mean, changes, units, confidence_level)
+    return np.stack([mean, *ends], axis=1).tolist()

@@ -217,7 +217,7 @@ def evaluate(
     recommended, pairs = recommend_all(rows, computed)
     signals = None
     bought = None
-    if combined is not None and combined.is_compared:
+    if combined is not None:
         if options.prices:
             bought = purchase(combined, options.prices)
         signals = signal_table(combined, rows, recommended[0].matters, computed)

@@ -122,7 +122,7 @@ def _say_accept(curve: Accepting, form: str) -> str:
 
 def _say_stop(curves: Mapping[str, Stopping], shown: str, form: str) -> str:
     """Say which runs to stop, where few of the good ones may be lost."""
-    at = {name: curve.highest(LOST / 100) for name, curve in curves.items()}
+    at = {name: curve.highest for name, curve in curves.items()}
     saved = {name: curves[name].saved["steps"][k] for name, k in at.items() if k is not None}
     curve = curves[shown]
     best = at[shown]
@@ -149,7 +149,7 @@ def _say_solved(data: Evaluation, key: tuple[str, str], form: str) -> str:
     """Say when a run is as good as solved, if that spares some steps; " " before it."""
     trace = data.traces[key]
     curve = stopping(trace.with_cells(1 - trace.cells), 1 - data.runs.labels, {})
-    best = curve.highest(LOST / 100)
+    best = curve.highest
     if best is None or curve.saved["steps"][best] < MATERIAL_SAVING:
         return ""
     return (

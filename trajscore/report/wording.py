@@ -154,25 +154,23 @@ def statements(data: Evaluation) -> list[Statement]:
     """
     best = data.best
     parts = [of_its_word, of_its_worth]
-    if best.informs != Shown.OPEN and best.at_its_word == Shown.OPEN:
+    if best.informs != Shown.OPEN and best.at_its_word in (Shown.OPEN, Shown.UNASKED):
         parts = [of_its_worth, of_its_word]
-    if best.best_alone:
-        alone = f"{quoted(best.best_alone)}, the best alone," * (len(data.singles) > 1)
-        both = [of_their_worth(data), of_its_word(data, alone or best.best_alone)]
-    else:
-        both = [part(data, who) for part, who in zip(parts, (_subject(data), "it"), strict=True)]
+    both = [part(data, who) for part, who in zip(parts, _subjects(data), strict=True)]
     if is_settled(data):
         return both
     proviso = f"if the {number_hidden(data)} without an outcome {stands_for(data)}"
     return [each._replace(text=f"{proviso}, {each.text}") for each in both]
 
 
-def _subject(data: Evaluation) -> str:
-    """Name the predictor that is ahead, as the first question does."""
+def _subjects(data: Evaluation) -> tuple[str, str]:
+    """Name the predictor that is ahead, or alone would be, as the first and second question do."""
     best = data.best
     n = len(data.singles)
-    name = quoted(best.predictor)
-    return f"{name}, the best of {n}," if best.is_useful and n > 1 else name
+    name = quoted(best.best_alone or best.predictor)
+    if best.best_alone:
+        return name, f"{name}, the best alone," if n > 1 else name
+    return f"{name}, the best of {n}," if best.is_useful and n > 1 else name, "it"
 
 
 def of_its_word(data: Evaluation, subject: str) -> Statement:
@@ -201,7 +199,7 @@ def _forecast_and_rate(data: Evaluation, best: Recommendation) -> str:
 
 
 def of_its_worth(data: Evaluation, subject: str) -> Statement:
-    """Say whether the predictor that is ahead knows more than the success rate does."""
+    """Say whether the predictor that is ahead, or all together, know more than the success rate."""
     best = data.best
     question = f"Does {subject} know anything?"
     how = "" if best.form == AS_GIVEN else "recalibrated, "
@@ -217,33 +215,31 @@ def of_its_worth(data: Evaluation, subject: str) -> Statement:
     if best.action == Action.TOO_FEW:
         most = f"hardly more than {100 * best.share(best.most):.0f}% of a perfect forecast"
         return Statement(question, Shown.OPEN, f"{how}it may be worth nothing, and {most}; {more}")
-    worth = f"{how}it goes {way_gone(best)} of the way from the success rate to a perfect forecast"
-    if counting := not_above_counting(data, best.predictor):
+    way = f"{way_gone(best)} of the way from the success rate to a perfect forecast"
+    worth = f"{how}it goes {way}"
+    if best.best_alone:
+        n = len(data.signals_of(best.predictor))
+        if n > 1:
+            question = f"Do these {n} signals know anything?"
+        worth = _worth_together(data, way, n)
+    counting = not_above_counting(data, best.predictor)
+    if counting and not (best.best_alone and _of_clock(data, best)):
         worth += f"; but {counting}, which costs nothing"
     return Statement(question, Shown.YES, worth + _not_in(data))
 
 
-def of_their_worth(data: Evaluation) -> Statement:
-    """Say what all signals together, or one with its history, know, and what the best one does."""
+def _worth_together(data: Evaluation, way: str, n: int) -> str:
+    """Say how far n signals go together, or one with its history, and how far the best alone."""
     best = data.best
-    n = len(data.signals_of(best.predictor))
-    way = f"{way_gone(best)} of the way from the success rate to a perfect forecast"
     value = "is not shown to be worth anything"
     if (alone := data.recommendations[best.best_alone]).is_useful:
         value = f"goes {100 * best.share(alone.margin.estimate):.0f}%"
     if n == 1:
-        question = f"Does {quoted(best.best_alone)} know anything?"
-        worth = f"with its history and the step it goes {way}; its value alone {value}"
-    else:
-        question = f"Do these {n} signals know anything?"
-        worth = (
-            f"together, with their history, they go {way}; the best alone, "
-            f"{quoted(best.best_alone)}, {value}"
-        )
-    counting = not_above_counting(data, best.predictor)
-    if counting and not _of_clock(data, best):
-        worth += f"; but {counting}, which costs nothing"
-    return Statement(question, Shown.YES, worth + _not_in(data))
+        return f"with its history and the step it goes {way}; its value alone {value}"
+    return (
+        f"together, with their history, they go {way}; the best alone, "
+        f"{quoted(best.best_alone)}, {value}"
+    )
 
 
 def _of_clock(data: Evaluation, best: Recommendation) -> str:
@@ -414,33 +410,24 @@ def next_step(data: Evaluation) -> str:
 
 def _act(data: Evaluation) -> str:
     """Say how to act by what is of use: as it is, or by a map; where it may leak, after a check."""
-    name = data.best.predictor
-    act = f"Use {quoted(name)} as it is: accept and stop new runs by the thresholds below"
-    if data.best.action != Action.USE:
-        how = "--code shows how" if data.source.command else f"report.forecaster({name!r})"
-        act = (
-            f"{_to_fit(data)} ({how}){_or_fewer(data)}, then accept and stop new runs by the "
-            f"thresholds below"
-        )
+    best = data.best
+    name = quoted(best.predictor)
+    use = f"Use {name} as it is:"
+    if best.action != Action.USE:
+        use = f"Recalibrate {name}"
+        if best.best_alone:
+            n = len(data.signals_of(best.predictor))
+            use = f"Use all {n} signals together" if n > 1 else f"Use {name}"
+        call = f"report.forecaster({best.predictor!r})"
+        use += f" ({'--code shows how' if data.source.command else call})"
+        if few := _enough(data):
+            are = "is" if len(few) == 1 else "are"
+            use += f", or only {listed(map(quoted, few))}, which {are} enough"
+        use += ", then"
+    act = f"{use} accept and stop new runs by the thresholds below"
     if check := leakage_check(data):
         return f"{check} Then {act[0].lower()}{act[1:]}"
     return act
-
-
-def _to_fit(data: Evaluation) -> str:
-    """Say what is to be fitted: "Use all 7 signals together"."""
-    best = data.best
-    n = len(data.signals_of(best.predictor))
-    if not best.best_alone:
-        return f"Recalibrate {quoted(best.predictor)}"
-    return f"Use all {n} signals together" if n > 1 else f"Use {quoted(best.predictor)}"
-
-
-def _or_fewer(data: Evaluation) -> str:
-    """Name the few signals that are enough: ", or only A and B, which are enough"."""
-    if not (few := _enough(data)):
-        return ""
-    return f", or only {listed(map(quoted, few))}, which {'is' if len(few) == 1 else 'are'} enough"
 
 
 def _enough(data: Evaluation) -> list[str]:
@@ -449,7 +436,7 @@ def _enough(data: Evaluation) -> list[str]:
     if table is None or not data.best.best_alone:
         return []
     few = table.index[table["order"] > 0]
-    return list(table.loc[few, "order"].sort_values().index) if len(few) < len(table) else []
+    return sorted(few, key=table["order"].get) if len(few) < len(table) else []
 
 
 def before_rules(data: Evaluation) -> str:

@@ -303,7 +303,9 @@ class CalibrationAccumulator(_GridAccumulator):
         if not (sample.success.any() and sample.failure.any()):
             raise ValueError("Calibration needs both successes and failures; add more runs")
         # as in memory, the weights of a run add up to one on average: penalties mean the same
-        return calibrator._fit_map(sample.scaled(self.n_runs / self.divisor))
+        factor = self.n_runs / self.divisor
+        weighted = sample.success * factor, sample.failure * factor
+        return calibrator._fit_map(CalibrationSample(sample.values, *weighted, self.n_runs))
 
     def compute(self, score: Any = "log", n_bins: int = 10) -> pd.Series:
         """Return calibration errors and the parts of a score so far.

@@ -239,8 +239,9 @@ def _bars(view: View, name: str) -> ByName:
     data = view.data
     rows: list[ByName] = []
     for form in data.forms_of(name):
-        lost = float(data.table.loc[(name, form), data.options.miscalibration])
-        margin = float(data.table.loc[(name, form), f"{data.score_name} margin"])
+        row = data.table.loc[(name, form)]
+        lost = float(row[data.options.miscalibration])
+        margin = float(row[f"{data.score_name} margin"])
         called = view.label(name, form)
         rows.append({"form": form, "called": called, "knows": margin + lost, "margin": margin})
     most = max(row["knows"] for row in rows) or 1.0

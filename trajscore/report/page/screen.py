@@ -8,7 +8,7 @@ import numpy as np
 from trajscore.core.errors import visible
 from trajscore.core.policy import MATERIAL_SAVING
 from trajscore.core.values import ByName, number_of
-from trajscore.evaluation.acting import LOST, PRICE, price_text
+from trajscore.evaluation.acting import PRICE, price_text
 from trajscore.evaluation.groups import shown_groups
 from trajscore.evaluation.options import AS_GIVEN
 from trajscore.evaluation.recommendation import Action, Interval
@@ -155,7 +155,7 @@ def _saves(view: View) -> ByName:
     curve = view.screen.stops[view.screen.shown]
     lost = np.append(0.0, curve.good)
     saved = {kind: np.append(0.0, values) for kind, values in curve.saved.items()}
-    best = curve.highest(LOST / 100)
+    best = curve.highest
     steps = saved["steps"]
     top = max(float(values.max()) for values in saved.values()) or 1.0
     at = 0 if best is None else best + 1
