@@ -73,9 +73,9 @@ def are_new(X: TrajectoryArray, earlier: OrderedDict[Any, None]) -> BoolArray:
 def draw_third(tasks: AnyArray, random: np.random.Generator) -> list[IntArray]:
     """Split rows by tasks: a third, from which bets are learned, and those in p-values."""
     labels, codes = np.unique(tasks, return_inverse=True)
-    is_training = np.zeros(len(labels), dtype=bool)
-    is_training[random.permutation(len(labels))[: len(labels) // 3]] = True
-    return [np.flatnonzero(is_training[codes]), np.flatnonzero(~is_training[codes])]
+    place = random.permutation(len(labels)).argsort()[codes]
+    is_training = place < len(labels) // 3
+    return [np.flatnonzero(is_training), np.flatnonzero(~is_training)]
 
 
 def forecasts_of_runs(traces: TrajectoryArray, phi: str) -> FloatArray:
@@ -105,17 +105,17 @@ def bets_on_ranks(u: FloatArray) -> FloatArray:
 
 
 def bets_on_outcomes(splits: FloatArray) -> FloatArray:
-    """Bets on success, levels and slopes by bin: on p-values above splits, and below.
+    """Bets on success, levels and slopes by bin, a row each: on p-values above splits, and below.
 
     `splits` are success rates: p-values of failures lie above, of successes below.
     """
-    repeated = np.concatenate([splits, splits[1:]])[:, :, None]
-    n_bins = splits.shape[1]
-    stretch = np.ones_like(repeated)
+    rows, n_bins = splits.shape
+    rate = splits[:, :, None]
+    stretch = np.ones_like(rate)
     # a slope shifts low bins down and high ones up, as far in the mean square as a level
-    stretch[len(splits) :, :, 0] = np.sqrt(3) * ((2 * np.arange(n_bins) + 1) / n_bins - 1)
-    shifted = expit(logit(repeated) + _SHIFT * stretch * _SIGNS)
-    return np.stack([(1 - shifted) / (1 - repeated), shifted / repeated])
+    stretch[rows // 2 + 1 :, :, 0] = np.sqrt(3) * ((2 * np.arange(n_bins) + 1) / n_bins - 1)
+    shifted = expit(logit(rate) + _SHIFT * stretch * _SIGNS)
+    return np.stack([(1 - shifted) / (1 - rate), shifted / rate])
 
 
 def grid_cells(lengths: IntArray, forecasts: FloatArray) -> list[IntArray]:
