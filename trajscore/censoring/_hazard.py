@@ -251,7 +251,7 @@ class StopHazard(BaseEstimator):
                 pieces = SplineTransformer(n_knots=5, degree=1, extrapolation="constant")
                 logistic = LogisticRegression(C=0.1, solver="newton-cholesky")
                 model = make_pipeline(pieces, logistic)
-            return clone(model).fit(self.features_[cells], event[cells].astype(np.int64))
+            return clone(model).fit(self.features_[cells], event[cells].astype(int))
 
         hazard = np.zeros(len(at_risk))
         for held_out, model in out_of_fold(self.fold_[run_numbers(runs)], fit):

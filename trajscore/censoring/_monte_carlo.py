@@ -97,7 +97,7 @@ def predict_success(model: Any, table: FloatArray) -> FloatArray:
     """Return a classifier's probability of the label 1."""
     if not len(table):
         return np.empty(0)
-    return np.asarray(model.predict_proba(table)[:, list(model.classes_).index(1)])
+    return model.predict_proba(table)[:, list(model.classes_).index(1)]
 
 
 def cross_fit_shares(
@@ -201,7 +201,7 @@ def refuse_predictor(X: TrajectoryArray, predictor: Any, allowed: bool) -> None:
     correlation = of_pairs.to_numpy()[: X.n_channels, X.n_channels :]
     names = list(map(repr, X.channels or ())) or ["X"]
     refuse_first(
-        (np.abs(correlation) > _SAME_RANKS).any(axis=1) & (not allowed),
+        (abs(correlation) > _SAME_RANKS).any(axis=1) & (not allowed),
         lambda k: (
             f"{names[k]} is the forecast under test or a recalibration of it: a score whose q_Z "
             f"comes from the forecast that it judges favours it; give other channels, or say "

@@ -212,7 +212,7 @@ def _warn_unknown(mechanism: AnyArray, names: AnyArray) -> None:
             f"that ended for reasons that the rule does not place ({listed}); name them "
             f"in rule, such as rule={{{reasons[-1]!r}: 'administrative'}}"
         )
-    n_runs = number_of(int(unknown.sum()), "run")
+    n_runs = number_of(unknown.sum(), "run")
     message = f"not scored: {n_runs} without an outcome {problem}"
     warnings.warn(message, stacklevel=3)
 
@@ -390,7 +390,7 @@ def administrative_stop_test(
     if not stop.any():
         raise ValueError("no run was stopped; there is nothing to test")
     columns, names = _features(runs, features)
-    stratum = np.zeros(len(runs), dtype=np.int64)
+    stratum = np.zeros(len(runs), int)
     if strata is not None:
         stratum = check_groups(strata, len(runs), "strata")
     clusters = sample.groups
@@ -416,7 +416,7 @@ def administrative_stop_test(
         statistic=statistic,
         df=df,
         pvalue=float(chi2.sf(statistic, df)),
-        table=pd.DataFrame({"z": z, "pvalue": 2 * norm.sf(np.abs(z))}, index=names),
+        table=pd.DataFrame({"z": z, "pvalue": 2 * norm.sf(abs(z))}, index=names),
         n_stops=int(stop.sum()),
         n_comparable_stops=n_comparable,
         alpha=alpha,

@@ -43,7 +43,7 @@ def two_value_excess(
     """Clopper's and Pearson's bound for the mean of two values with these moments."""
     rate = (1 - skewness / np.sqrt(4 + skewness**2)) / 2  # of the larger of the two values
     size = np.sqrt(variance / (rate * (1 - rate)))
-    return np.asarray(size * clopper_pearson_excess(n * rate, n * (1 - rate), level))
+    return size * clopper_pearson_excess(n * rate, n * (1 - rate), level)
 
 
 def unseen_chance(n_units: Any, level: float) -> Any:
@@ -240,7 +240,7 @@ def difference(new: Estimate, base: Estimate, matched: Matching, times: float = 
         if (
             isinstance(part, Amount) and not part.has_range
         ):  # only the changes of pairs have to vary
-            varies = bool((np.abs(errors) > _ROUNDING * abs(new.value)).any())
+            varies = bool((abs(errors) > _ROUNDING * abs(new.value)).any())
     changes = (*new.changes, *((-times * change, units) for change, units in base.changes))
     value = new.value - times * base.value
     bins = (*new.bins, *base.bins)
@@ -319,7 +319,7 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
         bins = (BinMeans(mean, totals * scale[:, None]),)
         return Estimate(value, np.zeros(n_units), freedom, n_used, bins)
     errors = np.bincount(units, statistic.influence(weight) / n_runs, n_units) * scale
-    errors[np.abs(errors) < _ROUNDING * abs(value)] = 0.0
+    errors[abs(errors) < _ROUNDING * abs(value)] = 0.0
     result = Estimate(value, errors, freedom, n_used, varies=bool(errors.any()))
     if measure.is_amount:
         below = abs(value)

@@ -215,7 +215,7 @@ class LabelDesign(BaseEstimator):
             family = get_family(self.score)
             score = score_of_outcomes(X, family, as_step_weights(self.weights, self.horizon))
             metric = above_constant(score, family, best_constant(score).value(forecast))
-        return np.abs(metric.slope(forecast)) * np.sqrt(forecast * (1 - forecast))
+        return abs(metric.slope(forecast)) * np.sqrt(forecast * (1 - forecast))
 
 
 def labels_needed(

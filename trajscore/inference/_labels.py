@@ -321,12 +321,10 @@ class FewLabels:
         """Return how far the forecast counts: what makes the variance of the estimate least."""
         terms = self.pseudo_terms(ratio)
         value, _ = _ratio(terms)
-        if math.isnan(value):
-            return 1.0
         noise = (1 - self.inverse) * _residual(ratio.terms(self.forecast), value)
         full, moved = map(self.units.sums, (_residual(terms, value), noise))
         total = float(moved @ moved)
-        if not total > 0:
+        if not total > 0:  # or the ratio is not defined
             return 1.0
         return float(np.clip(1 - (full @ moved) / total, 0.0, 1.0))
 
@@ -379,7 +377,7 @@ class FewLabels:
         of_runs = max(plain - of_labels, 0.0)
         spread = plain
         if ratio.is_rate:  # by chance few labels may show less than the forecast expects
-            wrong = np.abs(self.outcome - self.forecast)
+            wrong = abs(self.outcome - self.forecast)
             expected = (1 - wrong) * missed + wrong * (other - guess) ** 2
             spread = of_runs + max(of_labels, float(noise @ expected))
         share = _PSEUDO_DISAGREEMENTS / self.labelled.sum()  # of labels that might have been other
@@ -463,7 +461,7 @@ def ridge_logistic(features: FloatArray, y: FloatArray, train: BoolArray) -> Flo
         curvature = ((train * p * (1 - p)) @ products).reshape(-1, n_features, n_features)
         step = np.linalg.solve(curvature + np.eye(n_features), gradient[..., None])[..., 0]
         coefficients += step
-        if np.abs(step).max() < 1e-9:
+        if abs(step).max() < 1e-9:
             break
     return coefficients
 
@@ -472,7 +470,7 @@ def _folds(
     ids: AnyArray, outcome: FloatArray, labelled: BoolArray, groups: IntArray | None
 ) -> IntArray:
     """Put each run, with its group, into a fold; of labels each fold has as many."""
-    stratum = outcome.astype(np.int64)
+    stratum = outcome.astype(int)
     if groups is None:
         n_folds = min(_MOST_FOLDS, int(np.bincount(stratum[labelled]).max()))
         return assign_folds(n_folds, ids, stratum, is_counted=labelled)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
@@ -18,6 +17,7 @@ from trajscore.core.values import (
     BoolArray,
     FloatArray,
     FloatPair,
+    IntArray,
     as_fraction,
     as_numbers,
     as_within,
@@ -144,7 +144,7 @@ def compare_predictors(
 class _Moments:
     """Numbers of units, whose sums over a draw give the studentised differences of all pairs."""
 
-    def __init__(self, values: FloatArray, pairs: NDArray[np.int64], units: Units) -> None:
+    def __init__(self, values: FloatArray, pairs: IntArray, units: Units) -> None:
         mean = values.mean(axis=0)
         self.ranges = [_Range(values[:, pair], units) for pair in pairs]
         self._pairs = pairs
@@ -157,7 +157,7 @@ class _Moments:
         self._columns = np.hstack(columns)
         self._ends = np.cumsum([part.shape[1] for part in columns[:-1]])
         self.difference = self._contrast(mean)
-        scale = np.abs(values).max(axis=0)[pairs].max(axis=1)
+        scale = abs(values).max(axis=0)[pairs].max(axis=1)
         variance = self._moments(np.ones((1, units.n_units)))[1][0]
         self.is_constant = variance <= (ROUNDING * scale) ** 2
         self._floor = np.where(self.is_constant, np.inf, ROUNDING * variance)
@@ -167,7 +167,7 @@ class _Moments:
         """Return abs(t) of each replicate and pair; infinite where a replicate does not vary."""
         shift, variance = self._moments(counts)
         varies = variance > self._floor
-        return np.where(varies, np.abs(shift) / np.sqrt(np.where(varies, variance, 1.0)), np.inf)
+        return np.where(varies, abs(shift) / np.sqrt(np.where(varies, variance, 1.0)), np.inf)
 
     def _moments(self, counts: FloatArray) -> FloatPair:
         """Return the shift from the sample's difference and its variance, per replicate."""
@@ -197,8 +197,8 @@ class _Range:
         self.n_units = units.n_units
         self.largest = float(units.sizes.max() / units.sizes.mean())  # unit
         apart = means - self.usual
-        is_near = np.abs(apart) <= self.width / self.n_units
-        self.near = float(np.abs(apart[is_near]).max(initial=0.0))
+        is_near = abs(apart) <= self.width / self.n_units
+        self.near = float(abs(apart[is_near]).max(initial=0.0))
         far = apart[~is_near]
         self.n_far = np.array([(far < 0).sum(), (far > 0).sum()])
 
@@ -265,7 +265,7 @@ def _critical_values(t: FloatArray, error: float) -> FloatArray:
 def _p_values(moments: _Moments, t: FloatArray) -> FloatArray:
     n_resamples = len(t)
     constant = moments.is_constant
-    size = np.abs(moments.difference) / np.where(constant, 1.0, moments.std_error)
+    size = abs(moments.difference) / np.where(constant, 1.0, moments.std_error)
     p = (1 + (t >= size * (1 - SUM_ROUNDING)).sum(axis=0)) / (1 + n_resamples)
     for pair in np.flatnonzero(constant).tolist():
         p[pair] = max(moments.ranges[pair].p_value(), 1 / (1 + n_resamples))
@@ -304,7 +304,7 @@ def _from_mapping(samples: Mapping[Any, ArrayLike]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _pairs(names: list[Hashable], reference: Hashable | None) -> NDArray[np.int64]:
+def _pairs(names: list[Hashable], reference: Hashable | None) -> IntArray:
     if reference is None:
         return np.array(list(combinations(range(len(names)), 2)))
     if not isinstance(reference, Hashable) or reference not in names:
@@ -422,7 +422,7 @@ def _differences(samples: ArrayLike) -> FloatArray:
     if values.ndim != 1 or len(values) < 2:
         raise ValueError("samples must be the difference of each run, for 2 runs or more")
     scores_table(pd.DataFrame({"difference": values}))
-    if np.ptp(values) <= ROUNDING * np.abs(values).max():
+    if np.ptp(values) <= ROUNDING * abs(values).max():
         raise ValueError(
             "the difference does not vary, so the runs needed cannot be computed; give more runs"
         )

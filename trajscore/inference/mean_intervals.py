@@ -147,7 +147,7 @@ def bootstrap_many_means(samples: FloatArray, *, n_resamples: int, random_state:
     """
     n = len(samples)
     generator = np.random.default_rng(_seed(random_state))
-    largest = np.argpartition(-np.abs(samples - samples.mean(axis=0)), _LARGEST, axis=0)
+    largest = np.argpartition(-abs(samples - samples.mean(axis=0)), _LARGEST, axis=0)
     is_large = np.zeros(n, dtype=bool)
     is_large[largest[:_LARGEST]] = True
     others = samples[~is_large]

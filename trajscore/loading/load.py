@@ -272,7 +272,7 @@ def _note_on_scale(runs: io.Runs, stated: str) -> list[Note]:
     unread = np.isnan(StatedConfidence()(steps)) & ~np.isnan(percent)
     if not unread.any():
         return []
-    count = number_of(int(unread.sum()), "stated confidence")
+    count = number_of(unread.sum(), "stated confidence")
     top = 100 if (percent > 0.1).any() else 10
     return [f"{count} not read; pass {{argument:scales={stated}={top}}}, if {top} means certainty"]
 

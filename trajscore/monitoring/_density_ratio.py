@@ -54,7 +54,7 @@ def _remaining_shares(lengths: IntArray, without_ends: bool) -> FloatArray:
     left = np.append(n - step * per_step, 0.0)
     n = np.append(n - count * without_ends, 0)
     overall = (left.sum() + 0.5) / (n.sum() + 1)
-    return np.asarray((left + _SHRINKAGE * overall) / (n + _SHRINKAGE))
+    return (left + _SHRINKAGE * overall) / (n + _SHRINKAGE)
 
 
 def final_forecaster(forecaster: Any) -> Any:
@@ -144,7 +144,7 @@ class FittedTest:
         if not self.has_outcomes:
             return -self.sign * F
         p = np.clip(F, CLIP, 1 - CLIP)
-        return np.asarray(self.sign * (np.log1p(-p) - np.log(p) + self.log_odds))
+        return self.sign * (np.log1p(-p) - np.log(p) + self.log_odds)
 
     def _last_values(self, going: FloatArray, log_m: FloatArray, ids: Ids) -> FloatArray:
         """Values of last steps, looked at before and after the end, unless they come at once."""

@@ -386,7 +386,6 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
                 f"none of the {len(X):,} runs of the fit is flagged at alpha = {', '.join(idle)}, "
                 f"so the process may never flag a run; give scores in which successes and failures "
                 f"differ more, or raise alpha",
-                UserWarning,
                 stacklevel=3,
             )
 
@@ -427,7 +426,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
                 raise ValueError(
                     f"threshold={threshold.keyword!r} holds out no runs; leave calibration out"
                 )
-            return np.empty(0, dtype=np.int64)
+            return np.empty(0, int)
         share = self.calibration_fraction
         seed = random.randint(2**31)
         outcomes = y[observed]
@@ -472,6 +471,5 @@ def _warn_if_alike(test: FittedTest, X: TrajectoryArray) -> None:
         f"The forecasts of all {len(X)} runs are the same at every step, so the process cannot "
         f"distinguish runs. Give scores that vary, or more runs: a step needs {least} runs of "
         f"each outcome",
-        UserWarning,
         stacklevel=3,
     )

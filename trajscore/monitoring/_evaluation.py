@@ -118,7 +118,7 @@ def split_report(
     sample = check_sample(X, y, groups=groups, allow_soft=False)
     if cost is not None:  # split with the runs
         sample = replace(sample, traces={**sample.traces, _COST: check_cost(cost, sample.X)})
-    observed = np.asarray(sample.y != CENSORED)
+    observed = sample.y != CENSORED
     if not observed.any():
         raise ValueError(
             f"none of the {len(sample)} runs has an observed outcome; give runs that have one"
@@ -128,7 +128,6 @@ def split_report(
             f"{type(rule).__name__}.fit takes no groups: it counts runs of one group as "
             f"independent, so a guarantee that it gives may not hold. Take a rule that does, such "
             f"as DensityRatioEProcess",
-            UserWarning,
             stacklevel=2,
         )
     sample = sample.take(observed).in_id_order()

@@ -293,7 +293,6 @@ class FleetMonitor(BaseEstimator):
                 f"{number_of(n_repeated, 'run')} with the id and the values of a run of an earlier "
                 f"update, not counted again; to count a run, give it an id of its own; for a late "
                 f"outcome, use add_outcomes",
-                UserWarning,
                 stacklevel=2,
             )
         self.n_runs_ += len(traces)
@@ -492,7 +491,7 @@ class FleetMonitor(BaseEstimator):
 
     def _places(self, run: Run) -> tuple[IntArray, IntArray]:
         """Rows and bins of `_outcomes`: of all runs and, with a forecast, of each predictor."""
-        bins = np.zeros(1, dtype=np.int64)
+        bins = np.zeros(1, int)
         if run.has_forecast:
             of_predictors = (run.forecast[:, None] >= self._edges).sum(axis=1)
             bins = np.concatenate([bins, of_predictors, of_predictors])
@@ -502,7 +501,6 @@ class FleetMonitor(BaseEstimator):
         for run in runs:
             if run.outcome != CENSORED:
                 self._outcomes[run.outcome, *self._places(run)] += 1
-
 
     def _look(self, number: int) -> None:
         """Give an alarm where a process is above its threshold."""

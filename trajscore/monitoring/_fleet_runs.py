@@ -101,7 +101,7 @@ _LONGEST_LOGIT = 8.0
 
 def bets_on_ranks(u: FloatArray) -> FloatArray:
     """Bets on ranks of values among all so far, a row each."""
-    return np.asarray(1 + _TILT * _SIGNS * (u[:, None] - 0.5))
+    return 1 + _TILT * _SIGNS * (u[:, None] - 0.5)
 
 
 def bets_on_outcomes(splits: FloatArray) -> FloatArray:
@@ -256,15 +256,13 @@ def _recalibrated(old: FloatArray, new: FloatArray) -> float:
 
 def _reranked(old: FloatArray, new: FloatArray) -> float:
     """Return the squared standardized difference of AUROC (DeLong's variance)."""
-    auroc_before, variance_before = _auroc(*old[1:])
-    auroc_after, variance_after = _auroc(*new[1:])
-    variance = variance_before + variance_after
+    areas = []
+    variance = 0.0
+    for _, f, y in (old, new):
+        area, influence = auroc_within(f, y, np.zeros(len(y), int))
+        areas.append(area)
+        parts = [influence[y == k] for k in (0, 1)]
+        variance += sum(len(part) * part.var(ddof=1) for part in parts) / len(y) ** 2
     if variance > 0:
-        return (auroc_after - auroc_before) ** 2 / variance
+        return float(np.ptp(areas) ** 2 / variance)
     return 0.0
-
-
-def _auroc(f: FloatArray, y: FloatArray) -> tuple[float, float]:
-    area, influence = auroc_within(f, y, np.zeros(len(y), dtype=np.int64))
-    parts = [influence[y == k] for k in (0, 1)]
-    return area, sum(len(part) * part.var(ddof=1) for part in parts) / len(y) ** 2

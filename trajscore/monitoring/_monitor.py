@@ -191,12 +191,12 @@ class EProcessMonitor:
             if self._may_warn_of_length and due > self.test.longest:
                 self._may_warn_of_length = False
                 message = longer_than_fitted(f"run {label} is", self.test.longest)
-                warnings.warn(message, UserWarning, stacklevel=2)
+                warnings.warn(message, stacklevel=2)
             if self._may_warn_of_range and (
                 message := range_warning(scores, self.test.fitted_range, self.test.channels)
             ):
                 self._may_warn_of_range = False
-                warnings.warn(f"run {label}, step {due}: {message}", UserWarning, stacklevel=2)
+                warnings.warn(f"run {label}, step {due}: {message}", stacklevel=2)
             return self._take(after)
 
     def finish(self, run: Hashable | None = None, *, step: int | None = None) -> Decision:
@@ -464,7 +464,7 @@ def _checked_scores(test: FittedTest, score: Any) -> FloatArray:
         if values.ndim > 1:
             got = f"an array of shape {values.shape}"
         raise ValueError(f"expected {number_of(test.n_channels, 'score')}, got {got}")
-    if not (np.abs(values) <= LARGEST_SCORE).all():
+    if not (abs(values) <= LARGEST_SCORE).all():
         raise ValueError(
             f"the score {run_label(score)} is not a finite number up to {LARGEST_SCORE:g}; "
             f"send one, or finish the run"

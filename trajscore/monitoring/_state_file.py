@@ -175,7 +175,6 @@ class StateFile:
         warnings.warn(
             f"{self.path} was deleted while a monitor used it; it was written anew, with all open "
             f"runs",
-            UserWarning,
             stacklevel=6,
         )
 

@@ -149,7 +149,7 @@ class StoppingRule(ABC, BaseEstimator):
         """
         traces = self._check(X)
         largest = run_maxima(traces, self._statistic(traces))
-        below = np.asarray(self._limits(traces, self._level(alpha)) - largest)
+        below = self._limits(traces, self._level(alpha)) - largest
         return (2 * self._spared - 1) * below
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -276,9 +276,9 @@ class StoppingRule(ABC, BaseEstimator):
         has_forecaster = getattr(self, "forecaster_", None) is not None
         if has_forecaster and (longer := int((traces.lengths > self.longest_).sum())):
             message = longer_than_fitted(number_of(longer, "run"), self.longest_)
-            warnings.warn(message, UserWarning, stacklevel=3)
+            warnings.warn(message, stacklevel=3)
         if message := range_warning(traces.cells, self._fitted_range, self.channels_in_):
-            warnings.warn(message, UserWarning, stacklevel=3)
+            warnings.warn(message, stacklevel=3)
         _check_scores(traces)
         return traces
 
@@ -313,7 +313,7 @@ class StoppingRule(ABC, BaseEstimator):
 
 def _check_scores(X: TrajectoryArray) -> None:
     refuse_first(
-        ~(np.abs(X.cells) <= LARGEST_SCORE),
+        ~(abs(X.cells) <= LARGEST_SCORE),
         lambda place: (
             f"{X.place(place // X.n_channels)}: the score {X.cells.flat[place]:g} is not a finite "
             f"number up to {LARGEST_SCORE:g}; divide the scores, or leave the run out"
@@ -421,7 +421,7 @@ def range_warning(cells: FloatArray, fitted_range: Ranges, channels: tuple[str, 
         return ""
     low, high = np.array(fitted_range).T
     # a channel that did not vary in fitting, such as a flag that was never set, may vary later
-    width = np.where(high > low, high - low, np.maximum(1.0, np.abs(low)))
+    width = np.where(high > low, high - low, np.maximum(1.0, abs(low)))
     columns = cells.reshape(-1, len(fitted_range))
     is_out = (columns < low - width) | (columns > high + width)
     if not is_out.any():
