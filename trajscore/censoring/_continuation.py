@@ -219,10 +219,9 @@ class ContinuationModel(BaseEstimator):
             success, counts = np.zeros((2, len(runs)), dtype=bool)
             success[rows] = share >= 0.5
             counts[rows[weight > 0]] = True
-            if groups is not None:
-                groups = clusters
-            fold = assign_folds(self.cv, runs.ids, success, is_counted=counts, groups=groups)[rows]
-            self.held_out_ = cross_fit_shares(self.classifier, table, share, weight, fold)
+            groups = None if groups is None else clusters
+            fold = assign_folds(self.cv, runs.ids, success, is_counted=counts, groups=groups)
+            self.held_out_ = cross_fit_shares(self.classifier, table, share, weight, fold[rows])
         return self
 
     def predict(self, X: Any) -> FloatArray:

@@ -303,14 +303,15 @@ class MonteCarloContinuation(BaseEstimator):
         successes = np.bincount(row[outcome == SUCCESS], minlength=n_runs)
         with undefined_is_nan():
             share = successes / self.n_valid_
-        self.q_z_ = np.where(self.audited_, share, np.nan)
+        audited = np.where(self.audited_, 1.0, np.nan)
+        self.q_z_ = audited * share
         tail = (1 - self.confidence_level) / 2
         failures = self.n_valid_ - successes
         jeffreys = beta(successes + 0.5, failures + 0.5)
         low = np.where(successes == 0, 0.0, jeffreys.ppf(tail))
         high = np.where(failures == 0, 1.0, jeffreys.ppf(1 - tail))
-        self.low_ = np.where(self.audited_, low, np.nan)
-        self.high_ = np.where(self.audited_, high, np.nan)
+        self.low_ = audited * low
+        self.high_ = audited * high
         self.ids_ = runs.ids
         return self
 
@@ -423,9 +424,11 @@ def _flatten_branches(branches: Any, n_runs: int) -> tuple[IntArray, FloatArray]
             f"branches must have {n_runs} entries, one for each run (None if not resumed), got "
             f"{len(entries)}"
         )
-    resumed = [k for k, entry in enumerate(entries) if entry is not None]
-    lists = [as_numbers(entries[k], f"run {k}: outcomes of continuations").ravel() for k in resumed]
-    row = np.repeat(np.array(resumed, dtype=np.int64), [len(entry) for entry in lists])
+    lists = [
+        as_numbers([] if entry is None else entry, f"run {k}: outcomes of continuations").ravel()
+        for k, entry in enumerate(entries)
+    ]
+    row = np.repeat(np.arange(n_runs), list(map(len, lists)))
     outcome = np.concatenate([*lists, np.empty(0)])
     if isinstance(branches, np.ndarray):  # NaN fills up what has no continuation
         there = ~np.isnan(outcome)

@@ -343,13 +343,11 @@ class FewLabels:
         alone = float(self.inverse @ (scale * _residual(seen, value)) ** 2) / self.inverse.sum()
         of_units = self.units.sums(used * self.inverse)
         quantile = t_quantile(n_equal(of_units) - 1, confidence_level)
-        low, high = _bounds(value, variance, quantile, int(used.sum()), ratio.is_rate)
-        if ratio.is_rate:  # if the labels show one outcome only, all runs may have it
-            above, below = seen[:, used]
-            if not above.any():
-                low = 0.0
-            if not (above < below).any():
-                high = 1.0
+        half_width = quantile * math.sqrt(variance)
+        low = value - half_width
+        high = value + half_width
+        if ratio.is_rate:
+            low, high = _bounds_of_rate(value, variance, quantile, *seen[:, used])
         return row | {
             "value": min(max(value, low), high),
             "low": low,
@@ -414,19 +412,17 @@ def _check_total(inverse: FloatArray, units: Units) -> None:
         )
 
 
-def _bounds(
-    value: float, variance: float, quantile: float, n_used: int, is_rate: bool
-) -> tuple[float, float]:
-    """Return the ends of an interval; of a rate by Wilson, with the effective number of runs."""
-    half_width = quantile * math.sqrt(variance)
-    if not is_rate:
-        return value - half_width, value + half_width
+def _bounds_of_rate(
+    value: float, variance: float, quantile: float, above: FloatArray, below: FloatArray
+) -> tuple[Any, Any]:
+    """Return the ends of an interval by Wilson, with the effective number of runs."""
     rate = min(max(value, 0.0), 1.0)
-    least = 1 / (n_used + 2)  # a rate of 0 or 1 has a variance, too
+    least = 1 / (len(above) + 2)  # a rate of 0 or 1 has a variance, too
     inside = min(max(rate, least), 1 - least)
     n_effective = inside * (1 - inside) / variance if variance > 0 else math.inf
     low, high = wilson_interval(rate, n_effective, quantile)
-    return float(low), float(high)
+    # if the labels show one outcome only, all runs may have it
+    return low if above.any() else 0.0, high if (above < below).any() else 1.0
 
 
 # ------------------------------------------------------------ forecasts of outcomes

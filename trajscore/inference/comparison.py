@@ -23,6 +23,7 @@ from trajscore.core.values import (
     as_within,
     is_number,
     number_of,
+    undefined_is_nan,
 )
 from trajscore.inference.intervals import Units, resampling_units
 from trajscore.inference.mean_intervals import (
@@ -122,8 +123,13 @@ def compare_predictors(
         )
     units = resampling_units(len(table), groups)
     moments = _Moments(table.to_numpy(), pairs, units)
-    options = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
-    t = bootstrap_units(moments.studentised, units, **options)
+    t = bootstrap_units(
+        moments.studentised,
+        units,
+        n_resamples=n_resamples,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
     low, high = _intervals(moments, t, error)
     p = _p_values(moments, t)
     names = table.columns.to_numpy()
@@ -239,8 +245,8 @@ def _are_by_range(moments: _Moments, t: FloatArray, error: float) -> BoolArray:
     """Tell which intervals are narrower by range, be it because no quantile is finite."""
     widths = np.array([np.ptp(of_pair.interval(error)) for of_pair in moments.ranges])
     critical = np.sort(t, axis=0)[-_n_replicates(len(t), error)]
-    finite = np.isfinite(critical)
-    return ~finite | (2 * np.where(finite, critical, 0.0) * moments.std_error > widths)
+    with undefined_is_nan():
+        return ~(2 * critical * moments.std_error <= widths)
 
 
 def _n_replicates(n_resamples: int, error: float) -> int:

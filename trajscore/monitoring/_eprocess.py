@@ -275,8 +275,15 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             threshold.fit(maxima, spared.ids, self.alphas_)
         # forecasts of all runs take time: not asked for where maxima of the held-out runs differ,
         # which with end_worth they may by their lengths alone
-        if threshold.end_worth is not None or len(maxima) < 2 or np.ptp(maxima) < TIE:
-            _warn_if_alike(self.test_, runs)
+        may_be_alike = threshold.end_worth is not None or len(maxima) < 2 or np.ptp(maxima) < TIE
+        if may_be_alike and len(runs) > 1 and np.ptp(self.test_.log_m(runs)) < TIE:
+            least = getattr(final_forecaster(self.forecaster_), "min_class_count", 1)
+            warnings.warn(
+                f"The forecasts of all {len(runs)} runs are the same at every step, so the process "
+                f"cannot distinguish runs. Give scores that vary, or more runs: a step needs "
+                f"{least} runs of each outcome",
+                stacklevel=2,
+            )
         return self
 
     def transform(self, X: Any) -> Any:
@@ -461,15 +468,3 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         if not self.test_.has_outcomes:
             return -self.test_.sign * log_threshold
         return float(np.exp(log_threshold))
-
-
-def _warn_if_alike(test: FittedTest, X: TrajectoryArray) -> None:
-    if len(X) < 2 or np.ptp(test.log_m(X)) >= TIE:
-        return
-    least = int(getattr(final_forecaster(test.forecaster), "min_class_count", 1))
-    warnings.warn(
-        f"The forecasts of all {len(X)} runs are the same at every step, so the process cannot "
-        f"distinguish runs. Give scores that vary, or more runs: a step needs {least} runs of "
-        f"each outcome",
-        stacklevel=3,
-    )
