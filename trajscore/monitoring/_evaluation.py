@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,10 +14,9 @@ from sklearn.metrics import auc
 from sklearn.utils import check_random_state
 
 from trajscore.calibration.forecaster import fit_arguments
-from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import Sample, check_sample
 from trajscore.core.outcomes import CENSORED
-from trajscore.core.values import AnyArray, FloatArray, as_count, as_fraction, check_jobs, is_number
+from trajscore.core.values import as_count, as_fraction, check_jobs, is_number
 from trajscore.core.within_runs import (
     first_step_above,
     last_cells,
@@ -277,74 +276,49 @@ def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = No
     traces, labels, costs, n_dropped = process._observed(X, y, cost, allow_soft=True)
     if not labels.any():
         raise ValueError("no run succeeded, so the share of accuracy kept is undefined")
-    account = _Account(traces, labels, process._statistic(traces), running_sum(traces, costs.cells))
-    if not account.total > 0:
+    statistic = process._statistic(traces)
+    spent = running_sum(traces, costs.cells)
+    last = last_cells(traces)
+    total = float(spent[last].sum())
+    if not total > 0:
         raise ValueError(
             "all costs are zero, so nothing can be saved; pass cost=, that of each step"
         )
+
+    def shares(threshold: Any, cost: Any, accepted: Any) -> dict[str, Any]:
+        """Columns of thresholds, from the cost that each leaves and the successes it keeps."""
+        return {
+            "threshold": threshold,
+            "cost_share": np.maximum(cost / total, 0.0),
+            "accuracy": accepted / len(labels),
+            "accuracy_share": accepted / labels.sum(),
+        }
+
+    # From none to all runs flagged: a threshold below the largest statistic of a run up to a step
+    # spares the run the step after it; one below that of the whole run takes its outcome.
+    largest = running_max(traces, statistic)
+    saved = np.diff(spent, append=0.0)
+    saved[last] = 0.0
+    lost = np.zeros(len(saved))
+    lost[last] = labels
+    order = np.lexsort((lost, saved, -largest))  # ties too in an order that rows cannot change
+    value = largest[order]
+    ends = np.append(value[1:] != value[:-1], True)
+    left = total - np.append(0.0, np.cumsum(saved[order])[ends])
+    accepted = labels.sum() - np.append(0.0, np.cumsum(lost[order])[ends])
+    accepted[-1] = 0.0
+    curve = shares(np.append(value[ends], -np.inf), left, accepted)
+    at_alpha = []
+    for alpha, threshold in process.thresholds_.items():
+        stops = first_step_above(traces, statistic, process._limits(traces, alpha))
+        until, _ = spent_until(traces, spent, stops)
+        row = shares(threshold, until.sum(), labels[stops == 0].sum())
+        at_alpha.append(row | rate_with_interval("false_alarm_rate", stops[labels == 1] > 0))
     return TokenSavings(
-        curve=_curve(account),
-        at_alpha=_at_alpha(process, account),
-        total_cost=account.total,
+        curve=pd.DataFrame(curve),
+        at_alpha=pd.DataFrame(at_alpha, process.thresholds_.index),
+        total_cost=total,
         accuracy=float(labels.mean()),
         n_runs=len(labels),
         n_dropped=n_dropped,
     )
-
-
-class _Account(NamedTuple):
-    """Runs with outcomes, a rule's statistic, and what has been spent on each up to each step."""
-
-    X: TrajectoryArray
-    y: AnyArray
-    statistic: FloatArray
-    spent: FloatArray
-
-    @property
-    def total(self) -> float:
-        """Cost of all runs to their ends."""
-        return float(self.spent[last_cells(self.X)].sum())
-
-    def shares(self, threshold: Any, cost: Any, accepted: Any) -> dict[str, Any]:
-        """Columns of thresholds, from the cost that each leaves and the successes it keeps."""
-        return {
-            "threshold": threshold,
-            "cost_share": np.maximum(cost / self.total, 0.0),
-            "accuracy": accepted / len(self.y),
-            "accuracy_share": accepted / self.y.sum(),
-        }
-
-
-def _curve(account: _Account) -> pd.DataFrame:
-    """Return a row for each threshold, from none to all runs flagged.
-
-    A threshold below the largest statistic of a run up to a step spares the run the step after it;
-    one below that of the whole run takes its outcome.
-    """
-    X, y, statistic, spent = account
-    largest = running_max(X, statistic)
-    last = last_cells(X)
-    saved = np.diff(spent, append=0.0)
-    saved[last] = 0.0
-    lost = np.zeros(len(saved))
-    lost[last] = y
-    order = np.lexsort((lost, saved, -largest))  # ties too in an order that rows cannot change
-    value = largest[order]
-    ends = np.append(value[1:] != value[:-1], True)
-    saved = np.append(0.0, np.cumsum(saved[order])[ends])
-    accepted = y.sum() - np.append(0.0, np.cumsum(lost[order])[ends])
-    accepted[-1] = 0.0
-    threshold = np.append(value[ends], -np.inf)
-    return pd.DataFrame(account.shares(threshold, account.total - saved, accepted))
-
-
-def _at_alpha(process: StoppingRule, account: _Account) -> pd.DataFrame:
-    X, y, statistic, spent = account
-    thresholds = process.thresholds_
-    rows = []
-    for alpha, threshold in thresholds.items():
-        stops = first_step_above(X, statistic, process._limits(X, alpha))
-        until, _ = spent_until(X, spent, stops)
-        row = account.shares(threshold, until.sum(), y[stops == 0].sum())
-        rows.append(row | rate_with_interval("false_alarm_rate", stops[y == 1] > 0))
-    return pd.DataFrame(rows, thresholds.index)
