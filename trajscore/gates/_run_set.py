@@ -224,6 +224,11 @@ class RunSet:
         return float(self.labels.mean())
 
     @property
+    def n_tasks(self) -> int:
+        """Number of tasks among these runs; 0 where none are known."""
+        return 0 if self.tasks is None else len(np.unique(self.tasks))
+
+    @property
     def counted(self) -> str:
         """How many runs of how many tasks there are, and what those without an outcome count as."""
         excluded = self.evaluated.exclusions
@@ -243,9 +248,7 @@ class RunSet:
             ]
         if n := int((self.lengths == 0).sum()):
             parts.append(f"{n} ended before the first step")
-        tasks = ""
-        if self.tasks is not None:
-            tasks = f" of {number_of(len(np.unique(self.tasks)), 'task')}"
+        tasks = f" of {number_of(self.n_tasks, 'task')}" if self.n_tasks else ""
         aside = f" ({'; '.join(parts)})" if parts else ""
         return f"{number_of(self.n_runs, 'run')}{tasks}{aside}"
 

@@ -34,6 +34,7 @@ from trajscore.inference.mean_intervals import (
 
 # The most of the error that intervals by range take: to them a tenth is nearly as good as all.
 _RANGE_SHARE = 0.1
+_SIDES = np.array([[-1.0], [1.0]])
 
 
 def compare_predictors(
@@ -152,9 +153,10 @@ class _Moments:
 
     def __init__(self, values: FloatArray, pairs: IntArray, units: Units) -> None:
         mean = values.mean(axis=0)
-        self.ranges = [_Range(values[:, pair], units) for pair in pairs]
         self._pairs = pairs
         self._units = units
+        width = values.max(axis=0)[pairs].max(axis=1) - values.min(axis=0)[pairs].min(axis=1)
+        self.ranges = _Ranges(self._contrast(values), width, units)
         sizes = units.sizes[:, None]
         residuals = units.sums(values - mean)
         squares = self._contrast(residuals) ** 2
@@ -189,40 +191,37 @@ class _Moments:
         return sums[..., self._pairs[:, 0]] - sums[..., self._pairs[:, 1]]
 
 
-class _Range:
-    """How many units are far from the usual difference of two predictors, and how far any can be.
+class _Ranges:
+    """How many units are far from the usual difference of each pair, and how far any can be.
 
     The means of units lie within +- `width`, those of units that are not far within `near` of the
     usual one, which is less than width / n_units.
     """
 
-    def __init__(self, scores: FloatArray, units: Units) -> None:
-        means = units.sums(scores[:, 0] - scores[:, 1]) / units.sizes
-        self.usual = float(np.median(means))
-        self.width = float(np.ptp(scores))
+    def __init__(self, differences: FloatArray, width: FloatArray, units: Units) -> None:
+        means = units.sums(differences) / units.sizes[:, None]
+        self.usual = np.median(means, axis=0)
+        self.width = width
         self.n_units = units.n_units
-        self.largest = float(units.sizes.max() / units.sizes.mean())  # unit
+        self.largest = units.sizes.max() / units.sizes.mean()  # unit
         apart = means - self.usual
-        is_near = abs(apart) <= self.width / self.n_units
-        self.near = float(abs(apart[is_near]).max(initial=0.0))
-        far = apart[~is_near]
-        self.n_far = np.array([(far < 0).sum(), (far > 0).sum()])
+        far = np.where(abs(apart) > width / self.n_units, apart, 0.0)
+        self.near = abs(apart - far).max(axis=0)
+        self.n_far = (_SIDES[:, None] * far > 0).sum(axis=1)
 
-    def interval(self, error: float) -> FloatArray:
-        """Bound the mean by the share of units that may be far, and the farthest they can be."""
+    def intervals(self, error: float) -> FloatArray:
+        """Bound the means by the share of units that may be far, and the farthest they can be."""
         share = betaincinv(self.n_far + 1, self.n_units - self.n_far, 1 - error / 2)
-        ends = np.array([-1.0, 1.0])
-        farthest = ends * self.width - self.usual
-        bounds = self.usual + ends * self.near + np.minimum(1.0, self.largest * share) * farthest
+        farthest = _SIDES * self.width - self.usual
+        bounds = self.usual + _SIDES * self.near + np.minimum(1.0, self.largest * share) * farthest
         return np.clip(bounds, -self.width, self.width)
 
-    def p_value(self) -> float:
+    @undefined_is_nan()  # where all scores are equal
+    def p_values(self) -> FloatArray:
         """Return the error of the interval that ends at 0, where all units have one difference."""
         usual = abs(self.usual)
-        if not usual:
-            return 1.0
         share = usual / ((usual + self.width) * self.largest)
-        return float(min(1.0, 2 * (1 - share) ** self.n_units))
+        return np.fmin(1.0, 2 * (1 - share) ** self.n_units)
 
 
 def _intervals(moments: _Moments, t: FloatArray, error: float) -> FloatPair:
@@ -234,16 +233,15 @@ def _intervals(moments: _Moments, t: FloatArray, error: float) -> FloatPair:
     if not by_range.all():
         error_by_range *= min(float(by_range.mean()), _RANGE_SHARE)
         critical[~by_range] = _critical_values(t[:, ~by_range], error - error_by_range)
-    low = moments.difference - critical * moments.std_error
-    high = moments.difference + critical * moments.std_error
-    for pair in np.flatnonzero(by_range).tolist():
-        low[pair], high[pair] = moments.ranges[pair].interval(error_by_range / by_range.sum())
+    ends = moments.ranges.intervals(error_by_range / max(by_range.sum(), 1))
+    by_error = moments.difference + _SIDES * critical * moments.std_error
+    low, high = np.where(by_range, ends, by_error)
     return low, high
 
 
 def _are_by_range(moments: _Moments, t: FloatArray, error: float) -> BoolArray:
     """Tell which intervals are narrower by range, be it because no quantile is finite."""
-    widths = np.array([np.ptp(of_pair.interval(error)) for of_pair in moments.ranges])
+    widths = np.ptp(moments.ranges.intervals(error), axis=0)
     critical = np.sort(t, axis=0)[-_n_replicates(len(t), error)]
     with undefined_is_nan():
         return ~(2 * critical * moments.std_error <= widths)
@@ -273,9 +271,8 @@ def _p_values(moments: _Moments, t: FloatArray) -> FloatArray:
     constant = moments.is_constant
     size = abs(moments.difference) / np.where(constant, 1.0, moments.std_error)
     p = (1 + (t >= size * (1 - SUM_ROUNDING)).sum(axis=0)) / (1 + n_resamples)
-    for pair in np.flatnonzero(constant).tolist():
-        p[pair] = max(moments.ranges[pair].p_value(), 1 / (1 + n_resamples))
-    return p
+    least = 1 / (1 + n_resamples)
+    return np.where(constant, np.maximum(moments.ranges.p_values(), least), p)
 
 
 def _checked_table(samples: Mapping[Any, ArrayLike] | pd.DataFrame) -> pd.DataFrame:
