@@ -171,7 +171,18 @@ def termination_audit(
         )
     outcomes, mechanism, *_ = settle_stops(outcomes, reasons, kinds=kinds, rule=rule)
     names = normalize_reasons(reasons)
-    _warn_unknown(mechanism, names)
+    unknown = names[mechanism == UNKNOWN]
+    if len(unknown):
+        unplaced = sorted(set(unknown))
+        listed = ", ".join(repr(name) if name else "none was recorded" for name in unplaced)
+        problem = "and without a stop reason; give one for each"
+        if unplaced != [""]:
+            problem = (
+                f"that ended for reasons that the rule does not place ({listed}); name them "
+                f"in rule, such as rule={{{unplaced[-1]!r}: 'administrative'}}"
+            )
+        n_runs = number_of(len(unknown), "run")
+        warnings.warn(f"not scored: {n_runs} without an outcome {problem}", stacklevel=2)
     return TerminationAudit(
         table=_table(mechanism),
         reasons=_reason_table(mechanism, names, outcomes, lengths),
@@ -198,23 +209,6 @@ def _meta(X: Any, n_runs: int) -> tuple[pd.DataFrame, IntArray | None, AnyArray 
     if len(meta) != n_runs:
         raise ValueError(f"there are {n_runs} outcomes for {len(meta)} runs; give one for each")
     return meta, lengths, ids
-
-
-def _warn_unknown(mechanism: AnyArray, names: AnyArray) -> None:
-    unknown = mechanism == UNKNOWN
-    if not unknown.any():
-        return
-    reasons = sorted(set(names[unknown]))
-    listed = ", ".join(repr(name) if name else "none was recorded" for name in reasons)
-    problem = "and without a stop reason; give one for each"
-    if reasons != [""]:
-        problem = (
-            f"that ended for reasons that the rule does not place ({listed}); name them "
-            f"in rule, such as rule={{{reasons[-1]!r}: 'administrative'}}"
-        )
-    n_runs = number_of(unknown.sum(), "run")
-    message = f"not scored: {n_runs} without an outcome {problem}"
-    warnings.warn(message, stacklevel=3)
 
 
 def _table(mechanism: AnyArray) -> pd.DataFrame:

@@ -135,7 +135,16 @@ def split_report(
     tables = Parallel(n_jobs=n_jobs)(
         delayed(_report_of_split)(rule, sample, known_share, seed) for seed in seeds.tolist()
     )
-    return _means(pd.concat(tables, keys=range(n_splits), names=["split"]))
+    by_alpha = pd.concat(tables).groupby(level="alpha", sort=False)
+    mean = by_alpha.mean()
+    half = norm.ppf(0.975) * by_alpha.sem()
+    columns = {}
+    for name in mean:
+        columns[name] = mean[name]
+        if name in RATES:
+            columns[f"{name}_low"] = mean[name] - half[name]
+            columns[f"{name}_high"] = mean[name] + half[name]
+    return pd.DataFrame(columns)
 
 
 def _report_of_split(
@@ -149,28 +158,14 @@ def _report_of_split(
     is_training = np.isin(units, order[: int(known_share * len(order))])
     train = sample.take(is_training)
     test = sample.take(~is_training)
-    fit_params = fit_arguments(rule, {"groups": train.groups})
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="|".join(_SHOWN))
-        fitted = clone(rule).fit(train.X, train.y, **fit_params)
+        learnt_from = fit_arguments(rule, {"groups": train.groups})
+        fitted = clone(rule).fit(train.X, train.y, **learnt_from)
         table = fitted.report(test.X, test.y, cost=test.traces.get(_COST))
     too_few = np.isinf(table["threshold"]).astype(float)
     rates = table.filter(items=[*RATES, "n_success", "n_failure"])
     return rates.assign(n_known=len(train), too_few=too_few)
-
-
-def _means(tables: pd.DataFrame) -> pd.DataFrame:
-    """Mean over splits of each column, of rates with a 95% interval."""
-    by_alpha = tables.groupby(level="alpha", sort=False)
-    mean = by_alpha.mean()
-    half = norm.ppf(0.975) * by_alpha.sem()
-    columns = {}
-    for name in mean:
-        columns[name] = mean[name]
-        if name in RATES:
-            columns[f"{name}_low"] = mean[name] - half[name]
-            columns[f"{name}_high"] = mean[name] + half[name]
-    return pd.DataFrame(columns)
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,7 +48,6 @@ from trajscore.monitoring._fleet_runs import (
 )
 from trajscore.monitoring.thresholds import TIE
 
-_READS = {"single_channel": False, "allow_missing": True, "allow_empty": True}
 _START = np.array([0.25, 0.5, 0.25])  # shares of capital
 _MOVE = 2e-3  # of the capital, which goes back to these shares with each run
 _ALPHA_OF_INPUTS = 0.1  # share for length and forecasts, which show a change soon
@@ -363,8 +362,15 @@ class FleetMonitor(BaseEstimator):
 
         Without outcomes all are unobserved; without groups each run is a task of its own.
         """
-        are_forecasts = self.forecaster is None
-        traces = check_estimator_input(self, X, reset=reset, probabilities=are_forecasts, **_READS)
+        traces = check_estimator_input(
+            self,
+            X,
+            reset=reset,
+            probabilities=self.forecaster is None,
+            single_channel=False,
+            allow_missing=True,
+            allow_empty=True,
+        )
         outcomes = np.full(len(traces), CENSORED)
         if y is not None:
             outcomes = check_outcomes(y, traces, allow_soft=False)

@@ -454,7 +454,17 @@ def _naming_step(run_id: Hashable, step: int) -> Iterator[None]:
 
 def _checked_scores(test: FittedTest, score: Any) -> FloatArray:
     """Return the scores of a step as finite numbers, one a channel."""
-    objects = np.array(_in_channel_order(test, score), dtype=object, ndmin=1)
+    in_order = score
+    if isinstance(score, Mapping):
+        channels = test.channels or ()
+        if set(score) != set(channels):
+            wanted = ", ".join(channels) or "channels without names"
+            raise ValueError(
+                f"scores are named {', '.join(map(str, score)) or 'not at all'}, but the process "
+                f"was fitted on {wanted}; send these"
+            )
+        in_order = [score[name] for name in channels]
+    objects = np.array(in_order, dtype=object, ndmin=1)
     # text, truth values and dates are not numbers
     if any(isinstance(part, bool) or not is_number(part) for part in objects.ravel().tolist()):
         raise ValueError(f"the score {run_label(score)} is not a number; send one, such as 0.7")
@@ -476,17 +486,3 @@ def _checked_scores(test: FittedTest, score: Any) -> FloatArray:
             f"the forecast {values[0]:g} lies outside [0, 1]; send a probability of success"
         )
     return to_unit(values)
-
-
-def _in_channel_order(test: FittedTest, score: Any) -> Any:
-    """Put a mapping into the order of the channels."""
-    if not isinstance(score, Mapping):
-        return score
-    channels = test.channels or ()
-    if set(score) != set(channels):
-        wanted = ", ".join(channels) or "channels without names"
-        raise ValueError(
-            f"scores are named {', '.join(map(str, score)) or 'not at all'}, but the process was "
-            f"fitted on {wanted}; send these"
-        )
-    return [score[name] for name in channels]
