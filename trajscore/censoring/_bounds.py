@@ -292,7 +292,7 @@ def censored_tps_interval(
     if groups is None:
         place = np.argsort(sample.id_order())
 
-    constant: list[float] = []  # shares that stood for what could not be learnt
+    constant = []  # shares that stood for what could not be learnt
 
     def score_of_draws(in_order: FloatArray) -> FloatArray:
         counts = np.take(in_order, place, axis=1)

@@ -132,7 +132,7 @@ def conditional_mean_test(
     for values, name in ((observed, "outcome"), (estimate, "q_z")):
         remedy = "give a number in [0, 1], or -1 where no outcome was observed"
         check_rows(values, ~(tested_runs & outside_unit(values)), name, remedy)
-    n_tested = int(tested_runs.sum())
+    n_tested = tested_runs.sum()
     _check_number(n_tested, "held-out runs have both an outcome and an estimate")
     clusters = np.zeros(n_tested, int)
     if groups is not None:

@@ -156,7 +156,7 @@ class StopHazard(BaseEstimator):
         low = (chance[last_cells(runs)] < floor) & ~self.stopped_
         if low.any():
             warnings.warn(
-                f"{number_of(int(low.sum()), 'run')} had a chance of less than {floor:g} of not "
+                f"{number_of(low.sum(), 'run')} had a chance of less than {floor:g} of not "
                 f"being stopped, raised to {floor:g}: the weights are bounded, and the score leans "
                 f"on the rest; compare with tps_bounds",
                 stacklevel=2,
@@ -225,8 +225,8 @@ class StopHazard(BaseEstimator):
                 f"samples must be {len(self.stopped_)} contributions, one for each run that the "
                 f"hazard was fitted on, got shape {values.shape}"
             )
-        free = max(int((~self.stopped_).sum()) - 2 * self.features_.shape[1], 1)
-        mean = float(values.mean())
+        free = max((~self.stopped_).sum() - 2 * self.features_.shape[1], 1)
+        mean = values.mean()
         influence = np.sqrt(len(values) / free) * (values - mean)
         if groups is not None:
             groups = check_groups(groups, len(values))

@@ -177,7 +177,7 @@ def forecasts_of(ids: AnyArray, traces: Any, of: str = "fit") -> TrajectoryArray
     if not index.is_unique:
         twice = run_label(index[index.duplicated()][0])
         raise ValueError(f"the traces hold run {twice} twice; give one for each run of {of}")
-    lost = run_label(ids[int(np.argmax(rows < 0))])
+    lost = run_label(ids[np.argmax(rows < 0)])
     raise ValueError(
         f"the traces are missing run {lost} of {of}; give the forecasts of all its runs"
     )

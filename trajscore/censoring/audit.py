@@ -398,7 +398,7 @@ def administrative_stop_test(
     z = np.where(spread > ROUNDING, score / scale, np.nan)
     if clusters is not None and df:
         # if the scores of all groups are equal, the statistic is their number; else it is less
-        n_groups = int(clusters.max()) + 1
+        n_groups = clusters.max() + 1
         needed = math.ceil(2 * float(chi2.isf(alpha, df)))
         if n_groups < needed:
             warnings.warn(

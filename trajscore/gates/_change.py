@@ -161,7 +161,7 @@ class Estimate:
             below, above = self.reaches(level)
             return self.value - below, self.value + above
         used = np.column_stack([errors for _, errors in self.bins]).any(axis=1)
-        n = max(int(used.sum()), 2)
+        n = max(used.sum(), 2)
         factor = np.sqrt(n * (n - 1))  # which the standard error undoes
         new, *base = (BinMeans(gaps, factor * errors[used]) for gaps, errors in self.bins)
         return absolute_interval(new, base[0] if base else None, Units(None, n), 2 * level - 1)
@@ -173,20 +173,16 @@ class Estimate:
         reach = 0.0
         if error > 0:
             reach = error * stdtrit(n * more - 1, level)
-        # each of `more` times as many runs changes the mean that much less: divided below
-        of_scores = [
-            unseen_reach(change, units, 2 * (1 - level), reach * more)
+        # each of `more` times as many runs changes the mean that much less
+        unseen = [
+            np.divide(unseen_reach(change, units, 2 * (1 - level), reach * more), more)
             for change, units in self.changes
         ]
-        of_parts = [
+        unseen += [
             abs(times) * np.array(part.reaches(level, more))[:: 1 if times > 0 else -1]
             for part, times in self.parts
         ]
-        sides = [
-            np.full(2, reach),
-            np.linalg.norm(np.reshape(of_parts, (-1, 2)), axis=0),
-            np.linalg.norm(np.reshape(of_scores, (-1, 2)), axis=0) / more,
-        ]
+        sides = [np.full(2, reach), np.linalg.norm(np.reshape(unseen, (-1, 2)), axis=0)]
         if error > 0 and any(isinstance(part, Amount) for part, _ in self.parts):
             skewness = SKEWNESS_FACTOR * np.sqrt(n) * ((self.errors / self.std_error) ** 3).sum()
             signed = skewness * np.array([-1.0, 1.0])
@@ -233,7 +229,7 @@ def difference(new: Estimate, base: Estimate, matched: Matching, times: float = 
         variances = np.array([new.std_error, base.std_error]) ** 2
         if variances.sum() > 0:  # Welch (1947)
             freedoms = np.maximum([new.freedom, base.freedom], 1e-9)
-            freedom = float(variances.sum() ** 2 / (variances**2 / freedoms).sum())
+            freedom = variances.sum() ** 2 / (variances**2 / freedoms).sum()
     elif parts:
         part = new.parts[0][0]
         parts = (part.change_from(base.parts[0][0], abs(times)),)  # both are of one kind

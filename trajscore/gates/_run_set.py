@@ -246,7 +246,7 @@ class RunSet:
                 f"forecasts of {n} not judged ({exclusion})"
                 for exclusion, n in (self.judged.exclusions - excluded).items()
             ]
-        if n := int((self.lengths == 0).sum()):
+        if n := (self.lengths == 0).sum():
             parts.append(f"{n} ended before the first step")
         tasks = f" of {number_of(self.n_tasks, 'task')}" if self.n_tasks else ""
         aside = f" ({'; '.join(parts)})" if parts else ""

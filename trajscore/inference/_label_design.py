@@ -279,8 +279,8 @@ def labels_needed(
     success = rate * np.array([passed, 1 - passed])  # by verdict
     failure = (1 - rate) * np.array([1 - refused, refused])
     # variance of outcomes among the runs of one verdict
-    of_labels = float((success * failure / (success + failure)).sum())
-    z = float(ndtri((1 + level) / 2))
+    of_labels = (success * failure / (success + failure)).sum()
+    z = ndtri((1 + level) / 2)
     spare = (half_width / z) ** 2 - of_runs
     if spare <= 0:
         least = z * math.sqrt(of_runs)

@@ -231,7 +231,7 @@ def _ratio(terms: FloatArray) -> tuple[float, float]:
     above, below = terms.sum(axis=1)
     if not below > 0:
         return math.nan, math.nan
-    return float(above / below), float(terms.shape[1] / below)
+    return above / below, terms.shape[1] / below
 
 
 def _residual(terms: FloatArray, value: float) -> FloatArray:
@@ -286,7 +286,7 @@ class FewLabels:
         """Forecast outcomes out of fold; runs are in the order of their ids."""
         y = sample.y
         labelled = y != CENSORED
-        n_labels = int(labelled.sum())
+        n_labels = labelled.sum()
         if n_labels < MIN_LABELS:
             raise ValueError(
                 f"{number_of(n_labels, 'run')} of {len(y):,} are labelled; label at least "
@@ -323,7 +323,7 @@ class FewLabels:
         value, _ = _ratio(terms)
         noise = (1 - self.inverse) * _residual(ratio.terms(self.forecast), value)
         full, moved = map(self.units.sums, (_residual(terms, value), noise))
-        total = float(moved @ moved)
+        total = moved @ moved
         if not total > 0:  # or the ratio is not defined
             return 1.0
         return float(np.clip(1 - (full @ moved) / total, 0.0, 1.0))
@@ -340,7 +340,7 @@ class FewLabels:
         if note:
             return row
         variance, of_runs = self._variances(ratio, trust, value, scale)
-        alone = float(self.inverse @ (scale * _residual(seen, value)) ** 2) / self.inverse.sum()
+        alone = self.inverse @ (scale * _residual(seen, value)) ** 2 / self.inverse.sum()
         of_units = self.units.sums(used * self.inverse)
         quantile = t_quantile(n_equal(of_units) - 1, confidence_level)
         half_width = quantile * math.sqrt(variance)
@@ -367,19 +367,19 @@ class FewLabels:
         )
         guess *= trust
         influence = guess + self.inverse * (seen - guess)
-        plain = float(Spread(influence[:, None], self.units).half_width(1.0)[0]) ** 2
+        plain = Spread(influence[:, None], self.units).half_width(1.0)[0] ** 2
         # what drawing the labels adds: none where all were bound to be drawn
         noise = self.inverse * np.maximum(self.inverse - 1, 0) / len(influence) ** 2
         missed = (seen - guess) ** 2
-        of_labels = float(noise @ missed)
+        of_labels = noise @ missed
         of_runs = max(plain - of_labels, 0.0)
         spread = plain
         if ratio.is_rate:  # by chance few labels may show less than the forecast expects
             wrong = abs(self.outcome - self.forecast)
             expected = (1 - wrong) * missed + wrong * (other - guess) ** 2
-            spread = of_runs + max(of_labels, float(noise @ expected))
+            spread = of_runs + max(of_labels, noise @ expected)
         share = _PSEUDO_DISAGREEMENTS / self.labelled.sum()  # of labels that might have been other
-        return spread + share * float(noise @ (other - guess) ** 2), of_runs
+        return spread + noise @ (other - guess) ** 2 * share, of_runs
 
     def _problem(self, ratio: OutcomeRatio, value: float, n_used: int) -> str:
         """Say why there is no interval, or nothing."""
@@ -403,7 +403,7 @@ def _check_total(inverse: FloatArray, units: Units) -> None:
         raise ValueError("all labelled runs are of one group; label runs of at least two")
     # as if runs of a group were labelled together
     errors = np.sqrt(inverse * np.maximum(inverse - 1, 0))
-    error = float(np.linalg.norm(units.sums(errors)))
+    error = np.linalg.norm(units.sums(errors))
     if abs(total - n) > _MOST_ERRORS * error + 0.01 * n:
         raise ValueError(
             f"by their label_probability the labelled runs stand for {total:,.0f} runs, but there "
@@ -468,9 +468,9 @@ def _folds(
     """Put each run, with its group, into a fold; of labels each fold has as many."""
     stratum = outcome.astype(int)
     if groups is None:
-        n_folds = min(_MOST_FOLDS, int(np.bincount(stratum[labelled]).max()))
+        n_folds = min(_MOST_FOLDS, np.bincount(stratum[labelled]).max())
         return assign_folds(n_folds, ids, stratum, is_counted=labelled)
     # groups alternate in the order of their names, those with labels among themselves
     has_label = np.bincount(groups, labelled) > 0
-    n_folds = min(_MOST_FOLDS, int(has_label.sum()))
+    n_folds = min(_MOST_FOLDS, has_label.sum())
     return assign_folds(n_folds, np.arange(len(has_label)), has_label)[groups]

@@ -231,7 +231,7 @@ def _intervals(moments: _Moments, t: FloatArray, error: float) -> FloatPair:
     error_by_range = error
     critical = np.zeros(n_pairs)
     if not by_range.all():
-        error_by_range *= min(float(by_range.mean()), _RANGE_SHARE)
+        error_by_range *= min(by_range.mean(), _RANGE_SHARE)
         critical[~by_range] = _critical_values(t[:, ~by_range], error - error_by_range)
     ends = moments.ranges.intervals(error_by_range / max(by_range.sum(), 1))
     by_error = moments.difference + _SIDES * critical * moments.std_error
@@ -262,7 +262,7 @@ def _critical_values(t: FloatArray, error: float) -> FloatArray:
     for column, values in zip(t.T, ascending.T, strict=True):
         below = np.searchsorted(values, column * (1 - SUM_ROUNDING))
         np.minimum(rank, n_resamples - below, out=rank)
-    n_beyond = max(1, int(np.sort(rank)[n_outside]) - 1)
+    n_beyond = max(1, np.sort(rank)[n_outside] - 1)
     return ascending[-n_beyond]
 
 

@@ -320,7 +320,7 @@ def unseen_reach(
     """
     largest = units.sums(abs(change)).max(initial=0.0)
     # no loss is larger, and of 0 to _FEW losses Poisson's bound exceeds those of _FEW the most
-    if (float(gammaincinv(_FEW + 1, 1 - alpha)) - _FEW) * largest < half_width:
+    if (gammaincinv(_FEW + 1, 1 - alpha) - _FEW) * largest < half_width:
         return 0.0, 0.0
     return _reach(-change, units.of_runs, alpha), _reach(change, units.of_runs, alpha)
 
@@ -359,7 +359,7 @@ def _reach(loss: FloatArray, clusters: IntArray, alpha: float) -> float:
     is_start = np.append(True, size[1:] < size[:-1] * (1 - SUM_ROUNDING))
     block = np.cumsum(is_start) - 1
     ends = np.flatnonzero(np.append(is_start[1:], True))
-    first_bad = int(np.append(block[bad], len(ends))[0])
+    first_bad = np.append(block[bad], len(ends))[0]
     is_first = np.zeros(len(loss))
     is_first[np.unique(clusters, return_index=True)[1]] = 1
     n_before = np.cumsum(is_first)[ends]

@@ -151,7 +151,7 @@ def bootstrap_many_means(samples: FloatArray, *, n_resamples: int, random_state:
     is_large = np.zeros(n, dtype=bool)
     is_large[largest[:_LARGEST]] = True
     others = samples[~is_large]
-    n_largest = int(is_large.sum())
+    n_largest = is_large.sum()
     n_drawn = generator.binomial(n, n_largest / n, n_resamples)
     counts = generator.multinomial(n_drawn, np.full(n_largest, 1 / n_largest))
     n_others = (n - n_drawn)[:, None]

@@ -236,7 +236,7 @@ def _confidences(
     """Return the confidences that enough runs have at every turn, and say how many turns do."""
     X = signals.fit_transform(runs)
     y = io.outcomes([*runs])  # without asking for one
-    has_outcomes = bool((y != CENSORED).any())
+    has_outcomes = (y != CENSORED).any()
     filled = X.ffill()
     shares = (~np.isnan(X.cells)).mean(axis=0)
     of_all = _followed_by(X, signals, lost)

@@ -439,7 +439,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         outcomes = y[observed]
         groups = groups[observed]
         for outcome, name in ((1, "success"), (0, "failure")):
-            count = int((outcomes == outcome).sum())
+            count = (outcomes == outcome).sum()
             if calibration is None and count < 2:
                 raise ValueError(
                     f"the runs have {number_of(count, name)} (n_samples = {len(observed)}); "
@@ -450,9 +450,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             return held_out_rows(observed, len(y), calibration, share, seed, stratify=outcomes)
         # whole groups of which a run is spared; without groups every run is one
         spared = pd.unique(groups[outcomes == self._spared])
-        n_held_out = threshold.n_held_out(
-            int(share * len(spared)), len(spared), float(self.alphas_.min())
-        )
+        n_held_out = threshold.n_held_out(int(share * len(spared)), len(spared), self.alphas_.min())
         return observed[np.isin(groups, random.permutation(spared)[:n_held_out])]
 
     # ------------------------------------------------------------------ using

@@ -511,7 +511,7 @@ class FleetMonitor(BaseEstimator):
     def _look(self, number: int) -> None:
         """Give an alarm where a process is above its threshold."""
         above = self._log_e - self._log_thresholds
-        k = int(np.argmax(above))
+        k = np.argmax(above)
         if above[k] >= 0:
             since = int(self._lowest_at[k]) + 1
             log_e = float(self._log_e[k])

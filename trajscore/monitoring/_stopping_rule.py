@@ -274,7 +274,7 @@ class StoppingRule(ABC, BaseEstimator):
     def _check(self, X: Any) -> TrajectoryArray:
         traces = check_estimator_input(self, X, reset=False, **self._reads)
         has_forecaster = getattr(self, "forecaster_", None) is not None
-        if has_forecaster and (longer := int((traces.lengths > self.longest_).sum())):
+        if has_forecaster and (longer := (traces.lengths > self.longest_).sum()):
             message = longer_than_fitted(number_of(longer, "run"), self.longest_)
             warnings.warn(message, stacklevel=3)
         if message := range_warning(traces.cells, self._fitted_range, self.channels_in_):
@@ -327,7 +327,7 @@ def _rates(X: TrajectoryArray, y: AnyArray, stop: IntArray, spared: int) -> dict
     sought = y != spared
     row: dict[str, float] = {}
     for outcome, count in ((1, "n_success"), (0, "n_failure")):
-        row[count] = int((y == outcome).sum())
+        row[count] = (y == outcome).sum()
         rate = "false_alarm_rate" if outcome == spared else "power"
         row |= rate_with_interval(rate, flagged[y == outcome])
     row["power_before_end"] = _mean((flagged & (stop < X.lengths))[sought])
@@ -342,7 +342,7 @@ def _saved(name: str, cost: TrajectoryArray, stop: IntArray, sought: BoolArray) 
     saved = whole - until
     share = np.divide(saved, whole, out=np.zeros(len(cost)), where=whole > 0)
     with np.errstate(invalid="ignore"):  # NaN where nothing costs anything
-        overall = float(saved.sum() / whole.sum())
+        overall = saved.sum() / whole.sum()
     return {name: _mean(share[sought]), f"{name}_overall": overall}
 
 
@@ -401,9 +401,9 @@ def rate_with_interval(name: str, flagged: BoolArray) -> dict[str, float]:
     """Share of runs that were flagged, with its 95% Clopper-Pearson interval."""
     if not len(flagged):
         return {name: np.nan, f"{name}_low": 0.0, f"{name}_high": 1.0}
-    test = binomtest(int(flagged.sum()), len(flagged))
+    test = binomtest(flagged.sum(), len(flagged))
     low, high = test.proportion_ci(0.95)
-    return {name: test.statistic, f"{name}_low": float(low), f"{name}_high": float(high)}
+    return {name: test.statistic, f"{name}_low": low, f"{name}_high": high}
 
 
 def longer_than_fitted(subject: str, longest: int) -> str:
