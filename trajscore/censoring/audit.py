@@ -183,8 +183,12 @@ def termination_audit(
             )
         n_runs = number_of(len(unknown), "run")
         warnings.warn(f"not scored: {n_runs} without an outcome {problem}", stacklevel=2)
+    table = pd.DataFrame({name: [(mechanism == name).sum()] for name in MECHANISMS})
+    table.insert(0, "n_runs", len(mechanism))
+    table["n_scored"] = table[COMPLETE] + table[ADMINISTRATIVE]
+    table["censoring_rate"] = table[ADMINISTRATIVE] / table["n_scored"].replace(0, np.nan)
     return TerminationAudit(
-        table=_table(mechanism),
+        table=table,
         reasons=_reason_table(mechanism, names, outcomes, lengths),
         mechanism=mechanism,
         y=outcomes,
@@ -209,14 +213,6 @@ def _meta(X: Any, n_runs: int) -> tuple[pd.DataFrame, IntArray | None, AnyArray 
     if len(meta) != n_runs:
         raise ValueError(f"there are {n_runs} outcomes for {len(meta)} runs; give one for each")
     return meta, lengths, ids
-
-
-def _table(mechanism: AnyArray) -> pd.DataFrame:
-    counts = pd.DataFrame({name: [(mechanism == name).sum()] for name in MECHANISMS})
-    counts.insert(0, "n_runs", len(mechanism))
-    counts["n_scored"] = counts[COMPLETE] + counts[ADMINISTRATIVE]
-    counts["censoring_rate"] = counts[ADMINISTRATIVE] / counts["n_scored"].replace(0, np.nan)
-    return counts
 
 
 def _reason_table(

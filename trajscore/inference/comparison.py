@@ -112,7 +112,14 @@ def compare_predictors(
     1         a         c        0.01 -0.21  0.23    0.91
     2         b         c        0.42  0.15  0.70    0.00
     """
-    table = _checked_table(samples)
+    if isinstance(samples, Mapping):
+        samples = _from_mapping(samples)
+    table = scores_table(samples)
+    if table.shape[1] < 2:
+        raise ValueError(f"a comparison needs at least 2 predictors, got {table.shape[1]}")
+    if not table.columns.is_unique:
+        twice = table.columns[table.columns.duplicated()][0]
+        raise ValueError(f"two predictors are called {twice!r}; give each a name of its own")
     pairs = _pairs(list(table.columns), reference)
     check_resamples(n_resamples)
     error = 1 - as_fraction(confidence_level, "confidence_level")
@@ -275,18 +282,6 @@ def _p_values(moments: _Moments, t: FloatArray) -> FloatArray:
     return np.where(constant, np.maximum(moments.ranges.p_values(), least), p)
 
 
-def _checked_table(samples: Mapping[Any, ArrayLike] | pd.DataFrame) -> pd.DataFrame:
-    if isinstance(samples, Mapping):
-        samples = _from_mapping(samples)
-    table = scores_table(samples)
-    if table.shape[1] < 2:
-        raise ValueError(f"a comparison needs at least 2 predictors, got {table.shape[1]}")
-    if not table.columns.is_unique:
-        twice = table.columns[table.columns.duplicated()][0]
-        raise ValueError(f"two predictors are called {twice!r}; give each a name of its own")
-    return table
-
-
 def _from_mapping(samples: Mapping[Any, ArrayLike]) -> pd.DataFrame:
     """Put scores side by side, by position, if nothing says that they are of other runs."""
     columns = {name: as_numbers(values, f"scores of {name!r}") for name, values in samples.items()}
@@ -401,23 +396,21 @@ def runs_needed(
         values = _differences(samples)
         sd = float(values.std(ddof=1))
         if groups is not None:
-            design_effect = max(design_effect, _design_effect(values, groups))
+            units = resampling_units(len(values), groups)
+            if units.n_units == len(values):
+                raise ValueError(
+                    "every cluster has one run, so there is no design effect to estimate"
+                )
+            # the variance of the mean over clusters, over that of independent runs
+            residuals = units.sums(values - values.mean())
+            clustered = (residuals**2).sum() * units.n_units / (units.n_units - 1)
+            design_effect = max(1.0, clustered / (len(values) * sd**2))
     sd = as_within(sd, "sd", 0, math.inf)
     z = float(ndtri(1 - alpha / 2))
     simple = (z + float(ndtri(power))) ** 2 * (sd / difference) ** 2 + z**2 / 2
     if not math.isfinite(design_effect * simple):
         raise ValueError("no number of runs is large enough; ask for a larger difference")
     return math.ceil(design_effect * simple)
-
-
-def _design_effect(values: FloatArray, groups: ArrayLike) -> float:
-    """Return the variance of the mean over clusters, over that of independent runs."""
-    units = resampling_units(len(values), groups)
-    if units.n_units == len(values):
-        raise ValueError("every cluster has one run, so there is no design effect to estimate")
-    residuals = units.sums(values - values.mean())
-    clustered = (residuals**2).sum() * units.n_units / (units.n_units - 1)
-    return float(clustered / (len(values) * values.var(ddof=1)))
 
 
 def _differences(samples: ArrayLike) -> FloatArray:

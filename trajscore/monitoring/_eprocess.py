@@ -227,9 +227,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         threshold.seed = int(random.randint(2**31)) + data_digest(traces, labels)
         threshold.longest = self.longest_
         threshold.of = ("failures", "successes")[self._spared] if has_outcomes else "runs"
-        rows = observed
-        if has_outcomes:
-            rows = self._held_out_rows(threshold, labels, observed, calibration, clusters, random)
+        rows = self._held_out_rows(threshold, labels, observed, calibration, clusters, random)
         held_out = np.isin(observed, rows)
         runs = traces[observed].with_ended()
         outcomes = labels[observed]
@@ -240,7 +238,19 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         train = runs[~held_out]
         y_train = outcomes[~held_out]
         if has_outcomes:
-            end = self._learn(train, y_train, threshold)
+            if not outcomes_vary(y_train):
+                raise ValueError(
+                    f"all training runs of the density ratio (n_samples = {len(train)}) have the "
+                    f"same outcome; it needs successes and failures"
+                )
+            self.forecaster_ = fitted_forecaster(self.forecaster, END_AWARE, train, y_train)
+            end = getattr(final_forecaster(self.forecaster_), "end", None)
+            if threshold.needs_end and self.forecaster_ and end is None:
+                raise ValueError(
+                    f'threshold="{threshold.keyword}" needs a forecaster that knows the end of a '
+                    f'run, such as PrefixForecaster(features="running", pooled=True, end="step")'
+                )
+            self.base_rate_ = float(y_train.mean())
             log_offset = float(self.log_offset)
         sought = train.lengths[y_train != self._spared]
         going, at_end = added_to_log_m(sought, end, log_offset, threshold.end_worth)
@@ -400,24 +410,6 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
     def _spared(self) -> int:  # type: ignore[override]
         return int(self.flags == "failure")
 
-    def _learn(self, train: TrajectoryArray, y: IntArray, threshold: Threshold) -> str | None:
-        """Learn the density ratio, and return when its forecaster knows that a run has ended."""
-        if not outcomes_vary(y):
-            raise ValueError(
-                f"all training runs of the density ratio (n_samples = {len(y)}) have the "
-                f"same outcome; it needs successes and failures"
-            )
-        forecaster = fitted_forecaster(self.forecaster, END_AWARE, train, y)
-        end: str | None = getattr(final_forecaster(forecaster), "end", None)
-        if threshold.needs_end and forecaster and end is None:
-            raise ValueError(
-                f'threshold="{threshold.keyword}" needs a forecaster that knows the end of a run, '
-                f'such as PrefixForecaster(features="running", pooled=True, end="step")'
-            )
-        self.forecaster_ = forecaster
-        self.base_rate_ = float(y.mean())
-        return end
-
     def _held_out_rows(
         self,
         threshold: Threshold,
@@ -427,7 +419,9 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         groups: IntArray,
         random: Any,
     ) -> IntArray:
-        """Rows that the threshold is set on, and nothing is learned from."""
+        """Rows that the threshold is set on, and nothing is learned from; all without outcomes."""
+        if threshold.of == "runs":
+            return observed
         if not isinstance(threshold, HeldOut):
             if calibration is not None:
                 raise ValueError(

@@ -221,13 +221,23 @@ class StoppingRule(ABC, BaseEstimator):
                 f"none of the {n_dropped} runs has an observed outcome, so there are no rates"
             )
         statistic = self._statistic(traces)
+        sought = labels != self._spared
+        steps = check_cost(None, traces)
         rows = []
         for alpha in self.alphas_.tolist():
             stop = first_step_above(traces, statistic, self._limits(traces, alpha))
+            flagged = stop > 0
             row = {"alpha": alpha, "threshold": self._shown_threshold(alpha)}
-            row |= _rates(traces, labels, stop, self._spared)
+            for outcome, count in ((1, "n_success"), (0, "n_failure")):
+                row[count] = (labels == outcome).sum()
+                rate = "false_alarm_rate" if outcome == self._spared else "power"
+                row |= rate_with_interval(rate, flagged[labels == outcome])
+            row["power_before_end"] = _mean((flagged & (stop < traces.lengths))[sought])
+            row["power_longer"] = _mean(flagged[sought & (traces.lengths > 1)])
+            row["mean_stopping_step"] = _mean(stop[flagged])
+            row |= _saved("steps_saved", steps, stop, sought)
             if cost is not None:
-                row |= _saved("cost_saved", costs, stop, labels != self._spared)
+                row |= _saved("cost_saved", costs, stop, sought)
             rows.append(row)
         return pd.DataFrame(rows).set_index("alpha").assign(n_dropped=n_dropped)
 
@@ -319,21 +329,6 @@ def _check_scores(X: TrajectoryArray) -> None:
             f"number up to {LARGEST_SCORE:g}; divide the scores, or leave the run out"
         ),
     )
-
-
-def _rates(X: TrajectoryArray, y: AnyArray, stop: IntArray, spared: int) -> dict[str, float]:
-    """Return a row of `StoppingRule.report` for stopping steps, 0 where none is flagged."""
-    flagged = stop > 0
-    sought = y != spared
-    row: dict[str, float] = {}
-    for outcome, count in ((1, "n_success"), (0, "n_failure")):
-        row[count] = (y == outcome).sum()
-        rate = "false_alarm_rate" if outcome == spared else "power"
-        row |= rate_with_interval(rate, flagged[y == outcome])
-    row["power_before_end"] = _mean((flagged & (stop < X.lengths))[sought])
-    row["power_longer"] = _mean(flagged[sought & (X.lengths > 1)])
-    row["mean_stopping_step"] = _mean(stop[flagged])
-    return row | _saved("steps_saved", check_cost(None, X), stop, sought)
 
 
 def _saved(name: str, cost: TrajectoryArray, stop: IntArray, sought: BoolArray) -> dict[str, float]:
