@@ -14,7 +14,6 @@ from scipy.special import betaincinv, ndtri
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
 from trajscore.core.values import (
     ArrayLike,
-    BoolArray,
     FloatArray,
     FloatPair,
     IntArray,
@@ -234,7 +233,11 @@ class _Ranges:
 def _intervals(moments: _Moments, t: FloatArray, error: float) -> FloatPair:
     """Return bounds of all differences that hold at once."""
     n_pairs = t.shape[1]
-    by_range = _are_by_range(moments, t, error / n_pairs)
+    of_one = error / n_pairs
+    quantile = np.sort(t, axis=0)[-_n_replicates(len(t), of_one)]
+    widths = np.ptp(moments.ranges.intervals(of_one), axis=0)
+    with undefined_is_nan():  # intervals by range are narrower, be it as no quantile is finite
+        by_range = ~(2 * quantile * moments.std_error <= widths)
     error_by_range = error
     critical = np.zeros(n_pairs)
     if not by_range.all():
@@ -244,14 +247,6 @@ def _intervals(moments: _Moments, t: FloatArray, error: float) -> FloatPair:
     by_error = moments.difference + _SIDES * critical * moments.std_error
     low, high = np.where(by_range, ends, by_error)
     return low, high
-
-
-def _are_by_range(moments: _Moments, t: FloatArray, error: float) -> BoolArray:
-    """Tell which intervals are narrower by range, be it because no quantile is finite."""
-    widths = np.ptp(moments.ranges.intervals(error), axis=0)
-    critical = np.sort(t, axis=0)[-_n_replicates(len(t), error)]
-    with undefined_is_nan():
-        return ~(2 * critical * moments.std_error <= widths)
 
 
 def _n_replicates(n_resamples: int, error: float) -> int:

@@ -100,7 +100,11 @@ def _load_log(
         raise ValueError(f"{path}: the log holds no run that can be judged")
     if request.needs_outcomes and (problem := stream.findings.outcome_problem()):
         raise ArgumentError(f"{path}: {problem}")
-    lost = _lost_runs(log) if request.keep_lost else []
+    lost = []
+    if request.keep_lost:  # that can be read and were not run again
+        readable = {run.id for run in log}
+        last = {left.run.id: left.run for left in log.left_out if left.run is not None}
+        lost = [run for name, run in last.items() if name not in readable]
     runs = [*log, *lost]
     notes: list[Note] = []
     if log.left_out:
@@ -175,13 +179,6 @@ def _field_of(turns: Turns, name: str, is_verdict: bool = True) -> TrajectoryArr
         return None
     values[missing & ~turns.is_agent & is_verdict] = 1.0
     return turns.container(values[:, None], [name])
-
-
-def _lost_runs(runs: io.Runs) -> list[io.Run]:
-    """Return the runs that an infrastructure error ended, if readable and not run again."""
-    readable = {run.id for run in runs}
-    lost = {left.run.id: left.run for left in runs.left_out if left.run is not None}
-    return [run for name, run in lost.items() if name not in readable]
 
 
 def _stated_name(tally: Tally) -> str:

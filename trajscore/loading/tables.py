@@ -22,7 +22,6 @@ from trajscore.core.outcomes import (
 from trajscore.core.stops import (
     EXCLUDED,
     Rule,
-    Stops,
     normalize_reasons,
     notes_on_stops,
     stop_columns,
@@ -138,8 +137,7 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
     has_steps = fields.step is not None or usual_names("step", frame.columns)
     if not request.needs_scores and not has_steps and has_row_per_run(frame, ids):
         notes.append("no column has steps, so each row is a run of one step")
-        if not ids:
-            frame = frame.assign(run=np.arange(len(frame)))
+        frame = frame if ids else frame.assign(run=np.arange(len(frame)))
         fields = replace(fields, id=ids or "run", step=ROWS)
     chosen, guessed = choose_columns(frame, fields, in_table)
     notes += notes_on_outcome(frame, fields.outcome or str(chosen.outcome), meanings)
@@ -177,7 +175,11 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
     is_counted = np.ones(len(y), dtype=bool)  # not ended by an infrastructure error
     if ended is not None:
         is_counted = (X.meta["stop_kind"] != EXCLUDED).to_numpy()
-    notes += _notes_on_stops(X, ended, request.rule)
+        excluded = [name for kind, name in ended.stop_counts if kind == EXCLUDED]
+        notes += notes_on_stops(ended.stop_counts, len(ended.y))
+        notes += notes_on_rule(request.rule, [*X.meta["stop_reason"], *excluded])
+    elif request.rule is not None:
+        notes.append("no column of stop reasons was found; name it with {argument:stop_reason}")
     notes += notes_on_trials(frame, chosen.ids)
     leaks: list[Note] = []
     if "scores" in guessed:
@@ -300,17 +302,6 @@ def note_on_unused(frame: pd.DataFrame, chosen: Fields) -> list[Note]:
     if not numbers:
         return [text]
     return [f"{text}; to judge one, pass {{argument:scores={numbers[0]}}}"]
-
-
-def _notes_on_stops(X: TrajectoryArray, ended: Stops | None, rule: Rule | None) -> list[Note]:
-    """Say what stop reasons mean, and which of a rule are in no run."""
-    if ended is not None:
-        excluded = [name for kind, name in ended.stop_counts if kind == EXCLUDED]
-        notes = notes_on_stops(ended.stop_counts, len(ended.y))
-        return [*notes, *notes_on_rule(rule, [*X.meta["stop_reason"], *excluded])]
-    if rule is None:
-        return []
-    return ["no column of stop reasons was found; name it with {argument:stop_reason}"]
 
 
 def notes_on_rule(rule: Rule | None, reasons: Sequence[Any]) -> list[Note]:
