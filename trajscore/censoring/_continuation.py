@@ -273,8 +273,7 @@ class ContinuationModel(BaseEstimator):
             raise ValueError("cv=None made no held-out estimates; fit with cv=2 or more")
         forecasts = None
         if traces is not None:
-            whole = forecasts_of(self.ids_, traces)
-            runs = whole[self.training_rows_]
+            runs = forecasts_of(self.ids_, traces)[self.training_rows_]
             # with horizon="own" a prefix keeps the weights of the whole run
             whole_length = as_horizon(runs.horizon, runs.lengths)
             forecasts = runs.truncate(self.training_steps_).with_horizon(whole_length)

@@ -319,8 +319,7 @@ class MonteCarloContinuation(BaseEstimator):
         """Look up the estimates of runs by their identifiers; NaN for runs that have none."""
         check_is_fitted(self)
         runs = check_trajectories(X, allow_missing=True)
-        estimates = pd.Series(self.q_z_, index=self.ids_)
-        return estimates.reindex(runs.ids).to_numpy()
+        return pd.Series(self.q_z_, index=self.ids_).reindex(runs.ids).to_numpy()
 
     def summary(
         self,

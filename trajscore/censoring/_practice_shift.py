@@ -304,8 +304,7 @@ _FIGURES = ("complete", "extended", "shift", "margin_complete", "margin_extended
 
 def _table(index: pd.MultiIndex, means: FloatArray, confidence_level: float) -> pd.DataFrame:
     """Describe means over complete and over all runs, of which the first row is the sample's."""
-    n_predictors = len(index.levels[0])
-    by_predictor = means.reshape(len(means), 2, n_predictors, -1)
+    by_predictor = means.reshape(len(means), 2, len(index.levels[0]), -1)
     margins = (by_predictor - by_predictor[:, :, -1:]).reshape(means.shape)  # the base rate is last
     shifts = [np.diff(of_kind, axis=1) for of_kind in (means, margins)]
     figures = np.concatenate([means, shifts[0], margins, shifts[1]], axis=1)

@@ -187,9 +187,26 @@ def termination_audit(
     table.insert(0, "n_runs", len(mechanism))
     table["n_scored"] = table[COMPLETE] + table[ADMINISTRATIVE]
     table["censoring_rate"] = table[ADMINISTRATIVE] / table["n_scored"].replace(0, np.nan)
+    observed = outcomes != CENSORED
+    runs = pd.DataFrame(
+        {
+            "reason": names,
+            "mechanism": np.where(observed, "", mechanism.astype(str)),
+            "observed": observed,
+            "success": observed & (outcomes == 1),
+            "steps": np.nan if lengths is None else lengths,
+        }
+    )
+    by_reason = runs.groupby("reason", sort=True).agg(
+        mechanism=("mechanism", lambda kinds: kinds[kinds != ""].mode().get(0, COMPLETE)),
+        n_runs=("observed", "size"),
+        n_observed=("observed", "sum"),
+        n_successes=("success", "sum"),
+        mean_steps=("steps", "mean"),
+    )
     return TerminationAudit(
         table=table,
-        reasons=_reason_table(mechanism, names, outcomes, lengths),
+        reasons=by_reason.sort_values("n_runs", ascending=False, kind="stable"),
         mechanism=mechanism,
         y=outcomes,
         ids=ids,
@@ -213,29 +230,6 @@ def _meta(X: Any, n_runs: int) -> tuple[pd.DataFrame, IntArray | None, AnyArray 
     if len(meta) != n_runs:
         raise ValueError(f"there are {n_runs} outcomes for {len(meta)} runs; give one for each")
     return meta, lengths, ids
-
-
-def _reason_table(
-    mechanism: AnyArray, names: AnyArray, y: AnyArray, lengths: IntArray | None
-) -> pd.DataFrame:
-    observed = y != CENSORED
-    frame = pd.DataFrame(
-        {
-            "reason": names,
-            "mechanism": np.where(observed, "", mechanism.astype(str)),
-            "observed": observed,
-            "success": observed & (y == 1),
-            "steps": np.nan if lengths is None else lengths,
-        }
-    )
-    table = frame.groupby("reason", sort=True).agg(
-        mechanism=("mechanism", lambda kinds: kinds[kinds != ""].mode().get(0, COMPLETE)),
-        n_runs=("observed", "size"),
-        n_observed=("observed", "sum"),
-        n_successes=("success", "sum"),
-        mean_steps=("steps", "mean"),
-    )
-    return table.sort_values("n_runs", ascending=False, kind="stable")
 
 
 @dataclass(frozen=True, eq=False)

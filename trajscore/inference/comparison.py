@@ -244,8 +244,8 @@ def _intervals(moments: _Moments, t: FloatArray, error: float) -> FloatPair:
         error_by_range *= min(by_range.mean(), _RANGE_SHARE)
         critical[~by_range] = _critical_values(t[:, ~by_range], error - error_by_range)
     ends = moments.ranges.intervals(error_by_range / max(by_range.sum(), 1))
-    by_error = moments.difference + _SIDES * critical * moments.std_error
-    low, high = np.where(by_range, ends, by_error)
+    half_width = critical * moments.std_error
+    low, high = np.where(by_range, ends, moments.difference + _SIDES * half_width)
     return low, high
 
 
@@ -264,8 +264,7 @@ def _critical_values(t: FloatArray, error: float) -> FloatArray:
     for column, values in zip(t.T, ascending.T, strict=True):
         below = np.searchsorted(values, column * (1 - SUM_ROUNDING))
         np.minimum(rank, n_resamples - below, out=rank)
-    n_beyond = max(1, np.sort(rank)[n_outside] - 1)
-    return ascending[-n_beyond]
+    return ascending[-max(1, np.sort(rank)[n_outside] - 1)]
 
 
 def _p_values(moments: _Moments, t: FloatArray) -> FloatArray:

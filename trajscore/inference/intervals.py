@@ -140,8 +140,7 @@ def absolute_interval(
         influence = np.concatenate([influence, theirs.influence], axis=1)
     spread = Spread(influence, units)
     tail = (1 + confidence_level) / 2
-    quantile = units.t_quantile(confidence_level)
-    errors = quantile / ndtri(tail) * spread.draw()
+    errors = units.t_quantile(confidence_level) / ndtri(tail) * spread.draw()
     below, above = _above_truth(ours, errors[:, : len(ours.mean)])
     estimate = abs(ours.mean).sum()
     if theirs is not None:

@@ -361,8 +361,7 @@ def by_influence(
     """Return intervals by influences, none of which may be NaN, and which intervals hold."""
     quantile = units.t_quantile(confidence_level)
     spread = Spread(influence, units)
-    half_width = spread.half_width(quantile)
-    low, high = bounds(estimate, half_width, np.asarray(on_logit))
+    low, high = bounds(estimate, spread.half_width(quantile), np.asarray(on_logit))
     enough = min(ENOUGH, _SHARE * units.n_units**2 / units.n_effective)
     return InfluenceIntervals(low, high, spread.n_carrying() >= enough, spread.acceleration())
 

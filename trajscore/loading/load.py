@@ -106,7 +106,7 @@ def _load_log(
         last = {left.run.id: left.run for left in log.left_out if left.run is not None}
         lost = [run for name, run in last.items() if name not in readable]
     runs = [*log, *lost]
-    notes: list[Note] = []
+    notes = []
     if log.left_out:
         notes.append(count_left_out(log.left_out, len(log)))
     tally = stream.findings.tally
@@ -238,8 +238,8 @@ def _confidences(
     shares = (~np.isnan(X.cells)).mean(axis=0)
     of_all = _followed_by(X, signals, lost)
     predictors = {}
-    notes: list[Note] = []
-    too_rare: list[Note] = []
+    notes = []
+    too_rare = []
 
     def has_enough(trace: TrajectoryArray) -> bool:
         rows = whole_runs(trace)

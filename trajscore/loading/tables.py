@@ -133,7 +133,7 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
     )
     in_table += [name for name in ("stop_reason",) if name in frame and name not in in_table]
     check_known(request.by, in_table, "column", "by")
-    notes: list[Note] = [*wide_notes, *join_notes]
+    notes = [*wide_notes, *join_notes]
     has_steps = fields.step is not None or usual_names("step", frame.columns)
     if not request.needs_scores and not has_steps and has_row_per_run(frame, ids):
         notes.append("no column has steps, so each row is a run of one step")

@@ -95,7 +95,7 @@ class FittedTest:
 
     def log_m(self, X: TrajectoryArray) -> FloatArray:
         """Log M of every cell, as it is shown."""
-        F: Any = X
+        F = X
         if self.forecaster is not None:
             with np.errstate(over="ignore", invalid="ignore"):
                 F = self.forecaster.transform(X)

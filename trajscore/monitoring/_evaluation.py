@@ -160,8 +160,8 @@ def _report_of_split(
     test = sample.take(~is_training)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="|".join(_SHOWN))
-        learnt_from = fit_arguments(rule, {"groups": train.groups})
-        fitted = clone(rule).fit(train.X, train.y, **learnt_from)
+        of_groups = fit_arguments(rule, {"groups": train.groups})
+        fitted = clone(rule).fit(train.X, train.y, **of_groups)
         table = fitted.report(test.X, test.y, cost=test.traces.get(_COST))
     too_few = np.isinf(table["threshold"]).astype(float)
     rates = table.filter(items=[*RATES, "n_success", "n_failure"])

@@ -374,7 +374,7 @@ class FleetMonitor(BaseEstimator):
         outcomes = np.full(len(traces), CENSORED)
         if y is not None:
             outcomes = check_outcomes(y, traces, allow_soft=False)
-        tasks: AnyArray = np.arange(len(traces))
+        tasks = np.arange(len(traces))
         if groups is not None:
             tasks = check_labels(groups, len(traces))
         is_whole = whole_runs(traces)

@@ -149,8 +149,7 @@ class StoppingRule(ABC, BaseEstimator):
         """
         traces = self._check(X)
         largest = run_maxima(traces, self._statistic(traces))
-        below = self._limits(traces, self._level(alpha)) - largest
-        return (2 * self._spared - 1) * below
+        return (2 * self._spared - 1) * (self._limits(traces, self._level(alpha)) - largest)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the power at the first fitted level: the share flagged of runs that should be.
@@ -265,7 +264,7 @@ class StoppingRule(ABC, BaseEstimator):
 
     def _level(self, alpha: float | None) -> float:
         check_is_fitted(self)
-        levels: list[float] = self.alphas_.tolist()
+        levels = self.alphas_.tolist()
         if alpha is None:
             return levels[0]
         for level in levels:
