@@ -150,8 +150,7 @@ class StopHazard(BaseEstimator):
             groups = check_groups(groups, len(runs))
         self.fold_ = assign_folds(self.cv, runs.ids, self.stopped_, groups=groups)
         self.hazard_ = self._hazard(runs)
-        log_stay = np.log1p(-np.minimum(self.hazard_, 1 - 1e-12))
-        chance = np.exp(running_sum(runs, log_stay))
+        chance = np.exp(running_sum(runs, np.log1p(-np.minimum(self.hazard_, 1 - 1e-12))))
         floor = self.min_probability
         low = (chance[last_cells(runs)] < floor) & ~self.stopped_
         if low.any():

@@ -373,7 +373,12 @@ def administrative_stop_test(
     refuse_observed(stop, unobserved)
     if not stop.any():
         raise ValueError("no run was stopped; there is nothing to test")
-    columns, names = _features(runs, features)
+    columns = cell_features(runs, features)
+    names = [f"feature {k}" for k in range(columns.shape[1])]
+    if features is None:  # the step number is constant among the runs that are compared
+        columns = columns[:, 1:]
+        parts = ("latest", "mean so far", "first")
+        names = [f"{channel}, {part}" for channel in runs.channels or ("value",) for part in parts]
     stratum = np.zeros(len(runs), int)
     if strata is not None:
         stratum = check_groups(strata, len(runs), "strata")
@@ -405,16 +410,6 @@ def administrative_stop_test(
         n_comparable_stops=n_comparable,
         alpha=alpha,
     )
-
-
-def _features(X: TrajectoryArray, features: Features) -> tuple[FloatArray, list[str]]:
-    table = cell_features(X, features)
-    if features is not None:
-        return table, [f"feature {k}" for k in range(table.shape[1])]
-    channels = X.channels or ("value",)
-    parts = ("latest", "mean so far", "first")
-    # the step number is constant among the runs that are compared
-    return table[:, 1:], [f"{channel}, {part}" for channel in channels for part in parts]
 
 
 def _score_and_variance(

@@ -138,7 +138,13 @@ def compare_predictors(
         n_jobs=n_jobs,
     )
     low, high = _intervals(moments, t, error)
-    p = _p_values(moments, t)
+    constant = moments.is_constant
+    size = abs(moments.difference) / np.where(constant, 1.0, moments.std_error)
+    least = 1 / (1 + n_resamples)
+    p = least * (1 + (t >= size * (1 - SUM_ROUNDING)).sum(axis=0))
+    p = np.where(constant, np.maximum(moments.ranges.p_values(), least), p)
+    order = np.argsort(p, kind="stable")
+    stepped = np.minimum(1.0, p[order] * np.arange(len(p), 0, -1))  # Holm's step-down
     names = table.columns.to_numpy()
     return pd.DataFrame(
         {
@@ -149,7 +155,7 @@ def compare_predictors(
             "high": high,
             "std_error": moments.std_error,
             "p_value": p,
-            "p_holm": _holm(p),
+            "p_holm": np.maximum.accumulate(stepped)[np.argsort(order)],
         }
     )
 
@@ -267,15 +273,6 @@ def _critical_values(t: FloatArray, error: float) -> FloatArray:
     return ascending[-max(1, np.sort(rank)[n_outside] - 1)]
 
 
-def _p_values(moments: _Moments, t: FloatArray) -> FloatArray:
-    n_resamples = len(t)
-    constant = moments.is_constant
-    size = abs(moments.difference) / np.where(constant, 1.0, moments.std_error)
-    p = (1 + (t >= size * (1 - SUM_ROUNDING)).sum(axis=0)) / (1 + n_resamples)
-    least = 1 / (1 + n_resamples)
-    return np.where(constant, np.maximum(moments.ranges.p_values(), least), p)
-
-
 def _from_mapping(samples: Mapping[Any, ArrayLike]) -> pd.DataFrame:
     """Put scores side by side, by position, if nothing says that they are of other runs."""
     columns = {name: as_numbers(values, f"scores of {name!r}") for name, values in samples.items()}
@@ -303,13 +300,6 @@ def _pairs(names: list[Hashable], reference: Hashable | None) -> IntArray:
         raise ValueError(f"reference {reference!r} is not one of the predictors {names}")
     base = names.index(reference)
     return np.array([(k, base) for k in range(len(names)) if k != base])
-
-
-def _holm(p: FloatArray) -> FloatArray:
-    """Return Holm's step-down adjustment of p-values."""
-    order = np.argsort(p, kind="stable")
-    steps = np.minimum(1.0, p[order] * np.arange(len(p), 0, -1))
-    return np.maximum.accumulate(steps)[np.argsort(order)]
 
 
 ONE_DIGIT: FloatArray = np.outer(10.0 ** np.arange(12), np.arange(1, 10)).ravel()
@@ -387,7 +377,15 @@ def runs_needed(
         raise ValueError("groups go with the samples of a pilot")
     design_effect = 1.0
     if samples is not None:
-        values = _differences(samples)
+        values = as_numbers(samples, "samples")
+        if values.ndim != 1 or len(values) < 2:
+            raise ValueError("samples must be the difference of each run, for 2 runs or more")
+        scores_table(pd.DataFrame({"difference": values}))
+        if np.ptp(values) <= ROUNDING * abs(values).max():
+            raise ValueError(
+                "the difference does not vary, so the runs needed cannot be computed; give more "
+                "runs"
+            )
         sd = float(values.std(ddof=1))
         if groups is not None:
             units = resampling_units(len(values), groups)
@@ -405,15 +403,3 @@ def runs_needed(
     if not math.isfinite(design_effect * simple):
         raise ValueError("no number of runs is large enough; ask for a larger difference")
     return math.ceil(design_effect * simple)
-
-
-def _differences(samples: ArrayLike) -> FloatArray:
-    values = as_numbers(samples, "samples")
-    if values.ndim != 1 or len(values) < 2:
-        raise ValueError("samples must be the difference of each run, for 2 runs or more")
-    scores_table(pd.DataFrame({"difference": values}))
-    if np.ptp(values) <= ROUNDING * abs(values).max():
-        raise ValueError(
-            "the difference does not vary, so the runs needed cannot be computed; give more runs"
-        )
-    return values

@@ -296,8 +296,7 @@ def paired_bootstrap(
     else:
         low, high = percentile_interval(replicates, level)
     low, high = with_unseen(low, high, mean, np.nan_to_num(change).T, units, confidence_level)
-    std_error = replicates.std(axis=0, ddof=1)
-    columns = {"mean": mean, "low": low, "high": high, "std_error": std_error}
+    columns = {"mean": mean, "low": low, "high": high, "std_error": replicates.std(axis=0, ddof=1)}
     return pd.DataFrame(columns, index=names)
 
 

@@ -110,7 +110,10 @@ def _load_log(
     if log.left_out:
         notes.append(count_left_out(log.left_out, len(log)))
     tally = stream.findings.tally
-    stated = _stated_name(tally)
+    # stated confidences have the name of the field that holds them, if it has its own
+    holders = {name for (part, name), n in tally.used.items() if part == "confidence" and n}
+    holders.discard("confidence")
+    stated = holders.pop() if len(holders) == 1 else _VERBAL
     predictors = _predictors(log, lost, request, tally, stated, notes)
     for used in (fields.label, *fields.scores):
         tally.unused.pop(("step", str(used)), None)
@@ -181,13 +184,6 @@ def _field_of(turns: Turns, name: str, is_verdict: bool = True) -> TrajectoryArr
     return turns.container(values[:, None], [name])
 
 
-def _stated_name(tally: Tally) -> str:
-    """Return the name of stated confidences: of the field that holds them, if it has its own."""
-    names = {name for (part, name), n in tally.used.items() if part == "confidence" and n}
-    names.discard("confidence")
-    return names.pop() if len(names) == 1 else _VERBAL
-
-
 def _predictors(
     log: io.Runs,
     lost: list[io.Run],
@@ -246,9 +242,7 @@ def _confidences(
         return outcomes_vary(y[rows]) if has_outcomes else bool(rows.any())
 
     for channel, share in zip(X.channels or (), shares, strict=True):
-        name = channel
-        if channel == _VERBAL:
-            name = stated
+        name = stated if channel == _VERBAL else channel
         frequency = f"{name}: in {share:.0%} of the agent's turns"
         is_enough_filled = has_enough(filled[channel])
         if has_enough(X[channel]) or (is_enough_filled and missing == "ffill"):

@@ -192,6 +192,12 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
             groups = groups.astype(str)
         notes.append(note_on_clusters(group, groups[is_counted]))
     costs, cost_notes = _costs(frame, joined_ids(frame, chosen.ids), X)
+    scaled = {*chosen.risks, *dict(chosen.scales)}
+    of_scales = [
+        f"column {name!r} has values above 1, which are judged as they are; if one means "
+        f"certainty, such as 100, pass {{argument:scales={name}=100}}"
+        for name in beyond_unit(frame, [name for name in X.channels or () if name not in scaled])
+    ]
     return Inputs(
         X,
         y,
@@ -200,7 +206,7 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
             *note_on_guesses(guessed, first_step, request.first_step),
             *leaks,
             *note_on_unused(frame.drop(columns=per_run), chosen),
-            *_notes_on_scales(frame, chosen, X.channels or ()),
+            *of_scales,
             *notes,
             *cost_notes,
         ),
@@ -280,16 +286,6 @@ def notes_on_outcome(frame: pd.DataFrame, outcome: str, meanings: Mapping[str, f
     if column != outcome:
         notes.insert(0, turned_note(column))
     return [note for note in notes if note]
-
-
-def _notes_on_scales(frame: pd.DataFrame, chosen: Fields, scores: Sequence[str]) -> list[Note]:
-    """Name the scores without a scale that look like shares of one."""
-    scaled = {*chosen.risks, *dict(chosen.scales)}
-    return [
-        f"column {name!r} has values above 1, which are judged as they are; if one means "
-        f"certainty, such as 100, pass {{argument:scales={name}=100}}"
-        for name in beyond_unit(frame, [name for name in scores if name not in scaled])
-    ]
 
 
 def note_on_unused(frame: pd.DataFrame, chosen: Fields) -> list[Note]:

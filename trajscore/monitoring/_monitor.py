@@ -120,7 +120,16 @@ class EProcessMonitor:
         if state is not None:
             owner = {"alpha": self.alpha, **_fingerprint(test)}
             self._file = StateFile(as_path(state, "state"), owner, durability)
-            self._resume(self._file.contents)
+            runs = []
+            for run_id, content in self._file.contents.items():
+                new = self._new_run(run_id)
+                is_ended, step, log_m, *rest = in_types((False, 0, 0.0, *new[2:]), content)
+                runs.append(_Run(new.last, is_ended, *rest).decided(step, log_m))
+            self._runs = {run.last.id: run for run in runs if not run.is_ended}
+            runs.sort(key=lambda run: run.time)
+            self._ended = {run.last.id: run for run in runs if run.is_ended}
+            if runs:
+                self._start -= runs[-1].time
 
     def update(
         self,
@@ -309,19 +318,6 @@ class EProcessMonitor:
             if run is not None:
                 place = self._ended if run.is_ended else self._runs
                 place[run_id] = run
-
-    def _resume(self, contents: Mapping[Hashable, Any]) -> None:
-        """Go on with the runs of a file."""
-        runs = []
-        for run_id, content in contents.items():
-            new = self._new_run(run_id)
-            is_ended, step, log_m, *rest = in_types((False, 0, 0.0, *new[2:]), content)
-            runs.append(_Run(new.last, is_ended, *rest).decided(step, log_m))
-        self._runs = {run.last.id: run for run in runs if not run.is_ended}
-        runs.sort(key=lambda run: run.time)
-        self._ended = {run.last.id: run for run in runs if run.is_ended}
-        if runs:
-            self._start -= runs[-1].time
 
     def __len__(self) -> int:
         return len(self._runs)
