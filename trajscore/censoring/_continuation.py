@@ -314,5 +314,4 @@ class ContinuationModel(BaseEstimator):
                 "shorter prefixes with steps='all'"
             )
         cells = np.flatnonzero(usable)
-        outcome = outcomes[run_numbers(runs)[cells]].astype(float)
-        return cells, outcome, np.ones(len(cells))
+        return cells, outcomes[run_numbers(runs)[cells]].astype(float), np.ones(len(cells))

@@ -247,9 +247,10 @@ class StopHazard(BaseEstimator):
                 )
             model = self.classifier
             if model is None:  # a regression on piecewise linear functions, flat beyond the data
-                pieces = SplineTransformer(n_knots=5, degree=1, extrapolation="constant")
-                logistic = LogisticRegression(C=0.1, solver="newton-cholesky")
-                model = make_pipeline(pieces, logistic)
+                model = make_pipeline(
+                    SplineTransformer(n_knots=5, degree=1, extrapolation="constant"),
+                    LogisticRegression(C=0.1, solver="newton-cholesky"),
+                )
             return clone(model).fit(self.features_[cells], event[cells].astype(int))
 
         hazard = np.zeros(len(at_risk))

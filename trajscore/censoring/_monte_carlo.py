@@ -89,8 +89,7 @@ def fit_shares(classifier: Any, table: FloatArray, share: FloatArray, weight: Fl
     name = "sample_weight"
     if isinstance(model, Pipeline):
         name = f"{model.steps[-1][0]}__{name}"
-    doubled = np.concatenate([table, table])
-    return model.fit(doubled[used], label[used], **{name: mass[used]})
+    return model.fit(np.tile(table, (2, 1))[used], label[used], **{name: mass[used]})
 
 
 def predict_success(model: Any, table: FloatArray) -> FloatArray:

@@ -85,8 +85,7 @@ class Rates:
 
     def reaches(self, level: float, more: float) -> list[float]:
         """How far the rate may lie below and above its estimate."""
-        sides = (self.losses, self.gains)
-        return [float(excess(side, self.shares, level, more)) for side in sides]
+        return [excess(side, self.shares, level, more).item() for side in (self.losses, self.gains)]
 
     def change_from(self, base: Any, times: float) -> tuple[Self, float]:
         """Return what pairs of units lose and gain, and how many times that counts."""
@@ -311,8 +310,8 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
     value = float(statistic(weight))
     if isinstance(statistic, CalibrationError):
         mean, influence = statistic.bins(weight)
-        totals = Units(units, n_units).sums(influence / n_runs)
-        bins = (BinMeans(mean, totals * scale[:, None]),)
+        totals = Units(units, n_units).sums(influence / n_runs) * scale[:, None]
+        bins = (BinMeans(mean, totals),)
         return Estimate(value, np.zeros(n_units), freedom, n_used, bins)
     errors = np.bincount(units, statistic.influence(weight) / n_runs, n_units) * scale
     errors[abs(errors) < _ROUNDING * abs(value)] = 0.0

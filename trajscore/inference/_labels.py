@@ -352,8 +352,8 @@ class FewLabels:
             return row
         variance, of_runs = self._variances(ratio, trust, value, scale)
         alone = self.inverse @ (scale * _residual(seen, value)) ** 2 / self.inverse.sum()
-        of_units = self.units.sums(used * self.inverse)
-        quantile = t_quantile(n_equal(of_units) - 1, confidence_level)
+        n_effective = n_equal(self.units.sums(used * self.inverse))
+        quantile = t_quantile(n_effective - 1, confidence_level)
         half_width = quantile * math.sqrt(variance)
         low = value - half_width
         high = value + half_width

@@ -279,8 +279,7 @@ def _bca_ends(
     z0 = ndtri(below)
     if not np.isfinite(z0):
         return np.full(2, np.nan)
-    levels = ndtr(z0 + (z0 + z) / (1 - acceleration * (z0 + z)))
-    return np.quantile(defined, levels)
+    return np.quantile(defined, ndtr(z0 + (z0 + z) / (1 - acceleration * (z0 + z))))
 
 
 Z = 1.959963984540054

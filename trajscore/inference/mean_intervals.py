@@ -418,7 +418,7 @@ def intervals_of_means(
         else:
             drawn = bootstrap_means(values, units, **options)
         expanded = units.expanded_level(confidence_level)
-        ends = by_bootstrap(drawn, mean, intervals.skewness, expanded)
-        low = np.where(intervals.holds, low, np.minimum(low, ends[0]))
-        high = np.where(intervals.holds, high, np.maximum(high, ends[1]))
+        lowest, highest = by_bootstrap(drawn, mean, intervals.skewness, expanded)
+        low = np.where(intervals.holds, low, np.minimum(low, lowest))
+        high = np.where(intervals.holds, high, np.maximum(high, highest))
     return mean, *with_unseen(low, high, mean, changes, units, confidence_level)

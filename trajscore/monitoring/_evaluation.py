@@ -160,8 +160,7 @@ def _report_of_split(
     test = sample.take(~is_training)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="|".join(_SHOWN))
-        of_groups = fit_arguments(rule, {"groups": train.groups})
-        fitted = clone(rule).fit(train.X, train.y, **of_groups)
+        fitted = clone(rule).fit(train.X, train.y, **fit_arguments(rule, {"groups": train.groups}))
         table = fitted.report(test.X, test.y, cost=test.traces.get(_COST))
     too_few = np.isinf(table["threshold"]).astype(float)
     rates = table.filter(items=[*RATES, "n_success", "n_failure"])

@@ -129,8 +129,7 @@ class StoppingRule(ABC, BaseEstimator):
         ndarray of int of shape (n_runs,)
             Predicted outcomes.
         """
-        is_flagged = self.stopping_steps(X, alpha) > 0
-        return np.where(is_flagged, 1 - self._spared, self._spared)
+        return np.where(self.stopping_steps(X, alpha) > 0, 1 - self._spared, self._spared)
 
     def decision_function(self, X: Any, alpha: float | None = None) -> FloatArray:
         """Return how far each run stays below its limit; negative where it is flagged as failing.
