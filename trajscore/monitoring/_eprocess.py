@@ -346,7 +346,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         ValueError
             If the level was not fitted, or the state is that of another process.
         """
-        return EProcessMonitor(self.test_, self._level(alpha), state, durability)
+        level = self._level(alpha)
+        return EProcessMonitor(self.test_, level, state, durability)
 
     def p_values(self, X: Any) -> FloatArray:
         """Return how rarely a run that would succeed looks as bad as each of these so far.
@@ -380,8 +381,8 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
 
     def promise(self, alpha: float | None = None) -> Promise:
         """Return what is promised to which runs at a fitted level, by default the first."""
-        threshold = self.test_.threshold
-        return Promise(self._level(alpha), threshold.of, threshold.holds)
+        level = self._level(alpha)
+        return Promise(level, self.test_.threshold.of, self.test_.threshold.holds)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         shown = super().__repr__(N_CHAR_MAX)
