@@ -17,7 +17,6 @@ from trajscore.core.values import ArrayLike, FloatArray, refuse_first
 from trajscore.core.weights import (
     Horizon,
     RunSums,
-    StepWeights,
     Weights,
     as_step_weights,
     contrasts,
@@ -106,9 +105,8 @@ def tps_bounds(
     >>> round(bounds.low, 3), round(bounds.high, 3), bounds.q_high
     (-0.2, -0.1, array([nan,  1.]))
     """
-    how = as_step_weights(weights, horizon)
     sample = _predictors(y_true, traces, reference, sample_weight)
-    base, slope = _linear_form(sample, score, how)
+    base, slope = _linear_form(sample, score, weights, horizon)
     lower, upper = (as_labels(sample.y, censored="q_z", q_z=end).value for end in (low, high))
     refuse_first(
         lower > upper,
@@ -171,11 +169,10 @@ def break_even_q(
     >>> break_even_q([1, -1], [[0.8], [0.6]], [[0.7], [0.3]], score="brier").q
     0.366...
     """
-    how = as_step_weights(weights, horizon)
     sample = _predictors(y_true, traces, other, sample_weight)
     if not (sample.y == CENSORED).any():
         raise ValueError("every outcome was observed; the verdict does not depend on any q_Z")
-    base, slope = _linear_form(sample, score, how)
+    base, slope = _linear_form(sample, score, weights, horizon)
     at_0 = base.mean(sample.weight)
     at_1 = at_0 + RunSums(slope, base.divisor).mean(sample.weight)
     q = np.nan
@@ -196,17 +193,20 @@ def _predictors(
     )
 
 
-def _linear_form(sample: Sample, score: Any, weights: StepWeights) -> tuple[RunSums, FloatArray]:
+def _linear_form(
+    sample: Sample, score: Any, weights: Weights, horizon: Horizon
+) -> tuple[RunSums, FloatArray]:
     """Return sums of runs at q_Z = 0, and what these gain per q_Z, 0 where it is not read.
 
     With two predictors they are differences of both.
     """
+    how = as_step_weights(weights, horizon)
     failed = as_labels(sample.y).value
     base, slope = np.zeros((2, len(sample)))
     for sign, X in zip((1, -1), sample.traces.values(), strict=False):
-        base += sign * run_sums(failed, X, score, weights).total
-        slope += sign * contrasts(X, score, weights)
-    divisor = weights.of(sample.X).divisor()
+        base += sign * run_sums(failed, X, score, how).total
+        slope += sign * contrasts(X, score, how)
+    divisor = how.of(sample.X).divisor()
     return RunSums(base, divisor), np.where(sample.y == CENSORED, slope, 0.0)
 
 
@@ -285,14 +285,14 @@ def censored_tps_interval(
     refuse_own_stops(sample.traces)
     if isinstance(q_z, MonteCarloContinuation):
         raise ValueError("give the shares of continuations themselves: q_z=estimator.predict(X)")
-    base, slope = _linear_form(sample, score, as_step_weights(weights, horizon))
+    base, slope = _linear_form(sample, score, weights, horizon)
     q, learn = _learn_q_z(q_z, sample, history, branches)
     # runs are drawn in the order of their ids, so that the order of rows cannot matter
     place = np.arange(len(sample))
     if groups is None:
         place = np.argsort(sample.id_order())
 
-    constant: list[float] = []  # shares that stood for what could not be learnt
+    constant = []  # shares that stood for what could not be learnt
 
     def score_of_draws(in_order: FloatArray) -> FloatArray:
         counts = np.take(in_order, place, axis=1)

@@ -132,9 +132,9 @@ def conditional_mean_test(
     for values, name in ((observed, "outcome"), (estimate, "q_z")):
         remedy = "give a number in [0, 1], or -1 where no outcome was observed"
         check_rows(values, ~(tested_runs & outside_unit(values)), name, remedy)
-    n_tested = int(tested_runs.sum())
+    n_tested = tested_runs.sum()
     _check_number(n_tested, "held-out runs have both an outcome and an estimate")
-    clusters = np.zeros(n_tested, dtype=np.int64)
+    clusters = np.zeros(n_tested, int)
     if groups is not None:
         clusters = check_groups(groups, len(observed))[tested_runs]
         _check_number(len(np.unique(clusters)), "clusters (groups) of held-out runs are known")
@@ -200,7 +200,7 @@ def _instruments(estimate: FloatArray, features: ArrayLike | None) -> dict[str, 
 
 def _standardized(x: FloatArray) -> FloatArray:
     spread = np.nanstd(x)
-    if not spread > ROUNDING * np.nanmax(np.abs(x)):
+    if not spread > ROUNDING * np.nanmax(abs(x)):
         return np.zeros_like(x)
     return (x - np.nanmean(x)) / spread
 
@@ -259,7 +259,7 @@ def _score_test(
         correlation = covariance / (scale[:, :, None] * scale[:, None, :])
         inverse = np.linalg.pinv(correlation[:, joint][:, :, joint], rcond=1e-8, hermitian=True)
         form = np.einsum("ij,ijk,ik->i", z[:, joint], inverse, z[:, joint])
-        return std_error, np.column_stack([np.abs(z), form])
+        return std_error, np.column_stack([abs(z), form])
 
     def draws(sizes: IntArray) -> Iterator[FloatArray]:
         """Yield residuals of simulated outcomes, in blocks; `sizes` count runs that end alike."""
@@ -274,7 +274,7 @@ def _score_test(
 
     std_error, observed = statistics(residual[None])
     n_larger = np.zeros(observed.shape[1])
-    ways = [np.ones(n, dtype=np.int64)]
+    ways = [np.ones(n, int)]
     if len(starts) < n:
         ways.append(np.diff(starts, append=n))
     for sizes in ways:

@@ -219,10 +219,9 @@ class ContinuationModel(BaseEstimator):
             success, counts = np.zeros((2, len(runs)), dtype=bool)
             success[rows] = share >= 0.5
             counts[rows[weight > 0]] = True
-            if groups is not None:
-                groups = clusters
-            fold = assign_folds(self.cv, runs.ids, success, is_counted=counts, groups=groups)[rows]
-            self.held_out_ = cross_fit_shares(self.classifier, table, share, weight, fold)
+            groups = None if groups is None else clusters
+            fold = assign_folds(self.cv, runs.ids, success, is_counted=counts, groups=groups)
+            self.held_out_ = cross_fit_shares(self.classifier, table, share, weight, fold[rows])
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -274,8 +273,7 @@ class ContinuationModel(BaseEstimator):
             raise ValueError("cv=None made no held-out estimates; fit with cv=2 or more")
         forecasts = None
         if traces is not None:
-            whole = forecasts_of(self.ids_, traces)
-            runs = whole[self.training_rows_]
+            runs = forecasts_of(self.ids_, traces)[self.training_rows_]
             # with horizon="own" a prefix keeps the weights of the whole run
             whole_length = as_horizon(runs.horizon, runs.lengths)
             forecasts = runs.truncate(self.training_steps_).with_horizon(whole_length)
@@ -316,5 +314,4 @@ class ContinuationModel(BaseEstimator):
                 "shorter prefixes with steps='all'"
             )
         cells = np.flatnonzero(usable)
-        outcome = outcomes[run_numbers(runs)[cells]].astype(float)
-        return cells, outcome, np.ones(len(cells))
+        return cells, outcomes[run_numbers(runs)[cells]].astype(float), np.ones(len(cells))

@@ -150,13 +150,12 @@ class StopHazard(BaseEstimator):
             groups = check_groups(groups, len(runs))
         self.fold_ = assign_folds(self.cv, runs.ids, self.stopped_, groups=groups)
         self.hazard_ = self._hazard(runs)
-        log_stay = np.log1p(-np.minimum(self.hazard_, 1 - 1e-12))
-        chance = np.exp(running_sum(runs, log_stay))
+        chance = np.exp(running_sum(runs, np.log1p(-np.minimum(self.hazard_, 1 - 1e-12))))
         floor = self.min_probability
         low = (chance[last_cells(runs)] < floor) & ~self.stopped_
         if low.any():
             warnings.warn(
-                f"{number_of(int(low.sum()), 'run')} had a chance of less than {floor:g} of not "
+                f"{number_of(low.sum(), 'run')} had a chance of less than {floor:g} of not "
                 f"being stopped, raised to {floor:g}: the weights are bounded, and the score leans "
                 f"on the rest; compare with tps_bounds",
                 stacklevel=2,
@@ -225,8 +224,8 @@ class StopHazard(BaseEstimator):
                 f"samples must be {len(self.stopped_)} contributions, one for each run that the "
                 f"hazard was fitted on, got shape {values.shape}"
             )
-        free = max(int((~self.stopped_).sum()) - 2 * self.features_.shape[1], 1)
-        mean = float(values.mean())
+        free = max((~self.stopped_).sum() - 2 * self.features_.shape[1], 1)
+        mean = values.mean()
         influence = np.sqrt(len(values) / free) * (values - mean)
         if groups is not None:
             groups = check_groups(groups, len(values))
@@ -248,10 +247,11 @@ class StopHazard(BaseEstimator):
                 )
             model = self.classifier
             if model is None:  # a regression on piecewise linear functions, flat beyond the data
-                pieces = SplineTransformer(n_knots=5, degree=1, extrapolation="constant")
-                logistic = LogisticRegression(C=0.1, solver="newton-cholesky")
-                model = make_pipeline(pieces, logistic)
-            return clone(model).fit(self.features_[cells], event[cells].astype(np.int64))
+                model = make_pipeline(
+                    SplineTransformer(n_knots=5, degree=1, extrapolation="constant"),
+                    LogisticRegression(C=0.1, solver="newton-cholesky"),
+                )
+            return clone(model).fit(self.features_[cells], event[cells].astype(int))
 
         hazard = np.zeros(len(at_risk))
         for held_out, model in out_of_fold(self.fold_[run_numbers(runs)], fit):

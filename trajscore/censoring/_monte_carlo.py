@@ -89,15 +89,14 @@ def fit_shares(classifier: Any, table: FloatArray, share: FloatArray, weight: Fl
     name = "sample_weight"
     if isinstance(model, Pipeline):
         name = f"{model.steps[-1][0]}__{name}"
-    doubled = np.concatenate([table, table])
-    return model.fit(doubled[used], label[used], **{name: mass[used]})
+    return model.fit(np.tile(table, (2, 1))[used], label[used], **{name: mass[used]})
 
 
 def predict_success(model: Any, table: FloatArray) -> FloatArray:
     """Return a classifier's probability of the label 1."""
     if not len(table):
         return np.empty(0)
-    return np.asarray(model.predict_proba(table)[:, list(model.classes_).index(1)])
+    return model.predict_proba(table)[:, list(model.classes_).index(1)]
 
 
 def cross_fit_shares(
@@ -177,7 +176,7 @@ def forecasts_of(ids: AnyArray, traces: Any, of: str = "fit") -> TrajectoryArray
     if not index.is_unique:
         twice = run_label(index[index.duplicated()][0])
         raise ValueError(f"the traces hold run {twice} twice; give one for each run of {of}")
-    lost = run_label(ids[int(np.argmax(rows < 0))])
+    lost = run_label(ids[np.argmax(rows < 0)])
     raise ValueError(
         f"the traces are missing run {lost} of {of}; give the forecasts of all its runs"
     )
@@ -201,7 +200,7 @@ def refuse_predictor(X: TrajectoryArray, predictor: Any, allowed: bool) -> None:
     correlation = of_pairs.to_numpy()[: X.n_channels, X.n_channels :]
     names = list(map(repr, X.channels or ())) or ["X"]
     refuse_first(
-        (np.abs(correlation) > _SAME_RANKS).any(axis=1) & (not allowed),
+        (abs(correlation) > _SAME_RANKS).any(axis=1) & (not allowed),
         lambda k: (
             f"{names[k]} is the forecast under test or a recalibration of it: a score whose q_Z "
             f"comes from the forecast that it judges favours it; give other channels, or say "
@@ -303,14 +302,15 @@ class MonteCarloContinuation(BaseEstimator):
         successes = np.bincount(row[outcome == SUCCESS], minlength=n_runs)
         with undefined_is_nan():
             share = successes / self.n_valid_
-        self.q_z_ = np.where(self.audited_, share, np.nan)
+        audited = np.where(self.audited_, 1.0, np.nan)
+        self.q_z_ = audited * share
         tail = (1 - self.confidence_level) / 2
         failures = self.n_valid_ - successes
         jeffreys = beta(successes + 0.5, failures + 0.5)
         low = np.where(successes == 0, 0.0, jeffreys.ppf(tail))
         high = np.where(failures == 0, 1.0, jeffreys.ppf(1 - tail))
-        self.low_ = np.where(self.audited_, low, np.nan)
-        self.high_ = np.where(self.audited_, high, np.nan)
+        self.low_ = audited * low
+        self.high_ = audited * high
         self.ids_ = runs.ids
         return self
 
@@ -318,8 +318,7 @@ class MonteCarloContinuation(BaseEstimator):
         """Look up the estimates of runs by their identifiers; NaN for runs that have none."""
         check_is_fitted(self)
         runs = check_trajectories(X, allow_missing=True)
-        estimates = pd.Series(self.q_z_, index=self.ids_)
-        return estimates.reindex(runs.ids).to_numpy()
+        return pd.Series(self.q_z_, index=self.ids_).reindex(runs.ids).to_numpy()
 
     def summary(
         self,
@@ -423,9 +422,11 @@ def _flatten_branches(branches: Any, n_runs: int) -> tuple[IntArray, FloatArray]
             f"branches must have {n_runs} entries, one for each run (None if not resumed), got "
             f"{len(entries)}"
         )
-    resumed = [k for k, entry in enumerate(entries) if entry is not None]
-    lists = [as_numbers(entries[k], f"run {k}: outcomes of continuations").ravel() for k in resumed]
-    row = np.repeat(np.array(resumed, dtype=np.int64), [len(entry) for entry in lists])
+    lists = [
+        as_numbers([] if entry is None else entry, f"run {k}: outcomes of continuations").ravel()
+        for k, entry in enumerate(entries)
+    ]
+    row = np.repeat(np.arange(n_runs), list(map(len, lists)))
     outcome = np.concatenate([*lists, np.empty(0)])
     if isinstance(branches, np.ndarray):  # NaN fills up what has no continuation
         there = ~np.isnan(outcome)

@@ -21,7 +21,6 @@ from trajscore.core.score_families import USUAL_SCORES, several_families
 from trajscore.core.stops import recorded_stops, refuse_own_stops
 from trajscore.core.values import (
     ArrayLike,
-    BoolArray,
     FloatArray,
     as_count,
     as_horizon,
@@ -201,7 +200,11 @@ def practice_shift(
         X, y, groups=groups, several=True, reserved=[BASE_RATE, _STEPS], single_channel=True
     )
     refuse_own_stops(sample.traces)
-    enters = _enters(sample, scored)
+    enters = np.ones(len(sample), dtype=bool)
+    if scored is not None:
+        enters = as_mask(scored, len(sample), "scored")
+    elif recorded_stops(sample.X.meta)[0] is not None:
+        enters = termination_audit(sample.X, sample.y).scored()
     scores = several_families(scores)
     schedules = schedules_of(weights, horizon)
     # q_z is not read for runs that do not enter
@@ -248,7 +251,6 @@ def practice_shift(
     options = {"random_state": 0} | bootstrap_options
     replicates = bootstrap(means, len(sample), groups=sample.groups, **options)
     both = np.concatenate([means(np.ones((1, len(sample)))), replicates])
-    figures = _figures(both[:, ::2, : len(index)], len(forecasts))
     complete, censored = both[:, :2, len(index) :].swapaxes(0, 1)
     gap = censored - complete
     columns = {"complete": complete[0], "censored": censored[0], "difference": gap[0]}
@@ -257,7 +259,7 @@ def practice_shift(
     cut = (~observed).astype(float)
     shares = {how.schedule_name: how.of(sample.X).rate(cut) for how in schedules}
     return PracticeShift(
-        table=_table(index, figures[0], *percentile_interval(figures[1:], confidence_level)),
+        table=_table(index, both[:, ::2, : len(index)], confidence_level),
         n_complete=int(observed.sum()),
         n_censored=int((~observed).sum()),
         n_excluded=int((~enters).sum()),
@@ -265,14 +267,6 @@ def practice_shift(
         mean_forecast=covariates.mean().drop(_STEPS),
         selection=selection.drop(index=BASE_RATE),
     )
-
-
-def _enters(sample: Sample, scored: ArrayLike | None) -> BoolArray:
-    if scored is not None:
-        return as_mask(scored, len(sample), "scored")
-    if recorded_stops(sample.X.meta)[0] is None:
-        return np.ones(len(sample), dtype=bool)
-    return termination_audit(sample.X, sample.y).scored()
 
 
 def _calibrated(
@@ -308,32 +302,26 @@ def _calibrated(
 _FIGURES = ("complete", "extended", "shift", "margin_complete", "margin_extended", "margin_shift")
 
 
-def _figures(means: FloatArray, n_predictors: int) -> FloatArray:
-    """Return `_FIGURES` of shape (n_replicates, 6, n_sums), of means over complete and all runs."""
-    by_predictor = means.reshape(len(means), 2, n_predictors, -1)
+def _table(index: pd.MultiIndex, means: FloatArray, confidence_level: float) -> pd.DataFrame:
+    """Describe means over complete and over all runs, of which the first row is the sample's."""
+    by_predictor = means.reshape(len(means), 2, len(index.levels[0]), -1)
     margins = (by_predictor - by_predictor[:, :, -1:]).reshape(means.shape)  # the base rate is last
     shifts = [np.diff(of_kind, axis=1) for of_kind in (means, margins)]
-    return np.concatenate([means, shifts[0], margins, shifts[1]], axis=1)
-
-
-def _table(
-    index: pd.MultiIndex, values: FloatArray, low: FloatArray, high: FloatArray
-) -> pd.DataFrame:
+    figures = np.concatenate([means, shifts[0], margins, shifts[1]], axis=1)
+    low, high = percentile_interval(figures[1:], confidence_level)
     table = pd.DataFrame(index=index)
     for k, name in enumerate(_FIGURES):
-        table[name] = values[k]
+        table[name] = figures[0, k]
         if name not in ("complete", "extended"):  # intervals are of what compares
             table[f"{name}_low"] = low[k]
             table[f"{name}_high"] = high[k]
     # ranks from that of the base rate, the last, have the sign of margins, with ties for rounding
-    complete, extended = (
-        ranks(of_cell.reshape(len(index.levels[0]), -1)) for of_cell in values[:2]
-    )
+    complete, extended = map(ranks, by_predictor[0])
     table["rank_complete"] = complete.ravel()
     table["rank_extended"] = extended.ravel()
     table["rank_flip"] = (complete != extended).ravel()
-    margins = (complete[-1] - complete) * (extended[-1] - extended)
-    table["sign_flip"] = (margins < 0).ravel()
+    signs = (complete[-1] - complete) * (extended[-1] - extended)
+    table["sign_flip"] = (signs < 0).ravel()
     return table
 
 

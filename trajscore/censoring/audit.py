@@ -171,10 +171,42 @@ def termination_audit(
         )
     outcomes, mechanism, *_ = settle_stops(outcomes, reasons, kinds=kinds, rule=rule)
     names = normalize_reasons(reasons)
-    _warn_unknown(mechanism, names)
+    unknown = names[mechanism == UNKNOWN]
+    if len(unknown):
+        unplaced = sorted(set(unknown))
+        listed = ", ".join(repr(name) if name else "none was recorded" for name in unplaced)
+        problem = "and without a stop reason; give one for each"
+        if unplaced != [""]:
+            problem = (
+                f"that ended for reasons that the rule does not place ({listed}); name them "
+                f"in rule, such as rule={{{unplaced[-1]!r}: 'administrative'}}"
+            )
+        n_runs = number_of(len(unknown), "run")
+        warnings.warn(f"not scored: {n_runs} without an outcome {problem}", stacklevel=2)
+    table = pd.DataFrame({name: [(mechanism == name).sum()] for name in MECHANISMS})
+    table.insert(0, "n_runs", len(mechanism))
+    table["n_scored"] = table[COMPLETE] + table[ADMINISTRATIVE]
+    table["censoring_rate"] = table[ADMINISTRATIVE] / table["n_scored"].replace(0, np.nan)
+    observed = outcomes != CENSORED
+    runs = pd.DataFrame(
+        {
+            "reason": names,
+            "mechanism": np.where(observed, "", mechanism.astype(str)),
+            "observed": observed,
+            "success": observed & (outcomes == 1),
+            "steps": np.nan if lengths is None else lengths,
+        }
+    )
+    by_reason = runs.groupby("reason", sort=True).agg(
+        mechanism=("mechanism", lambda kinds: kinds[kinds != ""].mode().get(0, COMPLETE)),
+        n_runs=("observed", "size"),
+        n_observed=("observed", "sum"),
+        n_successes=("success", "sum"),
+        mean_steps=("steps", "mean"),
+    )
     return TerminationAudit(
-        table=_table(mechanism),
-        reasons=_reason_table(mechanism, names, outcomes, lengths),
+        table=table,
+        reasons=by_reason.sort_values("n_runs", ascending=False, kind="stable"),
         mechanism=mechanism,
         y=outcomes,
         ids=ids,
@@ -198,54 +230,6 @@ def _meta(X: Any, n_runs: int) -> tuple[pd.DataFrame, IntArray | None, AnyArray 
     if len(meta) != n_runs:
         raise ValueError(f"there are {n_runs} outcomes for {len(meta)} runs; give one for each")
     return meta, lengths, ids
-
-
-def _warn_unknown(mechanism: AnyArray, names: AnyArray) -> None:
-    unknown = mechanism == UNKNOWN
-    if not unknown.any():
-        return
-    reasons = sorted(set(names[unknown]))
-    listed = ", ".join(repr(name) if name else "none was recorded" for name in reasons)
-    problem = "and without a stop reason; give one for each"
-    if reasons != [""]:
-        problem = (
-            f"that ended for reasons that the rule does not place ({listed}); name them "
-            f"in rule, such as rule={{{reasons[-1]!r}: 'administrative'}}"
-        )
-    n_runs = number_of(int(unknown.sum()), "run")
-    message = f"not scored: {n_runs} without an outcome {problem}"
-    warnings.warn(message, stacklevel=3)
-
-
-def _table(mechanism: AnyArray) -> pd.DataFrame:
-    counts = pd.DataFrame({name: [(mechanism == name).sum()] for name in MECHANISMS})
-    counts.insert(0, "n_runs", len(mechanism))
-    counts["n_scored"] = counts[COMPLETE] + counts[ADMINISTRATIVE]
-    counts["censoring_rate"] = counts[ADMINISTRATIVE] / counts["n_scored"].replace(0, np.nan)
-    return counts
-
-
-def _reason_table(
-    mechanism: AnyArray, names: AnyArray, y: AnyArray, lengths: IntArray | None
-) -> pd.DataFrame:
-    observed = y != CENSORED
-    frame = pd.DataFrame(
-        {
-            "reason": names,
-            "mechanism": np.where(observed, "", mechanism.astype(str)),
-            "observed": observed,
-            "success": observed & (y == 1),
-            "steps": np.nan if lengths is None else lengths,
-        }
-    )
-    table = frame.groupby("reason", sort=True).agg(
-        mechanism=("mechanism", lambda kinds: kinds[kinds != ""].mode().get(0, COMPLETE)),
-        n_runs=("observed", "size"),
-        n_observed=("observed", "sum"),
-        n_successes=("success", "sum"),
-        mean_steps=("steps", "mean"),
-    )
-    return table.sort_values("n_runs", ascending=False, kind="stable")
 
 
 @dataclass(frozen=True, eq=False)
@@ -389,8 +373,13 @@ def administrative_stop_test(
     refuse_observed(stop, unobserved)
     if not stop.any():
         raise ValueError("no run was stopped; there is nothing to test")
-    columns, names = _features(runs, features)
-    stratum = np.zeros(len(runs), dtype=np.int64)
+    columns = cell_features(runs, features)
+    names = [f"feature {k}" for k in range(columns.shape[1])]
+    if features is None:  # the step number is constant among the runs that are compared
+        columns = columns[:, 1:]
+        parts = ("latest", "mean so far", "first")
+        names = [f"{channel}, {part}" for channel in runs.channels or ("value",) for part in parts]
+    stratum = np.zeros(len(runs), int)
     if strata is not None:
         stratum = check_groups(strata, len(runs), "strata")
     clusters = sample.groups
@@ -404,7 +393,7 @@ def administrative_stop_test(
     z = np.where(spread > ROUNDING, score / scale, np.nan)
     if clusters is not None and df:
         # if the scores of all groups are equal, the statistic is their number; else it is less
-        n_groups = int(clusters.max()) + 1
+        n_groups = clusters.max() + 1
         needed = math.ceil(2 * float(chi2.isf(alpha, df)))
         if n_groups < needed:
             warnings.warn(
@@ -416,21 +405,11 @@ def administrative_stop_test(
         statistic=statistic,
         df=df,
         pvalue=float(chi2.sf(statistic, df)),
-        table=pd.DataFrame({"z": z, "pvalue": 2 * norm.sf(np.abs(z))}, index=names),
+        table=pd.DataFrame({"z": z, "pvalue": 2 * norm.sf(abs(z))}, index=names),
         n_stops=int(stop.sum()),
         n_comparable_stops=n_comparable,
         alpha=alpha,
     )
-
-
-def _features(X: TrajectoryArray, features: Features) -> tuple[FloatArray, list[str]]:
-    table = cell_features(X, features)
-    if features is not None:
-        return table, [f"feature {k}" for k in range(table.shape[1])]
-    channels = X.channels or ("value",)
-    parts = ("latest", "mean so far", "first")
-    # the step number is constant among the runs that are compared
-    return table[:, 1:], [f"{channel}, {part}" for channel in channels for part in parts]
 
 
 def _score_and_variance(

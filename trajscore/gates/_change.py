@@ -43,7 +43,7 @@ def two_value_excess(
     """Clopper's and Pearson's bound for the mean of two values with these moments."""
     rate = (1 - skewness / np.sqrt(4 + skewness**2)) / 2  # of the larger of the two values
     size = np.sqrt(variance / (rate * (1 - rate)))
-    return np.asarray(size * clopper_pearson_excess(n * rate, n * (1 - rate), level))
+    return size * clopper_pearson_excess(n * rate, n * (1 - rate), level)
 
 
 def unseen_chance(n_units: Any, level: float) -> Any:
@@ -85,8 +85,7 @@ class Rates:
 
     def reaches(self, level: float, more: float) -> list[float]:
         """How far the rate may lie below and above its estimate."""
-        sides = (self.losses, self.gains)
-        return [float(excess(side, self.shares, level, more)) for side in sides]
+        return [excess(side, self.shares, level, more).item() for side in (self.losses, self.gains)]
 
     def change_from(self, base: Any, times: float) -> tuple[Self, float]:
         """Return what pairs of units lose and gain, and how many times that counts."""
@@ -161,7 +160,7 @@ class Estimate:
             below, above = self.reaches(level)
             return self.value - below, self.value + above
         used = np.column_stack([errors for _, errors in self.bins]).any(axis=1)
-        n = max(int(used.sum()), 2)
+        n = max(used.sum(), 2)
         factor = np.sqrt(n * (n - 1))  # which the standard error undoes
         new, *base = (BinMeans(gaps, factor * errors[used]) for gaps, errors in self.bins)
         return absolute_interval(new, base[0] if base else None, Units(None, n), 2 * level - 1)
@@ -173,20 +172,16 @@ class Estimate:
         reach = 0.0
         if error > 0:
             reach = error * stdtrit(n * more - 1, level)
-        # each of `more` times as many runs changes the mean that much less: divided below
-        of_scores = [
-            unseen_reach(change, units, 2 * (1 - level), reach * more)
+        # each of `more` times as many runs changes the mean that much less
+        unseen = [
+            np.divide(unseen_reach(change, units, 2 * (1 - level), reach * more), more)
             for change, units in self.changes
         ]
-        of_parts = [
+        unseen += [
             abs(times) * np.array(part.reaches(level, more))[:: 1 if times > 0 else -1]
             for part, times in self.parts
         ]
-        sides = [
-            np.full(2, reach),
-            np.linalg.norm(np.reshape(of_parts, (-1, 2)), axis=0),
-            np.linalg.norm(np.reshape(of_scores, (-1, 2)), axis=0) / more,
-        ]
+        sides = [np.full(2, reach), np.linalg.norm(np.reshape(unseen, (-1, 2)), axis=0)]
         if error > 0 and any(isinstance(part, Amount) for part, _ in self.parts):
             skewness = SKEWNESS_FACTOR * np.sqrt(n) * ((self.errors / self.std_error) ** 3).sum()
             signed = skewness * np.array([-1.0, 1.0])
@@ -233,14 +228,14 @@ def difference(new: Estimate, base: Estimate, matched: Matching, times: float = 
         variances = np.array([new.std_error, base.std_error]) ** 2
         if variances.sum() > 0:  # Welch (1947)
             freedoms = np.maximum([new.freedom, base.freedom], 1e-9)
-            freedom = float(variances.sum() ** 2 / (variances**2 / freedoms).sum())
+            freedom = variances.sum() ** 2 / (variances**2 / freedoms).sum()
     elif parts:
         part = new.parts[0][0]
         parts = (part.change_from(base.parts[0][0], abs(times)),)  # both are of one kind
         if (
             isinstance(part, Amount) and not part.has_range
         ):  # only the changes of pairs have to vary
-            varies = bool((np.abs(errors) > _ROUNDING * abs(new.value)).any())
+            varies = bool((abs(errors) > _ROUNDING * abs(new.value)).any())
     changes = (*new.changes, *((-times * change, units) for change, units in base.changes))
     value = new.value - times * base.value
     bins = (*new.bins, *base.bins)
@@ -315,11 +310,11 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
     value = float(statistic(weight))
     if isinstance(statistic, CalibrationError):
         mean, influence = statistic.bins(weight)
-        totals = Units(units, n_units).sums(influence / n_runs)
-        bins = (BinMeans(mean, totals * scale[:, None]),)
+        totals = Units(units, n_units).sums(influence / n_runs) * scale[:, None]
+        bins = (BinMeans(mean, totals),)
         return Estimate(value, np.zeros(n_units), freedom, n_used, bins)
     errors = np.bincount(units, statistic.influence(weight) / n_runs, n_units) * scale
-    errors[np.abs(errors) < _ROUNDING * abs(value)] = 0.0
+    errors[abs(errors) < _ROUNDING * abs(value)] = 0.0
     result = Estimate(value, errors, freedom, n_used, varies=bool(errors.any()))
     if measure.is_amount:
         below = abs(value)

@@ -175,7 +175,7 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comp
     check_run_set("new", new)
     matched = match(base, new)
     level = (1 + confidence_level) / 2
-    rows: dict[Key, dict[str, float]] = {}
+    rows = {}
     missing: dict[str, list[str]] = {}
     notes = []
     for runs, other, name in ((base, new, "the base"), (new, base, "the new set")):

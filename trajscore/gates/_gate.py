@@ -167,8 +167,7 @@ def read_gates(path: str | Path) -> Rules:
         )
     try:
         _refuse_unknown(contents, ["level", "undecided", "least_runs", "gate"])
-        checked = tuple(_build(gate, n) for n, gate in enumerate(gates, start=1))
-        return Rules(checked, **contents)
+        return Rules(tuple(_build(gate, n) for n, gate in enumerate(gates, start=1)), **contents)
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from error
 

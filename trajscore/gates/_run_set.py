@@ -141,8 +141,8 @@ class RunSet:
         # whether the runs came with ids, by which two sets can be paired
         self.has_ids = not are_default_ids(sample.X.ids)
         self.traces = runs.traces
-        self.ids: AnyArray = runs.X.ids
-        self.lengths: FloatArray = runs.X.lengths.astype(float)
+        self.ids = runs.X.ids
+        self.lengths = runs.X.lengths.astype(float)
         self.y = runs.y
         self.labels = runs.labels
         self.tasks: AnyArray | None = None
@@ -150,7 +150,7 @@ class RunSet:
             self.tasks = np.asarray(tasks)[runs.source_rows].astype(str)
         self.n_runs = len(runs)
         self.predictors = [name for name in runs.traces if name]
-        self.spent: dict[str, FloatArray] = {}
+        self.spent = {}
         for name, values in named.items():
             numbers = one_per_run(values, f"spent[{name!r}]", n_runs)
             check_rows(
@@ -246,7 +246,7 @@ class RunSet:
                 f"forecasts of {n} not judged ({exclusion})"
                 for exclusion, n in (self.judged.exclusions - excluded).items()
             ]
-        if n := int((self.lengths == 0).sum()):
+        if n := (self.lengths == 0).sum():
             parts.append(f"{n} ended before the first step")
         tasks = f" of {number_of(self.n_tasks, 'task')}" if self.n_tasks else ""
         aside = f" ({'; '.join(parts)})" if parts else ""
@@ -420,8 +420,7 @@ def unknown_metric(metric: str, runs: RunSet) -> CannotMeasureError:
 
 def is_lower_better(metric: str, runs: RunSet) -> bool:
     """Whether less of a metric is better: errors, costs, steps and what else a run takes."""
-    lower = (*options_of(metric).lower_is_better, *runs.amounts)
-    return metric.removesuffix(MARGIN) in lower
+    return metric.removesuffix(MARGIN) in (*options_of(metric).lower_is_better, *runs.amounts)
 
 
 def is_rate(metric: str) -> bool:
@@ -464,7 +463,7 @@ def _metrics_of(runs: RunSet, predictor: str, options: Options) -> tuple[Metrics
         )
     alone = replace(judged, traces={predictor: judged.traces[predictor]})
     alone = leave_out_missing(alone, [], may_fill=False)
-    metrics: Metrics = {}
+    metrics = {}
     notes: list[Note] = []
     rows = make_rows(alone, calibrator_maker("auto", options.weights), options, notes)
     constant = row_metrics(rows.base, options)

@@ -182,7 +182,13 @@ class LabelDesign(BaseEstimator):
         order = sample.id_order()
         ordered = sample.take(order)
         verdict = check_verdict(judge, order)
-        forecast = _forecast(ordered.X, verdict)
+        # so sure is a judge, or a trace, taken to be before there are labels
+        guesses = [] if verdict is None else [verdict]
+        if ordered.X.is_within_unit():
+            guesses.append(collapse(ordered.X, "last"))
+        forecast = np.full(len(order), 0.5)
+        if guesses:
+            forecast = np.mean(np.clip(guesses, 0.03, 0.97), axis=0)
         if labelled.sum() >= MIN_LABELS:
             forecast = FewLabels.of(ordered, before[order], verdict).forecast
         sizes = self._sizes(ordered.X, forecast)
@@ -215,7 +221,7 @@ class LabelDesign(BaseEstimator):
             family = get_family(self.score)
             score = score_of_outcomes(X, family, as_step_weights(self.weights, self.horizon))
             metric = above_constant(score, family, best_constant(score).value(forecast))
-        return np.abs(metric.slope(forecast)) * np.sqrt(forecast * (1 - forecast))
+        return abs(metric.slope(forecast)) * np.sqrt(forecast * (1 - forecast))
 
 
 def labels_needed(
@@ -279,8 +285,8 @@ def labels_needed(
     success = rate * np.array([passed, 1 - passed])  # by verdict
     failure = (1 - rate) * np.array([1 - refused, refused])
     # variance of outcomes among the runs of one verdict
-    of_labels = float((success * failure / (success + failure)).sum())
-    z = float(ndtri((1 + level) / 2))
+    of_labels = (success * failure / (success + failure)).sum()
+    z = ndtri((1 + level) / 2)
     spare = (half_width / z) ** 2 - of_runs
     if spare <= 0:
         least = z * math.sqrt(of_runs)
@@ -306,16 +312,3 @@ def capped(sizes: FloatArray, total: float, cap: float) -> FloatArray:
             break
         free &= ~over
     return np.minimum(out, cap)
-
-
-def _forecast(X: TrajectoryArray, judge: FloatArray | None) -> FloatArray:
-    """Guess outcomes before there are labels."""
-    parts = []
-    if judge is not None:
-        parts.append(judge)
-    if X.is_within_unit():
-        parts.append(collapse(X, "last"))
-    if not parts:
-        return np.full(len(X), 0.5)
-    # so sure is a judge, or a trace, taken to be before there are labels
-    return np.mean([np.clip(part, 0.03, 0.97) for part in parts], axis=0)

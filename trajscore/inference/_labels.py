@@ -231,7 +231,7 @@ def _ratio(terms: FloatArray) -> tuple[float, float]:
     above, below = terms.sum(axis=1)
     if not below > 0:
         return math.nan, math.nan
-    return float(above / below), float(terms.shape[1] / below)
+    return above / below, terms.shape[1] / below
 
 
 def _residual(terms: FloatArray, value: float) -> FloatArray:
@@ -286,7 +286,7 @@ class FewLabels:
         """Forecast outcomes out of fold; runs are in the order of their ids."""
         y = sample.y
         labelled = y != CENSORED
-        n_labels = int(labelled.sum())
+        n_labels = labelled.sum()
         if n_labels < MIN_LABELS:
             raise ValueError(
                 f"{number_of(n_labels, 'run')} of {len(y):,} are labelled; label at least "
@@ -295,7 +295,18 @@ class FewLabels:
         outcome = np.where(labelled, y, 0).astype(float)
         inverse = labelled / probability
         units = any_units(sample.groups, len(y))
-        _check_total(inverse, units)
+        if (units.sums(inverse) > 0).sum() < 2:
+            raise ValueError("all labelled runs are of one group; label runs of at least two")
+        total = inverse.sum()
+        # as if runs of a group were labelled together
+        errors = np.sqrt(inverse * np.maximum(inverse - 1, 0))
+        error = np.linalg.norm(units.sums(errors))
+        if abs(total - len(y)) > _MOST_ERRORS * error + 0.01 * len(y):
+            raise ValueError(
+                f"by their label_probability the labelled runs stand for {total:,.0f} runs, but "
+                f"there are {len(y):,}; give the chance with which each was chosen, and -1 as the "
+                f"outcome of runs that were not"
+            )
         fold = _folds(sample.X.ids, outcome, labelled, sample.groups)
         train = labelled & (fold != np.arange(fold.max() + 1)[:, None])
         features = outcome_features(sample.X, judge)
@@ -321,12 +332,10 @@ class FewLabels:
         """Return how far the forecast counts: what makes the variance of the estimate least."""
         terms = self.pseudo_terms(ratio)
         value, _ = _ratio(terms)
-        if math.isnan(value):
-            return 1.0
         noise = (1 - self.inverse) * _residual(ratio.terms(self.forecast), value)
         full, moved = map(self.units.sums, (_residual(terms, value), noise))
-        total = float(moved @ moved)
-        if not total > 0:
+        total = moved @ moved
+        if not total > 0:  # or the ratio is not defined
             return 1.0
         return float(np.clip(1 - (full @ moved) / total, 0.0, 1.0))
 
@@ -342,16 +351,14 @@ class FewLabels:
         if note:
             return row
         variance, of_runs = self._variances(ratio, trust, value, scale)
-        alone = float(self.inverse @ (scale * _residual(seen, value)) ** 2) / self.inverse.sum()
-        of_units = self.units.sums(used * self.inverse)
-        quantile = t_quantile(n_equal(of_units) - 1, confidence_level)
-        low, high = _bounds(value, variance, quantile, int(used.sum()), ratio.is_rate)
-        if ratio.is_rate:  # if the labels show one outcome only, all runs may have it
-            above, below = seen[:, used]
-            if not above.any():
-                low = 0.0
-            if not (above < below).any():
-                high = 1.0
+        alone = self.inverse @ (scale * _residual(seen, value)) ** 2 / self.inverse.sum()
+        n_effective = n_equal(self.units.sums(used * self.inverse))
+        quantile = t_quantile(n_effective - 1, confidence_level)
+        half_width = quantile * math.sqrt(variance)
+        low = value - half_width
+        high = value + half_width
+        if ratio.is_rate:
+            low, high = _bounds_of_rate(value, variance, quantile, *seen[:, used])
         return row | {
             "value": min(max(value, low), high),
             "low": low,
@@ -371,19 +378,19 @@ class FewLabels:
         )
         guess *= trust
         influence = guess + self.inverse * (seen - guess)
-        plain = float(Spread(influence[:, None], self.units).half_width(1.0)[0]) ** 2
+        plain = Spread(influence[:, None], self.units).half_width(1.0)[0] ** 2
         # what drawing the labels adds: none where all were bound to be drawn
         noise = self.inverse * np.maximum(self.inverse - 1, 0) / len(influence) ** 2
         missed = (seen - guess) ** 2
-        of_labels = float(noise @ missed)
+        of_labels = noise @ missed
         of_runs = max(plain - of_labels, 0.0)
         spread = plain
         if ratio.is_rate:  # by chance few labels may show less than the forecast expects
-            wrong = np.abs(self.outcome - self.forecast)
+            wrong = abs(self.outcome - self.forecast)
             expected = (1 - wrong) * missed + wrong * (other - guess) ** 2
-            spread = of_runs + max(of_labels, float(noise @ expected))
+            spread = of_runs + max(of_labels, noise @ expected)
         share = _PSEUDO_DISAGREEMENTS / self.labelled.sum()  # of labels that might have been other
-        return spread + share * float(noise @ (other - guess) ** 2), of_runs
+        return spread + noise @ (other - guess) ** 2 * share, of_runs
 
     def _problem(self, ratio: OutcomeRatio, value: float, n_used: int) -> str:
         """Say why there is no interval, or nothing."""
@@ -399,36 +406,17 @@ class FewLabels:
         return ""
 
 
-def _check_total(inverse: FloatArray, units: Units) -> None:
-    """Refuse probabilities that do not fit the number of labels, and labels of one group only."""
-    n = len(inverse)
-    total = inverse.sum()
-    if (units.sums(inverse) > 0).sum() < 2:
-        raise ValueError("all labelled runs are of one group; label runs of at least two")
-    # as if runs of a group were labelled together
-    errors = np.sqrt(inverse * np.maximum(inverse - 1, 0))
-    error = float(np.linalg.norm(units.sums(errors)))
-    if abs(total - n) > _MOST_ERRORS * error + 0.01 * n:
-        raise ValueError(
-            f"by their label_probability the labelled runs stand for {total:,.0f} runs, but there "
-            f"are {n:,}; give the chance with which each was chosen, and -1 as the outcome of runs "
-            f"that were not"
-        )
-
-
-def _bounds(
-    value: float, variance: float, quantile: float, n_used: int, is_rate: bool
-) -> tuple[float, float]:
-    """Return the ends of an interval; of a rate by Wilson, with the effective number of runs."""
-    half_width = quantile * math.sqrt(variance)
-    if not is_rate:
-        return value - half_width, value + half_width
+def _bounds_of_rate(
+    value: float, variance: float, quantile: float, above: FloatArray, below: FloatArray
+) -> tuple[Any, Any]:
+    """Return the ends of an interval by Wilson, with the effective number of runs."""
     rate = min(max(value, 0.0), 1.0)
-    least = 1 / (n_used + 2)  # a rate of 0 or 1 has a variance, too
+    least = 1 / (len(above) + 2)  # a rate of 0 or 1 has a variance, too
     inside = min(max(rate, least), 1 - least)
     n_effective = inside * (1 - inside) / variance if variance > 0 else math.inf
     low, high = wilson_interval(rate, n_effective, quantile)
-    return float(low), float(high)
+    # if the labels show one outcome only, all runs may have it
+    return low if above.any() else 0.0, high if (above < below).any() else 1.0
 
 
 # ------------------------------------------------------------ forecasts of outcomes
@@ -463,7 +451,7 @@ def ridge_logistic(features: FloatArray, y: FloatArray, train: BoolArray) -> Flo
         curvature = ((train * p * (1 - p)) @ products).reshape(-1, n_features, n_features)
         step = np.linalg.solve(curvature + np.eye(n_features), gradient[..., None])[..., 0]
         coefficients += step
-        if np.abs(step).max() < 1e-9:
+        if abs(step).max() < 1e-9:
             break
     return coefficients
 
@@ -472,11 +460,11 @@ def _folds(
     ids: AnyArray, outcome: FloatArray, labelled: BoolArray, groups: IntArray | None
 ) -> IntArray:
     """Put each run, with its group, into a fold; of labels each fold has as many."""
-    stratum = outcome.astype(np.int64)
+    stratum = outcome.astype(int)
     if groups is None:
-        n_folds = min(_MOST_FOLDS, int(np.bincount(stratum[labelled]).max()))
+        n_folds = min(_MOST_FOLDS, np.bincount(stratum[labelled]).max())
         return assign_folds(n_folds, ids, stratum, is_counted=labelled)
     # groups alternate in the order of their names, those with labels among themselves
     has_label = np.bincount(groups, labelled) > 0
-    n_folds = min(_MOST_FOLDS, int(has_label.sum()))
+    n_folds = min(_MOST_FOLDS, has_label.sum())
     return assign_folds(n_folds, np.arange(len(has_label)), has_label)[groups]

@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
 from trajscore.core.ties import ROUNDING, SUM_ROUNDING
 from trajscore.core.values import (
     ArrayLike,
-    BoolArray,
     FloatArray,
     FloatPair,
+    IntArray,
     as_fraction,
     as_numbers,
     as_within,
     is_number,
     number_of,
+    undefined_is_nan,
 )
 from trajscore.inference.intervals import Units, resampling_units
 from trajscore.inference.mean_intervals import (
@@ -33,6 +33,7 @@ from trajscore.inference.mean_intervals import (
 
 # The most of the error that intervals by range take: to them a tenth is nearly as good as all.
 _RANGE_SHARE = 0.1
+_SIDES = np.array([[-1.0], [1.0]])
 
 
 def compare_predictors(
@@ -110,7 +111,14 @@ def compare_predictors(
     1         a         c        0.01 -0.21  0.23    0.91
     2         b         c        0.42  0.15  0.70    0.00
     """
-    table = _checked_table(samples)
+    if isinstance(samples, Mapping):
+        samples = _from_mapping(samples)
+    table = scores_table(samples)
+    if table.shape[1] < 2:
+        raise ValueError(f"a comparison needs at least 2 predictors, got {table.shape[1]}")
+    if not table.columns.is_unique:
+        twice = table.columns[table.columns.duplicated()][0]
+        raise ValueError(f"two predictors are called {twice!r}; give each a name of its own")
     pairs = _pairs(list(table.columns), reference)
     check_resamples(n_resamples)
     error = 1 - as_fraction(confidence_level, "confidence_level")
@@ -122,10 +130,21 @@ def compare_predictors(
         )
     units = resampling_units(len(table), groups)
     moments = _Moments(table.to_numpy(), pairs, units)
-    options = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
-    t = bootstrap_units(moments.studentised, units, **options)
+    t = bootstrap_units(
+        moments.studentised,
+        units,
+        n_resamples=n_resamples,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
     low, high = _intervals(moments, t, error)
-    p = _p_values(moments, t)
+    constant = moments.is_constant
+    size = abs(moments.difference) / np.where(constant, 1.0, moments.std_error)
+    least = 1 / (1 + n_resamples)
+    p = least * (1 + (t >= size * (1 - SUM_ROUNDING)).sum(axis=0))
+    p = np.where(constant, np.maximum(moments.ranges.p_values(), least), p)
+    order = np.argsort(p, kind="stable")
+    stepped = np.minimum(1.0, p[order] * np.arange(len(p), 0, -1))  # Holm's step-down
     names = table.columns.to_numpy()
     return pd.DataFrame(
         {
@@ -136,7 +155,7 @@ def compare_predictors(
             "high": high,
             "std_error": moments.std_error,
             "p_value": p,
-            "p_holm": _holm(p),
+            "p_holm": np.maximum.accumulate(stepped)[np.argsort(order)],
         }
     )
 
@@ -144,11 +163,12 @@ def compare_predictors(
 class _Moments:
     """Numbers of units, whose sums over a draw give the studentised differences of all pairs."""
 
-    def __init__(self, values: FloatArray, pairs: NDArray[np.int64], units: Units) -> None:
+    def __init__(self, values: FloatArray, pairs: IntArray, units: Units) -> None:
         mean = values.mean(axis=0)
-        self.ranges = [_Range(values[:, pair], units) for pair in pairs]
         self._pairs = pairs
         self._units = units
+        width = values.max(axis=0)[pairs].max(axis=1) - values.min(axis=0)[pairs].min(axis=1)
+        self.ranges = _Ranges(self._contrast(values), width, units)
         sizes = units.sizes[:, None]
         residuals = units.sums(values - mean)
         squares = self._contrast(residuals) ** 2
@@ -157,7 +177,7 @@ class _Moments:
         self._columns = np.hstack(columns)
         self._ends = np.cumsum([part.shape[1] for part in columns[:-1]])
         self.difference = self._contrast(mean)
-        scale = np.abs(values).max(axis=0)[pairs].max(axis=1)
+        scale = abs(values).max(axis=0)[pairs].max(axis=1)
         variance = self._moments(np.ones((1, units.n_units)))[1][0]
         self.is_constant = variance <= (ROUNDING * scale) ** 2
         self._floor = np.where(self.is_constant, np.inf, ROUNDING * variance)
@@ -167,7 +187,7 @@ class _Moments:
         """Return abs(t) of each replicate and pair; infinite where a replicate does not vary."""
         shift, variance = self._moments(counts)
         varies = variance > self._floor
-        return np.where(varies, np.abs(shift) / np.sqrt(np.where(varies, variance, 1.0)), np.inf)
+        return np.where(varies, abs(shift) / np.sqrt(np.where(varies, variance, 1.0)), np.inf)
 
     def _moments(self, counts: FloatArray) -> FloatPair:
         """Return the shift from the sample's difference and its variance, per replicate."""
@@ -183,64 +203,56 @@ class _Moments:
         return sums[..., self._pairs[:, 0]] - sums[..., self._pairs[:, 1]]
 
 
-class _Range:
-    """How many units are far from the usual difference of two predictors, and how far any can be.
+class _Ranges:
+    """How many units are far from the usual difference of each pair, and how far any can be.
 
     The means of units lie within +- `width`, those of units that are not far within `near` of the
     usual one, which is less than width / n_units.
     """
 
-    def __init__(self, scores: FloatArray, units: Units) -> None:
-        means = units.sums(scores[:, 0] - scores[:, 1]) / units.sizes
-        self.usual = float(np.median(means))
-        self.width = float(np.ptp(scores))
+    def __init__(self, differences: FloatArray, width: FloatArray, units: Units) -> None:
+        means = units.sums(differences) / units.sizes[:, None]
+        self.usual = np.median(means, axis=0)
+        self.width = width
         self.n_units = units.n_units
-        self.largest = float(units.sizes.max() / units.sizes.mean())  # unit
+        self.largest = units.sizes.max() / units.sizes.mean()  # unit
         apart = means - self.usual
-        is_near = np.abs(apart) <= self.width / self.n_units
-        self.near = float(np.abs(apart[is_near]).max(initial=0.0))
-        far = apart[~is_near]
-        self.n_far = np.array([(far < 0).sum(), (far > 0).sum()])
+        far = np.where(abs(apart) > width / self.n_units, apart, 0.0)
+        self.near = abs(apart - far).max(axis=0)
+        self.n_far = (_SIDES[:, None] * far > 0).sum(axis=1)
 
-    def interval(self, error: float) -> FloatArray:
-        """Bound the mean by the share of units that may be far, and the farthest they can be."""
+    def intervals(self, error: float) -> FloatArray:
+        """Bound the means by the share of units that may be far, and the farthest they can be."""
         share = betaincinv(self.n_far + 1, self.n_units - self.n_far, 1 - error / 2)
-        ends = np.array([-1.0, 1.0])
-        farthest = ends * self.width - self.usual
-        bounds = self.usual + ends * self.near + np.minimum(1.0, self.largest * share) * farthest
+        farthest = _SIDES * self.width - self.usual
+        bounds = self.usual + _SIDES * self.near + np.minimum(1.0, self.largest * share) * farthest
         return np.clip(bounds, -self.width, self.width)
 
-    def p_value(self) -> float:
+    @undefined_is_nan()  # where all scores are equal
+    def p_values(self) -> FloatArray:
         """Return the error of the interval that ends at 0, where all units have one difference."""
         usual = abs(self.usual)
-        if not usual:
-            return 1.0
         share = usual / ((usual + self.width) * self.largest)
-        return float(min(1.0, 2 * (1 - share) ** self.n_units))
+        return np.fmin(1.0, 2 * (1 - share) ** self.n_units)
 
 
 def _intervals(moments: _Moments, t: FloatArray, error: float) -> FloatPair:
     """Return bounds of all differences that hold at once."""
     n_pairs = t.shape[1]
-    by_range = _are_by_range(moments, t, error / n_pairs)
+    of_one = error / n_pairs
+    quantile = np.sort(t, axis=0)[-_n_replicates(len(t), of_one)]
+    widths = np.ptp(moments.ranges.intervals(of_one), axis=0)
+    with undefined_is_nan():  # intervals by range are narrower, be it as no quantile is finite
+        by_range = ~(2 * quantile * moments.std_error <= widths)
     error_by_range = error
     critical = np.zeros(n_pairs)
     if not by_range.all():
-        error_by_range *= min(float(by_range.mean()), _RANGE_SHARE)
+        error_by_range *= min(by_range.mean(), _RANGE_SHARE)
         critical[~by_range] = _critical_values(t[:, ~by_range], error - error_by_range)
-    low = moments.difference - critical * moments.std_error
-    high = moments.difference + critical * moments.std_error
-    for pair in np.flatnonzero(by_range).tolist():
-        low[pair], high[pair] = moments.ranges[pair].interval(error_by_range / by_range.sum())
+    ends = moments.ranges.intervals(error_by_range / max(by_range.sum(), 1))
+    half_width = critical * moments.std_error
+    low, high = np.where(by_range, ends, moments.difference + _SIDES * half_width)
     return low, high
-
-
-def _are_by_range(moments: _Moments, t: FloatArray, error: float) -> BoolArray:
-    """Tell which intervals are narrower by range, be it because no quantile is finite."""
-    widths = np.array([np.ptp(of_pair.interval(error)) for of_pair in moments.ranges])
-    critical = np.sort(t, axis=0)[-_n_replicates(len(t), error)]
-    finite = np.isfinite(critical)
-    return ~finite | (2 * np.where(finite, critical, 0.0) * moments.std_error > widths)
 
 
 def _n_replicates(n_resamples: int, error: float) -> int:
@@ -258,30 +270,7 @@ def _critical_values(t: FloatArray, error: float) -> FloatArray:
     for column, values in zip(t.T, ascending.T, strict=True):
         below = np.searchsorted(values, column * (1 - SUM_ROUNDING))
         np.minimum(rank, n_resamples - below, out=rank)
-    n_beyond = max(1, int(np.sort(rank)[n_outside]) - 1)
-    return ascending[-n_beyond]
-
-
-def _p_values(moments: _Moments, t: FloatArray) -> FloatArray:
-    n_resamples = len(t)
-    constant = moments.is_constant
-    size = np.abs(moments.difference) / np.where(constant, 1.0, moments.std_error)
-    p = (1 + (t >= size * (1 - SUM_ROUNDING)).sum(axis=0)) / (1 + n_resamples)
-    for pair in np.flatnonzero(constant).tolist():
-        p[pair] = max(moments.ranges[pair].p_value(), 1 / (1 + n_resamples))
-    return p
-
-
-def _checked_table(samples: Mapping[Any, ArrayLike] | pd.DataFrame) -> pd.DataFrame:
-    if isinstance(samples, Mapping):
-        samples = _from_mapping(samples)
-    table = scores_table(samples)
-    if table.shape[1] < 2:
-        raise ValueError(f"a comparison needs at least 2 predictors, got {table.shape[1]}")
-    if not table.columns.is_unique:
-        twice = table.columns[table.columns.duplicated()][0]
-        raise ValueError(f"two predictors are called {twice!r}; give each a name of its own")
-    return table
+    return ascending[-max(1, np.sort(rank)[n_outside] - 1)]
 
 
 def _from_mapping(samples: Mapping[Any, ArrayLike]) -> pd.DataFrame:
@@ -304,20 +293,13 @@ def _from_mapping(samples: Mapping[Any, ArrayLike]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _pairs(names: list[Hashable], reference: Hashable | None) -> NDArray[np.int64]:
+def _pairs(names: list[Hashable], reference: Hashable | None) -> IntArray:
     if reference is None:
         return np.array(list(combinations(range(len(names)), 2)))
     if not isinstance(reference, Hashable) or reference not in names:
         raise ValueError(f"reference {reference!r} is not one of the predictors {names}")
     base = names.index(reference)
     return np.array([(k, base) for k in range(len(names)) if k != base])
-
-
-def _holm(p: FloatArray) -> FloatArray:
-    """Return Holm's step-down adjustment of p-values."""
-    order = np.argsort(p, kind="stable")
-    steps = np.minimum(1.0, p[order] * np.arange(len(p), 0, -1))
-    return np.maximum.accumulate(steps)[np.argsort(order)]
 
 
 ONE_DIGIT: FloatArray = np.outer(10.0 ** np.arange(12), np.arange(1, 10)).ravel()
@@ -395,35 +377,29 @@ def runs_needed(
         raise ValueError("groups go with the samples of a pilot")
     design_effect = 1.0
     if samples is not None:
-        values = _differences(samples)
+        values = as_numbers(samples, "samples")
+        if values.ndim != 1 or len(values) < 2:
+            raise ValueError("samples must be the difference of each run, for 2 runs or more")
+        scores_table(pd.DataFrame({"difference": values}))
+        if np.ptp(values) <= ROUNDING * abs(values).max():
+            raise ValueError(
+                "the difference does not vary, so the runs needed cannot be computed; give more "
+                "runs"
+            )
         sd = float(values.std(ddof=1))
         if groups is not None:
-            design_effect = max(design_effect, _design_effect(values, groups))
+            units = resampling_units(len(values), groups)
+            if units.n_units == len(values):
+                raise ValueError(
+                    "every cluster has one run, so there is no design effect to estimate"
+                )
+            # the variance of the mean over clusters, over that of independent runs
+            residuals = units.sums(values - values.mean())
+            clustered = (residuals**2).sum() * units.n_units / (units.n_units - 1)
+            design_effect = max(1.0, clustered / (len(values) * sd**2))
     sd = as_within(sd, "sd", 0, math.inf)
     z = float(ndtri(1 - alpha / 2))
     simple = (z + float(ndtri(power))) ** 2 * (sd / difference) ** 2 + z**2 / 2
     if not math.isfinite(design_effect * simple):
         raise ValueError("no number of runs is large enough; ask for a larger difference")
     return math.ceil(design_effect * simple)
-
-
-def _design_effect(values: FloatArray, groups: ArrayLike) -> float:
-    """Return the variance of the mean over clusters, over that of independent runs."""
-    units = resampling_units(len(values), groups)
-    if units.n_units == len(values):
-        raise ValueError("every cluster has one run, so there is no design effect to estimate")
-    residuals = units.sums(values - values.mean())
-    clustered = (residuals**2).sum() * units.n_units / (units.n_units - 1)
-    return float(clustered / (len(values) * values.var(ddof=1)))
-
-
-def _differences(samples: ArrayLike) -> FloatArray:
-    values = as_numbers(samples, "samples")
-    if values.ndim != 1 or len(values) < 2:
-        raise ValueError("samples must be the difference of each run, for 2 runs or more")
-    scores_table(pd.DataFrame({"difference": values}))
-    if np.ptp(values) <= ROUNDING * np.abs(values).max():
-        raise ValueError(
-            "the difference does not vary, so the runs needed cannot be computed; give more runs"
-        )
-    return values

@@ -140,13 +140,12 @@ def absolute_interval(
         influence = np.concatenate([influence, theirs.influence], axis=1)
     spread = Spread(influence, units)
     tail = (1 + confidence_level) / 2
-    quantile = units.t_quantile(confidence_level)
-    errors = quantile / ndtri(tail) * spread.draw()
+    errors = units.t_quantile(confidence_level) / ndtri(tail) * spread.draw()
     below, above = _above_truth(ours, errors[:, : len(ours.mean)])
-    estimate = np.abs(ours.mean).sum()
+    estimate = abs(ours.mean).sum()
     if theirs is not None:
         below_theirs, above_theirs = _above_truth(theirs, errors[:, len(ours.mean) :])
-        estimate -= np.abs(theirs.mean).sum()
+        estimate -= abs(theirs.mean).sum()
         below = below - above_theirs
         above = above - below_theirs
     low = float(estimate - np.quantile(above, tail))
@@ -158,7 +157,7 @@ def _above_truth(parts: BinMeans, errors: FloatArray) -> FloatPair:
     """How far the estimate lies above the truth: at least, and at most, for each draw of errors."""
     # a mean of 0 may have come from either side: the sign that it has by rounding says nothing
     sign = np.where(parts.mean < -SUM_ROUNDING, -1.0, 1.0)
-    return errors @ sign, np.abs(errors).sum(axis=1)
+    return errors @ sign, abs(errors).sum(axis=1)
 
 
 # The level of an interval that would be unbounded: that of the largest and smallest replicate.
@@ -280,8 +279,7 @@ def _bca_ends(
     z0 = ndtri(below)
     if not np.isfinite(z0):
         return np.full(2, np.nan)
-    levels = ndtr(z0 + (z0 + z) / (1 - acceleration * (z0 + z)))
-    return np.quantile(defined, levels)
+    return np.quantile(defined, ndtr(z0 + (z0 + z) / (1 - acceleration * (z0 + z))))
 
 
 Z = 1.959963984540054
@@ -290,8 +288,8 @@ Z = 1.959963984540054
 
 def wilson_interval(rate: ArrayLike, n: ArrayLike, z: float = Z) -> FloatPair:
     """Return the ends of a binomial rate's 95% interval (Wilson score), honest with few trials."""
-    p = np.asarray(rate, dtype=float)
-    size = np.asarray(n, dtype=float)
+    p = np.asarray(rate, float)
+    size = np.asarray(n, float)
     center = (p + z**2 / (2 * size)) / (1 + z**2 / size)
     half = z * np.sqrt(p * (1 - p) / size + z**2 / (4 * size**2)) / (1 + z**2 / size)
     return np.maximum(center - half, 0.0), np.minimum(center + half, 1.0)
@@ -299,8 +297,8 @@ def wilson_interval(rate: ArrayLike, n: ArrayLike, z: float = Z) -> FloatPair:
 
 def clopper_pearson_excess(n_events: ArrayLike, n_others: ArrayLike, level: float) -> FloatArray:
     """Return how far a rate's upper bound (Clopper and Pearson 1934) lies above what was seen."""
-    events = np.asarray(n_events, dtype=float)
-    others = np.asarray(n_others, dtype=float)
+    events = np.asarray(n_events, float)
+    others = np.asarray(n_others, float)
     with undefined_is_nan():
         upper = np.where(others > 0, betaincinv(events + 1, others, level), 1.0)
     return upper - events / (events + others)
@@ -318,9 +316,9 @@ def unseen_reach(
     `change` is what each run would add to the mean, had it ended the other way. Zero where it is
     known without sorting that both lie within `half_width`.
     """
-    largest = units.sums(np.abs(change)).max(initial=0.0)
+    largest = units.sums(abs(change)).max(initial=0.0)
     # no loss is larger, and of 0 to _FEW losses Poisson's bound exceeds those of _FEW the most
-    if (float(gammaincinv(_FEW + 1, 1 - alpha)) - _FEW) * largest < half_width:
+    if (gammaincinv(_FEW + 1, 1 - alpha) - _FEW) * largest < half_width:
         return 0.0, 0.0
     return _reach(-change, units.of_runs, alpha), _reach(change, units.of_runs, alpha)
 
@@ -351,15 +349,15 @@ def _reach(loss: FloatArray, clusters: IntArray, alpha: float) -> float:
     """
     if not loss.any():
         return 0.0
-    order = np.argsort(-np.abs(loss), kind="stable")
+    order = np.argsort(-abs(loss), kind="stable")
     loss = loss[order]
     clusters = clusters[order]
-    size = np.abs(loss)
+    size = abs(loss)
     bad = loss < 0
     is_start = np.append(True, size[1:] < size[:-1] * (1 - SUM_ROUNDING))
     block = np.cumsum(is_start) - 1
     ends = np.flatnonzero(np.append(is_start[1:], True))
-    first_bad = int(np.append(block[bad], len(ends))[0])
+    first_bad = np.append(block[bad], len(ends))[0]
     is_first = np.zeros(len(loss))
     is_first[np.unique(clusters, return_index=True)[1]] = 1
     n_before = np.cumsum(is_first)[ends]

@@ -148,11 +148,11 @@ def bootstrap_many_means(samples: FloatArray, *, n_resamples: int, random_state:
     """
     n = len(samples)
     generator = np.random.default_rng(_seed(random_state))
-    largest = np.argpartition(-np.abs(samples - samples.mean(axis=0)), _LARGEST, axis=0)
+    largest = np.argpartition(-abs(samples - samples.mean(axis=0)), _LARGEST, axis=0)
     is_large = np.zeros(n, dtype=bool)
     is_large[largest[:_LARGEST]] = True
     others = samples[~is_large]
-    n_largest = int(is_large.sum())
+    n_largest = is_large.sum()
     n_drawn = generator.binomial(n, n_largest / n, n_resamples)
     counts = generator.multinomial(n_drawn, np.full(n_largest, 1 / n_largest))
     n_others = (n - n_drawn)[:, None]
@@ -297,8 +297,7 @@ def paired_bootstrap(
     else:
         low, high = percentile_interval(replicates, level)
     low, high = with_unseen(low, high, mean, np.nan_to_num(change).T, units, confidence_level)
-    std_error = replicates.std(axis=0, ddof=1)
-    columns = {"mean": mean, "low": low, "high": high, "std_error": std_error}
+    columns = {"mean": mean, "low": low, "high": high, "std_error": replicates.std(axis=0, ddof=1)}
     return pd.DataFrame(columns, index=names)
 
 
@@ -362,8 +361,7 @@ def by_influence(
     """Return intervals by influences, none of which may be NaN, and which intervals hold."""
     quantile = units.t_quantile(confidence_level)
     spread = Spread(influence, units)
-    half_width = spread.half_width(quantile)
-    low, high = bounds(estimate, half_width, np.asarray(on_logit))
+    low, high = bounds(estimate, spread.half_width(quantile), np.asarray(on_logit))
     enough = min(ENOUGH, _SHARE * units.n_units**2 / units.n_effective)
     return InfluenceIntervals(low, high, spread.n_carrying() >= enough, spread.acceleration())
 
@@ -422,8 +420,8 @@ def intervals_of_means(
         else:
             drawn = bootstrap_means(values, units, **options)
         expanded = units.expanded_level(confidence_level)
-        ends = by_bootstrap(drawn, mean, intervals.skewness, expanded)
-        low = np.where(intervals.holds, low, np.minimum(low, ends[0]))
-        high = np.where(intervals.holds, high, np.maximum(high, ends[1]))
+        lowest, highest = by_bootstrap(drawn, mean, intervals.skewness, expanded)
+        low = np.where(intervals.holds, low, np.minimum(low, lowest))
+        high = np.where(intervals.holds, high, np.maximum(high, highest))
     ends = with_unseen(low, high, mean, changes, units, confidence_level)
     return np.stack([mean, *ends], axis=1).tolist()

@@ -100,13 +100,20 @@ def _load_log(
         raise ValueError(f"{path}: the log holds no run that can be judged")
     if request.needs_outcomes and (problem := stream.findings.outcome_problem()):
         raise ArgumentError(f"{path}: {problem}")
-    lost = _lost_runs(log) if request.keep_lost else []
+    lost = []
+    if request.keep_lost:  # that can be read and were not run again
+        readable = {run.id for run in log}
+        last = {left.run.id: left.run for left in log.left_out if left.run is not None}
+        lost = [run for name, run in last.items() if name not in readable]
     runs = [*log, *lost]
-    notes: list[Note] = []
+    notes = []
     if log.left_out:
         notes.append(count_left_out(log.left_out, len(log)))
     tally = stream.findings.tally
-    stated = _stated_name(tally)
+    # stated confidences have the name of the field that holds them, if it has its own
+    holders = {name for (part, name), n in tally.used.items() if part == "confidence" and n}
+    holders.discard("confidence")
+    stated = holders.pop() if len(holders) == 1 else _VERBAL
     predictors = _predictors(log, lost, request, tally, stated, notes)
     for used in (fields.label, *fields.scores):
         tally.unused.pop(("step", str(used)), None)
@@ -177,20 +184,6 @@ def _field_of(turns: Turns, name: str, is_verdict: bool = True) -> TrajectoryArr
     return turns.container(values[:, None], [name])
 
 
-def _lost_runs(runs: io.Runs) -> list[io.Run]:
-    """Return the runs that an infrastructure error ended, if readable and not run again."""
-    readable = {run.id for run in runs}
-    lost = {left.run.id: left.run for left in runs.left_out if left.run is not None}
-    return [run for name, run in lost.items() if name not in readable]
-
-
-def _stated_name(tally: Tally) -> str:
-    """Return the name of stated confidences: of the field that holds them, if it has its own."""
-    names = {name for (part, name), n in tally.used.items() if part == "confidence" and n}
-    names.discard("confidence")
-    return names.pop() if len(names) == 1 else _VERBAL
-
-
 def _predictors(
     log: io.Runs,
     lost: list[io.Run],
@@ -236,22 +229,20 @@ def _confidences(
     """Return the confidences that enough runs have at every turn, and say how many turns do."""
     X = signals.fit_transform(runs)
     y = io.outcomes([*runs])  # without asking for one
-    has_outcomes = bool((y != CENSORED).any())
+    has_outcomes = (y != CENSORED).any()
     filled = X.ffill()
     shares = (~np.isnan(X.cells)).mean(axis=0)
     of_all = _followed_by(X, signals, lost)
     predictors = {}
-    notes: list[Note] = []
-    too_rare: list[Note] = []
+    notes = []
+    too_rare = []
 
     def has_enough(trace: TrajectoryArray) -> bool:
         rows = whole_runs(trace)
         return outcomes_vary(y[rows]) if has_outcomes else bool(rows.any())
 
     for channel, share in zip(X.channels or (), shares, strict=True):
-        name = channel
-        if channel == _VERBAL:
-            name = stated
+        name = stated if channel == _VERBAL else channel
         frequency = f"{name}: in {share:.0%} of the agent's turns"
         is_enough_filled = has_enough(filled[channel])
         if has_enough(X[channel]) or (is_enough_filled and missing == "ffill"):
@@ -272,7 +263,7 @@ def _note_on_scale(runs: io.Runs, stated: str) -> list[Note]:
     unread = np.isnan(StatedConfidence()(steps)) & ~np.isnan(percent)
     if not unread.any():
         return []
-    count = number_of(int(unread.sum()), "stated confidence")
+    count = number_of(unread.sum(), "stated confidence")
     top = 100 if (percent > 0.1).any() else 10
     return [f"{count} not read; pass {{argument:scales={stated}={top}}}, if {top} means certainty"]
 

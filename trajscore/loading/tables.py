@@ -22,7 +22,6 @@ from trajscore.core.outcomes import (
 from trajscore.core.stops import (
     EXCLUDED,
     Rule,
-    Stops,
     normalize_reasons,
     notes_on_stops,
     stop_columns,
@@ -134,12 +133,11 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
     )
     in_table += [name for name in ("stop_reason",) if name in frame and name not in in_table]
     check_known(request.by, in_table, "column", "by")
-    notes: list[Note] = [*wide_notes, *join_notes]
+    notes = [*wide_notes, *join_notes]
     has_steps = fields.step is not None or usual_names("step", frame.columns)
     if not request.needs_scores and not has_steps and has_row_per_run(frame, ids):
         notes.append("no column has steps, so each row is a run of one step")
-        if not ids:
-            frame = frame.assign(run=np.arange(len(frame)))
+        frame = frame if ids else frame.assign(run=np.arange(len(frame)))
         fields = replace(fields, id=ids or "run", step=ROWS)
     chosen, guessed = choose_columns(frame, fields, in_table)
     notes += notes_on_outcome(frame, fields.outcome or str(chosen.outcome), meanings)
@@ -177,7 +175,11 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
     is_counted = np.ones(len(y), dtype=bool)  # not ended by an infrastructure error
     if ended is not None:
         is_counted = (X.meta["stop_kind"] != EXCLUDED).to_numpy()
-    notes += _notes_on_stops(X, ended, request.rule)
+        excluded = [name for kind, name in ended.stop_counts if kind == EXCLUDED]
+        notes += notes_on_stops(ended.stop_counts, len(ended.y))
+        notes += notes_on_rule(request.rule, [*X.meta["stop_reason"], *excluded])
+    elif request.rule is not None:
+        notes.append("no column of stop reasons was found; name it with {argument:stop_reason}")
     notes += notes_on_trials(frame, chosen.ids)
     leaks: list[Note] = []
     if "scores" in guessed:
@@ -190,6 +192,12 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
             groups = groups.astype(str)
         notes.append(note_on_clusters(group, groups[is_counted]))
     costs, cost_notes = _costs(frame, joined_ids(frame, chosen.ids), X)
+    scaled = {*chosen.risks, *dict(chosen.scales)}
+    of_scales = [
+        f"column {name!r} has values above 1, which are judged as they are; if one means "
+        f"certainty, such as 100, pass {{argument:scales={name}=100}}"
+        for name in beyond_unit(frame, [name for name in X.channels or () if name not in scaled])
+    ]
     return Inputs(
         X,
         y,
@@ -198,7 +206,7 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
             *note_on_guesses(guessed, first_step, request.first_step),
             *leaks,
             *note_on_unused(frame.drop(columns=per_run), chosen),
-            *_notes_on_scales(frame, chosen, X.channels or ()),
+            *of_scales,
             *notes,
             *cost_notes,
         ),
@@ -280,16 +288,6 @@ def notes_on_outcome(frame: pd.DataFrame, outcome: str, meanings: Mapping[str, f
     return [note for note in notes if note]
 
 
-def _notes_on_scales(frame: pd.DataFrame, chosen: Fields, scores: Sequence[str]) -> list[Note]:
-    """Name the scores without a scale that look like shares of one."""
-    scaled = {*chosen.risks, *dict(chosen.scales)}
-    return [
-        f"column {name!r} has values above 1, which are judged as they are; if one means "
-        f"certainty, such as 100, pass {{argument:scales={name}=100}}"
-        for name in beyond_unit(frame, [name for name in scores if name not in scaled])
-    ]
-
-
 def note_on_unused(frame: pd.DataFrame, chosen: Fields) -> list[Note]:
     """Name the columns that have neither a part nor a usual name, if there are any."""
     unused, numbers = unused_columns(frame, chosen)
@@ -300,17 +298,6 @@ def note_on_unused(frame: pd.DataFrame, chosen: Fields) -> list[Note]:
     if not numbers:
         return [text]
     return [f"{text}; to judge one, pass {{argument:scores={numbers[0]}}}"]
-
-
-def _notes_on_stops(X: TrajectoryArray, ended: Stops | None, rule: Rule | None) -> list[Note]:
-    """Say what stop reasons mean, and which of a rule are in no run."""
-    if ended is not None:
-        excluded = [name for kind, name in ended.stop_counts if kind == EXCLUDED]
-        notes = notes_on_stops(ended.stop_counts, len(ended.y))
-        return [*notes, *notes_on_rule(rule, [*X.meta["stop_reason"], *excluded])]
-    if rule is None:
-        return []
-    return ["no column of stop reasons was found; name it with {argument:stop_reason}"]
 
 
 def notes_on_rule(rule: Rule | None, reasons: Sequence[Any]) -> list[Note]:

@@ -37,24 +37,18 @@ def added_to_log_m(
     """
     if end_worth is None:
         return (-log_offset,), 0.0
-    worth = _remaining_shares(lengths, end == "step") + end_worth
-    going = np.log(np.maximum(worth, _NOTHING)) - log_offset
-    return tuple(going.tolist()), float(np.log(max(end_worth, _NOTHING)))
-
-
-def _remaining_shares(lengths: IntArray, without_ends: bool) -> FloatArray:
-    """Mean share of its steps that a failing run still has, at each step and after all of them.
-
-    Those of N >= t steps have 1 - t / N left after step t; `without_ends`, N = t is not counted.
-    """
+    # The mean share of its steps that a failing run still has, at each step and after all of them.
+    # Those of N >= t steps have 1 - t / N left after step t; N = t is left out if the end is known.
     count = np.bincount(lengths)[1:]
     step = np.arange(1, len(count) + 1)
     n = np.cumsum(count[::-1])[::-1]
     per_step = np.cumsum((count / step)[::-1])[::-1]
     left = np.append(n - step * per_step, 0.0)
-    n = np.append(n - count * without_ends, 0)
+    n = np.append(n - count * (end == "step"), 0)
     overall = (left.sum() + 0.5) / (n.sum() + 1)
-    return np.asarray((left + _SHRINKAGE * overall) / (n + _SHRINKAGE))
+    worth = (left + _SHRINKAGE * overall) / (n + _SHRINKAGE) + end_worth
+    going = np.log(np.maximum(worth, _NOTHING)) - log_offset
+    return tuple(going.tolist()), float(np.log(max(end_worth, _NOTHING)))
 
 
 def final_forecaster(forecaster: Any) -> Any:
@@ -95,7 +89,7 @@ class FittedTest:
 
     def log_m(self, X: TrajectoryArray) -> FloatArray:
         """Log M of every cell, as it is shown."""
-        F: Any = X
+        F = X
         if self.forecaster is not None:
             with np.errstate(over="ignore", invalid="ignore"):
                 F = self.forecaster.transform(X)
@@ -144,7 +138,7 @@ class FittedTest:
         if not self.has_outcomes:
             return -self.sign * F
         p = np.clip(F, CLIP, 1 - CLIP)
-        return np.asarray(self.sign * (np.log1p(-p) - np.log(p) + self.log_odds))
+        return self.sign * (np.log1p(-p) - np.log(p) + self.log_odds)
 
     def _last_values(self, going: FloatArray, log_m: FloatArray, ids: Ids) -> FloatArray:
         """Values of last steps, looked at before and after the end, unless they come at once."""

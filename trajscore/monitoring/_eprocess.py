@@ -227,9 +227,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         threshold.seed = int(random.randint(2**31)) + data_digest(traces, labels)
         threshold.longest = self.longest_
         threshold.of = ("failures", "successes")[self._spared] if has_outcomes else "runs"
-        rows = observed
-        if has_outcomes:
-            rows = self._held_out_rows(threshold, labels, observed, calibration, clusters, random)
+        rows = self._held_out_rows(threshold, labels, observed, calibration, clusters, random)
         held_out = np.isin(observed, rows)
         runs = traces[observed].with_ended()
         outcomes = labels[observed]
@@ -240,7 +238,19 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         train = runs[~held_out]
         y_train = outcomes[~held_out]
         if has_outcomes:
-            end = self._learn(train, y_train, threshold)
+            if not outcomes_vary(y_train):
+                raise ValueError(
+                    f"all training runs of the density ratio (n_samples = {len(train)}) have the "
+                    f"same outcome; it needs successes and failures"
+                )
+            self.forecaster_ = fitted_forecaster(self.forecaster, END_AWARE, train, y_train)
+            end = getattr(final_forecaster(self.forecaster_), "end", None)
+            if threshold.needs_end and self.forecaster_ and end is None:
+                raise ValueError(
+                    f'threshold="{threshold.keyword}" needs a forecaster that knows the end of a '
+                    f'run, such as PrefixForecaster(features="running", pooled=True, end="step")'
+                )
+            self.base_rate_ = float(y_train.mean())
             log_offset = float(self.log_offset)
         sought = train.lengths[y_train != self._spared]
         going, at_end = added_to_log_m(sought, end, log_offset, threshold.end_worth)
@@ -275,8 +285,15 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             threshold.fit(maxima, spared.ids, self.alphas_)
         # forecasts of all runs take time: not asked for where maxima of the held-out runs differ,
         # which with end_worth they may by their lengths alone
-        if threshold.end_worth is not None or len(maxima) < 2 or np.ptp(maxima) < TIE:
-            _warn_if_alike(self.test_, runs)
+        may_be_alike = threshold.end_worth is not None or len(maxima) < 2 or np.ptp(maxima) < TIE
+        if may_be_alike and len(runs) > 1 and np.ptp(self.test_.log_m(runs)) < TIE:
+            least = getattr(final_forecaster(self.forecaster_), "min_class_count", 1)
+            warnings.warn(
+                f"The forecasts of all {len(runs)} runs are the same at every step, so the process "
+                f"cannot distinguish runs. Give scores that vary, or more runs: a step needs "
+                f"{least} runs of each outcome",
+                stacklevel=2,
+            )
         return self
 
     def transform(self, X: Any) -> Any:
@@ -386,31 +403,12 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
                 f"none of the {len(X):,} runs of the fit is flagged at alpha = {', '.join(idle)}, "
                 f"so the process may never flag a run; give scores in which successes and failures "
                 f"differ more, or raise alpha",
-                UserWarning,
                 stacklevel=3,
             )
 
     @property
     def _spared(self) -> int:  # type: ignore[override]
         return int(self.flags == "failure")
-
-    def _learn(self, train: TrajectoryArray, y: IntArray, threshold: Threshold) -> str | None:
-        """Learn the density ratio, and return when its forecaster knows that a run has ended."""
-        if not outcomes_vary(y):
-            raise ValueError(
-                f"all training runs of the density ratio (n_samples = {len(y)}) have the "
-                f"same outcome; it needs successes and failures"
-            )
-        forecaster = fitted_forecaster(self.forecaster, END_AWARE, train, y)
-        end: str | None = getattr(final_forecaster(forecaster), "end", None)
-        if threshold.needs_end and forecaster and end is None:
-            raise ValueError(
-                f'threshold="{threshold.keyword}" needs a forecaster that knows the end of a run, '
-                f'such as PrefixForecaster(features="running", pooled=True, end="step")'
-            )
-        self.forecaster_ = forecaster
-        self.base_rate_ = float(y.mean())
-        return end
 
     def _held_out_rows(
         self,
@@ -421,19 +419,21 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         groups: IntArray,
         random: Any,
     ) -> IntArray:
-        """Rows that the threshold is set on, and nothing is learned from."""
+        """Rows that the threshold is set on, and nothing is learned from; all without outcomes."""
+        if threshold.of == "runs":
+            return observed
         if not isinstance(threshold, HeldOut):
             if calibration is not None:
                 raise ValueError(
                     f"threshold={threshold.keyword!r} holds out no runs; leave calibration out"
                 )
-            return np.empty(0, dtype=np.int64)
+            return np.empty(0, int)
         share = self.calibration_fraction
         seed = random.randint(2**31)
         outcomes = y[observed]
         groups = groups[observed]
         for outcome, name in ((1, "success"), (0, "failure")):
-            count = int((outcomes == outcome).sum())
+            count = (outcomes == outcome).sum()
             if calibration is None and count < 2:
                 raise ValueError(
                     f"the runs have {number_of(count, name)} (n_samples = {len(observed)}); "
@@ -444,9 +444,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             return held_out_rows(observed, len(y), calibration, share, seed, stratify=outcomes)
         # whole groups of which a run is spared; without groups every run is one
         spared = pd.unique(groups[outcomes == self._spared])
-        n_held_out = threshold.n_held_out(
-            int(share * len(spared)), len(spared), float(self.alphas_.min())
-        )
+        n_held_out = threshold.n_held_out(int(share * len(spared)), len(spared), self.alphas_.min())
         return observed[np.isin(groups, random.permutation(spared)[:n_held_out])]
 
     # ------------------------------------------------------------------ using
@@ -462,16 +460,3 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         if not self.test_.has_outcomes:
             return -self.test_.sign * log_threshold
         return float(np.exp(log_threshold))
-
-
-def _warn_if_alike(test: FittedTest, X: TrajectoryArray) -> None:
-    if len(X) < 2 or np.ptp(test.log_m(X)) >= TIE:
-        return
-    least = int(getattr(final_forecaster(test.forecaster), "min_class_count", 1))
-    warnings.warn(
-        f"The forecasts of all {len(X)} runs are the same at every step, so the process cannot "
-        f"distinguish runs. Give scores that vary, or more runs: a step needs {least} runs of "
-        f"each outcome",
-        UserWarning,
-        stacklevel=3,
-    )

@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,10 +14,9 @@ from sklearn.metrics import auc
 from sklearn.utils import check_random_state
 
 from trajscore.calibration.forecaster import fit_arguments
-from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import Sample, check_sample
 from trajscore.core.outcomes import CENSORED
-from trajscore.core.values import AnyArray, FloatArray, as_count, as_fraction, check_jobs, is_number
+from trajscore.core.values import as_count, as_fraction, check_jobs, is_number
 from trajscore.core.within_runs import (
     first_step_above,
     last_cells,
@@ -118,7 +117,7 @@ def split_report(
     sample = check_sample(X, y, groups=groups, allow_soft=False)
     if cost is not None:  # split with the runs
         sample = replace(sample, traces={**sample.traces, _COST: check_cost(cost, sample.X)})
-    observed = np.asarray(sample.y != CENSORED)
+    observed = sample.y != CENSORED
     if not observed.any():
         raise ValueError(
             f"none of the {len(sample)} runs has an observed outcome; give runs that have one"
@@ -128,7 +127,6 @@ def split_report(
             f"{type(rule).__name__}.fit takes no groups: it counts runs of one group as "
             f"independent, so a guarantee that it gives may not hold. Take a rule that does, such "
             f"as DensityRatioEProcess",
-            UserWarning,
             stacklevel=2,
         )
     sample = sample.take(observed).in_id_order()
@@ -137,7 +135,16 @@ def split_report(
     tables = Parallel(n_jobs=n_jobs)(
         delayed(_report_of_split)(rule, sample, known_share, seed) for seed in seeds.tolist()
     )
-    return _means(pd.concat(tables, keys=range(n_splits), names=["split"]))
+    by_alpha = pd.concat(tables).groupby(level="alpha", sort=False)
+    mean = by_alpha.mean()
+    half = norm.ppf(0.975) * by_alpha.sem()
+    columns = {}
+    for name in mean:
+        columns[name] = mean[name]
+        if name in RATES:
+            columns[f"{name}_low"] = mean[name] - half[name]
+            columns[f"{name}_high"] = mean[name] + half[name]
+    return pd.DataFrame(columns)
 
 
 def _report_of_split(
@@ -151,28 +158,13 @@ def _report_of_split(
     is_training = np.isin(units, order[: int(known_share * len(order))])
     train = sample.take(is_training)
     test = sample.take(~is_training)
-    fit_params = fit_arguments(rule, {"groups": train.groups})
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="|".join(_SHOWN))
-        fitted = clone(rule).fit(train.X, train.y, **fit_params)
+        fitted = clone(rule).fit(train.X, train.y, **fit_arguments(rule, {"groups": train.groups}))
         table = fitted.report(test.X, test.y, cost=test.traces.get(_COST))
     too_few = np.isinf(table["threshold"]).astype(float)
     rates = table.filter(items=[*RATES, "n_success", "n_failure"])
     return rates.assign(n_known=len(train), too_few=too_few)
-
-
-def _means(tables: pd.DataFrame) -> pd.DataFrame:
-    """Mean over splits of each column, of rates with a 95% interval."""
-    by_alpha = tables.groupby(level="alpha", sort=False)
-    mean = by_alpha.mean()
-    half = norm.ppf(0.975) * by_alpha.sem()
-    columns = {}
-    for name in mean:
-        columns[name] = mean[name]
-        if name in RATES:
-            columns[f"{name}_low"] = mean[name] - half[name]
-            columns[f"{name}_high"] = mean[name] + half[name]
-    return pd.DataFrame(columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,74 +270,49 @@ def token_savings(process: StoppingRule, X: Any, y: ArrayLike, *, cost: Any = No
     traces, labels, costs, n_dropped = process._observed(X, y, cost, allow_soft=True)
     if not labels.any():
         raise ValueError("no run succeeded, so the share of accuracy kept is undefined")
-    account = _Account(traces, labels, process._statistic(traces), running_sum(traces, costs.cells))
-    if not account.total > 0:
+    statistic = process._statistic(traces)
+    spent = running_sum(traces, costs.cells)
+    last = last_cells(traces)
+    total = float(spent[last].sum())
+    if not total > 0:
         raise ValueError(
             "all costs are zero, so nothing can be saved; pass cost=, that of each step"
         )
+
+    def shares(threshold: Any, cost: Any, accepted: Any) -> dict[str, Any]:
+        """Columns of thresholds, from the cost that each leaves and the successes it keeps."""
+        return {
+            "threshold": threshold,
+            "cost_share": np.maximum(cost / total, 0.0),
+            "accuracy": accepted / len(labels),
+            "accuracy_share": accepted / labels.sum(),
+        }
+
+    # From none to all runs flagged: a threshold below the largest statistic of a run up to a step
+    # spares the run the step after it; one below that of the whole run takes its outcome.
+    largest = running_max(traces, statistic)
+    saved = np.diff(spent, append=0.0)
+    saved[last] = 0.0
+    lost = np.zeros(len(saved))
+    lost[last] = labels
+    order = np.lexsort((lost, saved, -largest))  # ties too in an order that rows cannot change
+    value = largest[order]
+    ends = np.append(value[1:] != value[:-1], True)
+    left = total - np.append(0.0, np.cumsum(saved[order])[ends])
+    accepted = labels.sum() - np.append(0.0, np.cumsum(lost[order])[ends])
+    accepted[-1] = 0.0
+    curve = shares(np.append(value[ends], -np.inf), left, accepted)
+    at_alpha = []
+    for alpha, threshold in process.thresholds_.items():
+        stops = first_step_above(traces, statistic, process._limits(traces, alpha))
+        until, _ = spent_until(traces, spent, stops)
+        row = shares(threshold, until.sum(), labels[stops == 0].sum())
+        at_alpha.append(row | rate_with_interval("false_alarm_rate", stops[labels == 1] > 0))
     return TokenSavings(
-        curve=_curve(account),
-        at_alpha=_at_alpha(process, account),
-        total_cost=account.total,
+        curve=pd.DataFrame(curve),
+        at_alpha=pd.DataFrame(at_alpha, process.thresholds_.index),
+        total_cost=total,
         accuracy=float(labels.mean()),
         n_runs=len(labels),
         n_dropped=n_dropped,
     )
-
-
-class _Account(NamedTuple):
-    """Runs with outcomes, a rule's statistic, and what has been spent on each up to each step."""
-
-    X: TrajectoryArray
-    y: AnyArray
-    statistic: FloatArray
-    spent: FloatArray
-
-    @property
-    def total(self) -> float:
-        """Cost of all runs to their ends."""
-        return float(self.spent[last_cells(self.X)].sum())
-
-    def shares(self, threshold: Any, cost: Any, accepted: Any) -> dict[str, Any]:
-        """Columns of thresholds, from the cost that each leaves and the successes it keeps."""
-        return {
-            "threshold": threshold,
-            "cost_share": np.maximum(cost / self.total, 0.0),
-            "accuracy": accepted / len(self.y),
-            "accuracy_share": accepted / self.y.sum(),
-        }
-
-
-def _curve(account: _Account) -> pd.DataFrame:
-    """Return a row for each threshold, from none to all runs flagged.
-
-    A threshold below the largest statistic of a run up to a step spares the run the step after it;
-    one below that of the whole run takes its outcome.
-    """
-    X, y, statistic, spent = account
-    largest = running_max(X, statistic)
-    last = last_cells(X)
-    saved = np.diff(spent, append=0.0)
-    saved[last] = 0.0
-    lost = np.zeros(len(saved))
-    lost[last] = y
-    order = np.lexsort((lost, saved, -largest))  # ties too in an order that rows cannot change
-    value = largest[order]
-    ends = np.append(value[1:] != value[:-1], True)
-    saved = np.append(0.0, np.cumsum(saved[order])[ends])
-    accepted = y.sum() - np.append(0.0, np.cumsum(lost[order])[ends])
-    accepted[-1] = 0.0
-    threshold = np.append(value[ends], -np.inf)
-    return pd.DataFrame(account.shares(threshold, account.total - saved, accepted))
-
-
-def _at_alpha(process: StoppingRule, account: _Account) -> pd.DataFrame:
-    X, y, statistic, spent = account
-    thresholds = process.thresholds_
-    rows = []
-    for alpha, threshold in thresholds.items():
-        stops = first_step_above(X, statistic, process._limits(X, alpha))
-        until, _ = spent_until(X, spent, stops)
-        row = account.shares(threshold, until.sum(), y[stops == 0].sum())
-        rows.append(row | rate_with_interval("false_alarm_rate", stops[y == 1] > 0))
-    return pd.DataFrame(rows, thresholds.index)

@@ -48,7 +48,6 @@ from trajscore.monitoring._fleet_runs import (
 )
 from trajscore.monitoring.thresholds import TIE
 
-_READS = {"single_channel": False, "allow_missing": True, "allow_empty": True}
 _START = np.array([0.25, 0.5, 0.25])  # shares of capital
 _MOVE = 2e-3  # of the capital, which goes back to these shares with each run
 _ALPHA_OF_INPUTS = 0.1  # share for length and forecasts, which show a change soon
@@ -204,9 +203,7 @@ class FleetMonitor(BaseEstimator):
                     f"the reference has no {name}; give runs of both outcomes, or no outcomes"
                 )
         self._random = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        self._tasks: set[Any] | None = None
-        if groups is not None:
-            self._tasks = set()
+        self._tasks: set[Any] | None = None if groups is None else set()
         self.n_runs_ = self.n_left_out_ = self.n_late_outcomes_ = 0
         self.n_repeated_ = self.n_without_forecast_ = 0
         self._earlier: OrderedDict[Any, None] = OrderedDict()  # hashes of runs, the oldest first
@@ -226,6 +223,16 @@ class FleetMonitor(BaseEstimator):
             F_train = cross_fit_traces(self.forecaster, F_train, y_train, groups=tasks[train_rows])
             F_ranked = self.forecaster_.transform(F_ranked)
         self._names = [str(name) for name in F_ranked.channels or ("",)]
+        self._processes = [("length", ""), *(("forecast", name) for name in self._names)]
+        n_inputs = len(self._processes)
+        shares = np.full(n_inputs, 1 / n_inputs)
+        if self._watches_outcomes:
+            self._processes += [("success", "")]
+            self._processes += [(kind, name) for kind in ("level", "slope") for name in self._names]
+            n_others = len(self._processes) - n_inputs
+            others = np.full(n_others, (1 - _ALPHA_OF_INPUTS) / n_others)
+            shares = np.append(_ALPHA_OF_INPUTS * shares, others)
+        self._log_thresholds = np.log(2 / (self.alpha * shares))  # twice that after each alarm
         forecasts = np.full((len(traces), len(self._names)), np.nan)
         forecasts[train_rows] = forecasts_of_runs(F_train, self.phi)
         forecasts[ranked_rows] = forecasts_of_runs(F_ranked, self.phi)
@@ -285,7 +292,6 @@ class FleetMonitor(BaseEstimator):
                 f"{number_of(n_repeated, 'run')} with the id and the values of a run of an earlier "
                 f"update, not counted again; to count a run, give it an id of its own; for a late "
                 f"outcome, use add_outcomes",
-                UserWarning,
                 stacklevel=2,
             )
         self.n_runs_ += len(traces)
@@ -356,12 +362,19 @@ class FleetMonitor(BaseEstimator):
 
         Without outcomes all are unobserved; without groups each run is a task of its own.
         """
-        are_forecasts = self.forecaster is None
-        traces = check_estimator_input(self, X, reset=reset, probabilities=are_forecasts, **_READS)
+        traces = check_estimator_input(
+            self,
+            X,
+            reset=reset,
+            probabilities=self.forecaster is None,
+            single_channel=False,
+            allow_missing=True,
+            allow_empty=True,
+        )
         outcomes = np.full(len(traces), CENSORED)
         if y is not None:
             outcomes = check_outcomes(y, traces, allow_soft=False)
-        tasks: AnyArray = np.arange(len(traces))
+        tasks = np.arange(len(traces))
         if groups is not None:
             tasks = check_labels(groups, len(traces))
         is_whole = whole_runs(traces)
@@ -407,30 +420,22 @@ class FleetMonitor(BaseEstimator):
         self._reference = reference
         self._after: Runs | None = None  # since an alarm
         self._recent: Runs = []
-        self._processes = [("length", ""), *(("forecast", name) for name in self._names)]
-        n_inputs = len(self._processes)
-        shares = np.full(n_inputs, 1 / n_inputs)
-        if self._watches_outcomes:
-            self._processes += [("success", "")]
-            self._processes += [(kind, name) for kind in ("level", "slope") for name in self._names]
-            n_others = len(self._processes) - n_inputs
-            others = np.full(n_others, (1 - _ALPHA_OF_INPUTS) / n_others)
-            shares = np.append(_ALPHA_OF_INPUTS * shares, others)
-        self._first_log_thresholds = -np.log(self.alpha * shares)
-        n = len(shares)
+        n = len(self._processes)
         self._shares = np.tile(_START, (n, 1))
         self._log_e = np.zeros(n)
         self._lowest = np.zeros(n)
         self._lowest_at = np.full(n, n_runs)
+        n_names = len(self._names)
         # rows are the length, then predictors; columns are places of the grid
-        self._counts = np.zeros((n_inputs, GRID))
+        self._counts = np.zeros((1 + n_names, GRID))
         forecasts = [run.forecast for run in training if run.has_forecast]
         if not forecasts:  # all that come later are in the first bin
-            forecasts = [np.full(len(self._names), np.nan)]
+            forecasts = [np.full(n_names, np.nan)]
         n_bins = min(_BINS, max(len(training) // _LEAST_IN_BIN, 2))
         self._edges = np.quantile(np.stack(forecasts), np.arange(1, n_bins) / n_bins, axis=0).T
-        # failures and successes: a row of all runs, in its first bin, then one a predictor
-        self._outcomes = np.zeros((2, n_inputs, n_bins))
+        # failures and successes: a row of all runs, in its first bin, then the level of each
+        # predictor, then its slope
+        self._outcomes = np.zeros((2, 1 + 2 * n_names, n_bins))
         self._count_outcomes(training)
         n_observed = self._outcomes.sum(axis=0)
         rate = (self._outcomes[1, 0, 0] + 0.5) / (n_observed[0, 0] + 1)
@@ -470,15 +475,12 @@ class FleetMonitor(BaseEstimator):
         """Bet on the rank of the outcome among all, and among those of like forecasts."""
         self._count_outcomes([run])
         rows, bins = self._places(run)
-        # levels, then slopes: other bets on the same outcomes
-        rows = np.append(rows, rows[1:])
-        bins = np.append(bins, bins[1:])
         failures, successes = self._outcomes[:, rows, bins]
         rate = successes / (failures + successes)  # successes are below it, failures above
         drawn = self._random.random(len(rows))
         u = rate * drawn if run.outcome else rate + (1 - rate) * drawn
         is_below = (u < self._splits[rows, bins]).astype(int)
-        bets = self._bets[is_below, np.arange(len(rows)), bins]
+        bets = self._bets[is_below, rows, bins]
         n_inputs = len(self._counts)
         self._bet(slice(n_inputs, n_inputs + len(rows)), bets, run.number)
 
@@ -495,9 +497,10 @@ class FleetMonitor(BaseEstimator):
 
     def _places(self, run: Run) -> tuple[IntArray, IntArray]:
         """Rows and bins of `_outcomes`: of all runs and, with a forecast, of each predictor."""
-        bins = np.zeros(1, dtype=np.int64)
+        bins = np.zeros(1, int)
         if run.has_forecast:
-            bins = np.append(bins, (run.forecast[:, None] >= self._edges).sum(axis=1))
+            of_predictors = (run.forecast[:, None] >= self._edges).sum(axis=1)
+            bins = np.concatenate([bins, of_predictors, of_predictors])
         return np.arange(len(bins)), bins
 
     def _count_outcomes(self, runs: Runs) -> None:
@@ -505,19 +508,16 @@ class FleetMonitor(BaseEstimator):
             if run.outcome != CENSORED:
                 self._outcomes[run.outcome, *self._places(run)] += 1
 
-    @property
-    def _log_thresholds(self) -> FloatArray:
-        return self._first_log_thresholds + np.log(2) * (len(self.changes_) + 1)
-
     def _look(self, number: int) -> None:
         """Give an alarm where a process is above its threshold."""
         above = self._log_e - self._log_thresholds
-        k = int(np.argmax(above))
+        k = np.argmax(above)
         if above[k] >= 0:
             since = int(self._lowest_at[k]) + 1
             log_e = float(self._log_e[k])
             self.changes_.append(FleetChange(number, since, *self._processes[k], log_e))
             self._after = []
+            self._log_thresholds += np.log(2)  # half of what is left of alpha
             self._log_e[:] = 0.0  # nothing is watched until the cause is named
 
     def _settle(self) -> None:
@@ -531,9 +531,8 @@ class FleetMonitor(BaseEstimator):
             return
         change = self.changes_[-1]
         since = [run for run in self._recent if run.number >= change.since] + after
-        predictor = 0
-        if change.predictor in self._names:
-            predictor = self._names.index(change.predictor)
+        # the first one where the quantity is of all
+        predictor = int(np.argmax([name == change.predictor for name in self._names]))
         cause = name_cause(self._reference, since, predictor)
         self.changes_[-1] = change._replace(
             cause=cause, before=count_outcomes(self._reference), after=counts
@@ -544,7 +543,5 @@ class FleetMonitor(BaseEstimator):
 
     def _status(self, n_alarms: int) -> FleetStatus:
         """Return what is known now; there were `n_alarms` before the update."""
-        cause = ""
-        if self.changes_:
-            cause = self.changes_[-1].cause
+        cause = self.changes_[-1].cause if self.changes_ else ""
         return FleetStatus(len(self.changes_) > n_alarms, cause)

@@ -73,9 +73,9 @@ def are_new(X: TrajectoryArray, earlier: OrderedDict[Any, None]) -> BoolArray:
 def draw_third(tasks: AnyArray, random: np.random.Generator) -> list[IntArray]:
     """Split rows by tasks: a third, from which bets are learned, and those in p-values."""
     labels, codes = np.unique(tasks, return_inverse=True)
-    is_training = np.zeros(len(labels), dtype=bool)
-    is_training[random.permutation(len(labels))[: len(labels) // 3]] = True
-    return [np.flatnonzero(is_training[codes]), np.flatnonzero(~is_training[codes])]
+    place = random.permutation(len(labels)).argsort()[codes]
+    is_training = place < len(labels) // 3
+    return [np.flatnonzero(is_training), np.flatnonzero(~is_training)]
 
 
 def forecasts_of_runs(traces: TrajectoryArray, phi: str) -> FloatArray:
@@ -101,21 +101,21 @@ _LONGEST_LOGIT = 8.0
 
 def bets_on_ranks(u: FloatArray) -> FloatArray:
     """Bets on ranks of values among all so far, a row each."""
-    return np.asarray(1 + _TILT * _SIGNS * (u[:, None] - 0.5))
+    return 1 + _TILT * _SIGNS * (u[:, None] - 0.5)
 
 
 def bets_on_outcomes(splits: FloatArray) -> FloatArray:
-    """Bets on success, levels and slopes by bin: on p-values above splits, and below.
+    """Bets on success, levels and slopes by bin, a row each: on p-values above splits, and below.
 
     `splits` are success rates: p-values of failures lie above, of successes below.
     """
-    repeated = np.concatenate([splits, splits[1:]])[:, :, None]
-    n_bins = splits.shape[1]
-    stretch = np.ones_like(repeated)
+    rows, n_bins = splits.shape
+    rate = splits[:, :, None]
+    stretch = np.ones_like(rate)
     # a slope shifts low bins down and high ones up, as far in the mean square as a level
-    stretch[len(splits) :, :, 0] = np.sqrt(3) * ((2 * np.arange(n_bins) + 1) / n_bins - 1)
-    shifted = expit(logit(repeated) + _SHIFT * stretch * _SIGNS)
-    return np.stack([(1 - shifted) / (1 - repeated), shifted / repeated])
+    stretch[rows // 2 + 1 :, :, 0] = np.sqrt(3) * ((2 * np.arange(n_bins) + 1) / n_bins - 1)
+    shifted = expit(logit(rate) + _SHIFT * stretch * _SIGNS)
+    return np.stack([(1 - shifted) / (1 - rate), shifted / rate])
 
 
 def grid_cells(lengths: IntArray, forecasts: FloatArray) -> list[IntArray]:
@@ -256,15 +256,13 @@ def _recalibrated(old: FloatArray, new: FloatArray) -> float:
 
 def _reranked(old: FloatArray, new: FloatArray) -> float:
     """Return the squared standardized difference of AUROC (DeLong's variance)."""
-    auroc_before, variance_before = _auroc(*old[1:])
-    auroc_after, variance_after = _auroc(*new[1:])
-    variance = variance_before + variance_after
+    areas = []
+    variance = 0.0
+    for _, f, y in (old, new):
+        area, influence = auroc_within(f, y, np.zeros(len(y), int))
+        areas.append(area)
+        parts = [influence[y == k] for k in (0, 1)]
+        variance += sum(len(part) * part.var(ddof=1) for part in parts) / len(y) ** 2
     if variance > 0:
-        return (auroc_after - auroc_before) ** 2 / variance
+        return float(np.ptp(areas) ** 2 / variance)
     return 0.0
-
-
-def _auroc(f: FloatArray, y: FloatArray) -> tuple[float, float]:
-    area, influence = auroc_within(f, y, np.zeros(len(y), dtype=np.int64))
-    parts = [influence[y == k] for k in (0, 1)]
-    return area, sum(len(part) * part.var(ddof=1) for part in parts) / len(y) ** 2

@@ -120,7 +120,16 @@ class EProcessMonitor:
         if state is not None:
             owner = {"alpha": self.alpha, **_fingerprint(test)}
             self._file = StateFile(as_path(state, "state"), owner, durability)
-            self._resume(self._file.contents)
+            runs = []
+            for run_id, content in self._file.contents.items():
+                new = self._new_run(run_id)
+                is_ended, step, log_m, *rest = in_types((False, 0, 0.0, *new[2:]), content)
+                runs.append(_Run(new.last, is_ended, *rest).decided(step, log_m))
+            self._runs = {run.last.id: run for run in runs if not run.is_ended}
+            runs.sort(key=lambda run: run.time)
+            self._ended = {run.last.id: run for run in runs if run.is_ended}
+            if runs:
+                self._start -= runs[-1].time
 
     def update(
         self,
@@ -191,12 +200,12 @@ class EProcessMonitor:
             if self._may_warn_of_length and due > self.test.longest:
                 self._may_warn_of_length = False
                 message = longer_than_fitted(f"run {label} is", self.test.longest)
-                warnings.warn(message, UserWarning, stacklevel=2)
+                warnings.warn(message, stacklevel=2)
             if self._may_warn_of_range and (
                 message := range_warning(scores, self.test.fitted_range, self.test.channels)
             ):
                 self._may_warn_of_range = False
-                warnings.warn(f"run {label}, step {due}: {message}", UserWarning, stacklevel=2)
+                warnings.warn(f"run {label}, step {due}: {message}", stacklevel=2)
             return self._take(after)
 
     def finish(self, run: Hashable | None = None, *, step: int | None = None) -> Decision:
@@ -309,19 +318,6 @@ class EProcessMonitor:
             if run is not None:
                 place = self._ended if run.is_ended else self._runs
                 place[run_id] = run
-
-    def _resume(self, contents: Mapping[Hashable, Any]) -> None:
-        """Go on with the runs of a file."""
-        runs = []
-        for run_id, content in contents.items():
-            new = self._new_run(run_id)
-            is_ended, step, log_m, *rest = in_types((False, 0, 0.0, *new[2:]), content)
-            runs.append(_Run(new.last, is_ended, *rest).decided(step, log_m))
-        self._runs = {run.last.id: run for run in runs if not run.is_ended}
-        runs.sort(key=lambda run: run.time)
-        self._ended = {run.last.id: run for run in runs if run.is_ended}
-        if runs:
-            self._start -= runs[-1].time
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -454,7 +450,17 @@ def _naming_step(run_id: Hashable, step: int) -> Iterator[None]:
 
 def _checked_scores(test: FittedTest, score: Any) -> FloatArray:
     """Return the scores of a step as finite numbers, one a channel."""
-    objects = np.array(_in_channel_order(test, score), dtype=object, ndmin=1)
+    in_order = score
+    if isinstance(score, Mapping):
+        channels = test.channels or ()
+        if set(score) != set(channels):
+            wanted = ", ".join(channels) or "channels without names"
+            raise ValueError(
+                f"scores are named {', '.join(map(str, score)) or 'not at all'}, but the process "
+                f"was fitted on {wanted}; send these"
+            )
+        in_order = [score[name] for name in channels]
+    objects = np.array(in_order, dtype=object, ndmin=1)
     # text, truth values and dates are not numbers
     if any(isinstance(part, bool) or not is_number(part) for part in objects.ravel().tolist()):
         raise ValueError(f"the score {run_label(score)} is not a number; send one, such as 0.7")
@@ -464,7 +470,7 @@ def _checked_scores(test: FittedTest, score: Any) -> FloatArray:
         if values.ndim > 1:
             got = f"an array of shape {values.shape}"
         raise ValueError(f"expected {number_of(test.n_channels, 'score')}, got {got}")
-    if not (np.abs(values) <= LARGEST_SCORE).all():
+    if not (abs(values) <= LARGEST_SCORE).all():
         raise ValueError(
             f"the score {run_label(score)} is not a finite number up to {LARGEST_SCORE:g}; "
             f"send one, or finish the run"
@@ -476,17 +482,3 @@ def _checked_scores(test: FittedTest, score: Any) -> FloatArray:
             f"the forecast {values[0]:g} lies outside [0, 1]; send a probability of success"
         )
     return to_unit(values)
-
-
-def _in_channel_order(test: FittedTest, score: Any) -> Any:
-    """Put a mapping into the order of the channels."""
-    if not isinstance(score, Mapping):
-        return score
-    channels = test.channels or ()
-    if set(score) != set(channels):
-        wanted = ", ".join(channels) or "channels without names"
-        raise ValueError(
-            f"scores are named {', '.join(map(str, score)) or 'not at all'}, but the process was "
-            f"fitted on {wanted}; send these"
-        )
-    return [score[name] for name in channels]

@@ -155,7 +155,7 @@ class CalibratedVerifier(OneLimit):
         return self
 
     def _statistic(self, X: TrajectoryArray) -> FloatArray:
-        return -np.asarray(self.isotonic_.predict(X.cells), dtype=float)
+        return -self.isotonic_.predict(X.cells)
 
 
 class LearnThenTestStop(OneLimit):
@@ -306,7 +306,6 @@ class LearnThenTestStop(OneLimit):
                 f"{self.n_calibration_successes_} succeeded) at alpha = {alpha:g}: no run will be "
                 f"flagged; fit on more runs, of which at least {needed} are held out, or raise "
                 f"alpha",
-                UserWarning,
                 stacklevel=3,
             )
         return allowed

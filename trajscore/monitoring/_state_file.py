@@ -156,7 +156,16 @@ class StateFile:
         try:
             is_there = os.path.samestat(self.path.stat(), os.fstat(self._descriptor))
         except FileNotFoundError:
-            self._write_anew()
+            with self._new_file() as db:
+                self._db.backup(db)
+            self.close()
+            self._open()
+            self._begin_to_write()
+            warnings.warn(
+                f"{self.path} was deleted while a monitor used it; it was written anew, with all "
+                f"open runs",
+                stacklevel=5,
+            )
             return
         if not is_there:
             raise ValueError(
@@ -165,19 +174,6 @@ class StateFile:
             )
         if self._count_writes() != self._writes:
             raise ValueError(f"another monitor has written to {self.path}; end this one")
-
-    def _write_anew(self) -> None:
-        with self._new_file() as db:
-            self._db.backup(db)
-        self.close()
-        self._open()
-        self._begin_to_write()
-        warnings.warn(
-            f"{self.path} was deleted while a monitor used it; it was written anew, with all open "
-            f"runs",
-            UserWarning,
-            stacklevel=6,
-        )
 
     def _count_writes(self) -> bytes:
         """SQLite's count of changes, which a connection that has the only lock leaves as it is."""

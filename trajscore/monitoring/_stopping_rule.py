@@ -129,8 +129,7 @@ class StoppingRule(ABC, BaseEstimator):
         ndarray of int of shape (n_runs,)
             Predicted outcomes.
         """
-        is_flagged = self.stopping_steps(X, alpha) > 0
-        return np.where(is_flagged, 1 - self._spared, self._spared)
+        return np.where(self.stopping_steps(X, alpha) > 0, 1 - self._spared, self._spared)
 
     def decision_function(self, X: Any, alpha: float | None = None) -> FloatArray:
         """Return how far each run stays below its limit; negative where it is flagged as failing.
@@ -149,8 +148,7 @@ class StoppingRule(ABC, BaseEstimator):
         """
         traces = self._check(X)
         largest = run_maxima(traces, self._statistic(traces))
-        below = np.asarray(self._limits(traces, self._level(alpha)) - largest)
-        return (2 * self._spared - 1) * below
+        return (2 * self._spared - 1) * (self._limits(traces, self._level(alpha)) - largest)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the power at the first fitted level: the share flagged of runs that should be.
@@ -221,13 +219,23 @@ class StoppingRule(ABC, BaseEstimator):
                 f"none of the {n_dropped} runs has an observed outcome, so there are no rates"
             )
         statistic = self._statistic(traces)
+        sought = labels != self._spared
+        steps = check_cost(None, traces)
         rows = []
         for alpha in self.alphas_.tolist():
             stop = first_step_above(traces, statistic, self._limits(traces, alpha))
+            flagged = stop > 0
             row = {"alpha": alpha, "threshold": self._shown_threshold(alpha)}
-            row |= _rates(traces, labels, stop, self._spared)
+            for outcome, count in ((1, "n_success"), (0, "n_failure")):
+                row[count] = (labels == outcome).sum()
+                rate = "false_alarm_rate" if outcome == self._spared else "power"
+                row |= rate_with_interval(rate, flagged[labels == outcome])
+            row["power_before_end"] = _mean((flagged & (stop < traces.lengths))[sought])
+            row["power_longer"] = _mean(flagged[sought & (traces.lengths > 1)])
+            row["mean_stopping_step"] = _mean(stop[flagged])
+            row |= _saved("steps_saved", steps, stop, sought)
             if cost is not None:
-                row |= _saved("cost_saved", costs, stop, labels != self._spared)
+                row |= _saved("cost_saved", costs, stop, sought)
             rows.append(row)
         return pd.DataFrame(rows).set_index("alpha").assign(n_dropped=n_dropped)
 
@@ -255,7 +263,7 @@ class StoppingRule(ABC, BaseEstimator):
 
     def _level(self, alpha: float | None) -> float:
         check_is_fitted(self)
-        levels: list[float] = self.alphas_.tolist()
+        levels = self.alphas_.tolist()
         if alpha is None:
             return levels[0]
         for level in levels:
@@ -274,11 +282,11 @@ class StoppingRule(ABC, BaseEstimator):
     def _check(self, X: Any) -> TrajectoryArray:
         traces = check_estimator_input(self, X, reset=False, **self._reads)
         has_forecaster = getattr(self, "forecaster_", None) is not None
-        if has_forecaster and (longer := int((traces.lengths > self.longest_).sum())):
+        if has_forecaster and (longer := (traces.lengths > self.longest_).sum()):
             message = longer_than_fitted(number_of(longer, "run"), self.longest_)
-            warnings.warn(message, UserWarning, stacklevel=3)
+            warnings.warn(message, stacklevel=3)
         if message := range_warning(traces.cells, self._fitted_range, self.channels_in_):
-            warnings.warn(message, UserWarning, stacklevel=3)
+            warnings.warn(message, stacklevel=3)
         _check_scores(traces)
         return traces
 
@@ -313,27 +321,12 @@ class StoppingRule(ABC, BaseEstimator):
 
 def _check_scores(X: TrajectoryArray) -> None:
     refuse_first(
-        ~(np.abs(X.cells) <= LARGEST_SCORE),
+        ~(abs(X.cells) <= LARGEST_SCORE),
         lambda place: (
             f"{X.place(place // X.n_channels)}: the score {X.cells.flat[place]:g} is not a finite "
             f"number up to {LARGEST_SCORE:g}; divide the scores, or leave the run out"
         ),
     )
-
-
-def _rates(X: TrajectoryArray, y: AnyArray, stop: IntArray, spared: int) -> dict[str, float]:
-    """Return a row of `StoppingRule.report` for stopping steps, 0 where none is flagged."""
-    flagged = stop > 0
-    sought = y != spared
-    row: dict[str, float] = {}
-    for outcome, count in ((1, "n_success"), (0, "n_failure")):
-        row[count] = int((y == outcome).sum())
-        rate = "false_alarm_rate" if outcome == spared else "power"
-        row |= rate_with_interval(rate, flagged[y == outcome])
-    row["power_before_end"] = _mean((flagged & (stop < X.lengths))[sought])
-    row["power_longer"] = _mean(flagged[sought & (X.lengths > 1)])
-    row["mean_stopping_step"] = _mean(stop[flagged])
-    return row | _saved("steps_saved", check_cost(None, X), stop, sought)
 
 
 def _saved(name: str, cost: TrajectoryArray, stop: IntArray, sought: BoolArray) -> dict[str, float]:
@@ -342,7 +335,7 @@ def _saved(name: str, cost: TrajectoryArray, stop: IntArray, sought: BoolArray) 
     saved = whole - until
     share = np.divide(saved, whole, out=np.zeros(len(cost)), where=whole > 0)
     with np.errstate(invalid="ignore"):  # NaN where nothing costs anything
-        overall = float(saved.sum() / whole.sum())
+        overall = saved.sum() / whole.sum()
     return {name: _mean(share[sought]), f"{name}_overall": overall}
 
 
@@ -401,9 +394,9 @@ def rate_with_interval(name: str, flagged: BoolArray) -> dict[str, float]:
     """Share of runs that were flagged, with its 95% Clopper-Pearson interval."""
     if not len(flagged):
         return {name: np.nan, f"{name}_low": 0.0, f"{name}_high": 1.0}
-    test = binomtest(int(flagged.sum()), len(flagged))
+    test = binomtest(flagged.sum(), len(flagged))
     low, high = test.proportion_ci(0.95)
-    return {name: test.statistic, f"{name}_low": float(low), f"{name}_high": float(high)}
+    return {name: test.statistic, f"{name}_low": low, f"{name}_high": high}
 
 
 def longer_than_fitted(subject: str, longest: int) -> str:
@@ -421,7 +414,7 @@ def range_warning(cells: FloatArray, fitted_range: Ranges, channels: tuple[str, 
         return ""
     low, high = np.array(fitted_range).T
     # a channel that did not vary in fitting, such as a flag that was never set, may vary later
-    width = np.where(high > low, high - low, np.maximum(1.0, np.abs(low)))
+    width = np.where(high > low, high - low, np.maximum(1.0, abs(low)))
     columns = cells.reshape(-1, len(fitted_range))
     is_out = (columns < low - width) | (columns > high + width)
     if not is_out.any():

@@ -210,7 +210,6 @@ class HeldOut(Threshold):
                     f"too few held-out {self.of} ({n}) for threshold={self.keyword!r} at "
                     f"alpha = {alpha:g}: no run will be flagged; fit on more runs, of which at "
                     f"least {self.needs(alpha)} {self.of} are held out, or raise alpha",
-                    UserWarning,
                     stacklevel=3,
                 )
 
@@ -221,7 +220,7 @@ class HeldOut(Threshold):
         """How rarely a success has so large a log M, among those held out and itself."""
         n = len(self._maxima)
         below = np.searchsorted(self._maxima, largest - TIE, side="left")
-        return np.asarray((n - below + 1) / (n + 1))
+        return (n - below + 1) / (n + 1)
 
     def limits(self, ids: Ids, alpha: float) -> FloatArray:
         # with too few values no uniform flags a run either
@@ -287,7 +286,7 @@ class Conformal(HeldOut):
         maxima = self._maxima
         n = len(maxima)
         room = alpha * (n + 1)
-        above = np.floor(room - uniforms).astype(np.int64)  # how many greater values are allowed
+        above = np.floor(room - uniforms).astype(int)  # how many greater values are allowed
         value = maxima[np.clip(n - 1 - above, 0, n - 1)]
         greater = n - np.searchsorted(maxima, value, side="right")
         equal = n - greater - np.searchsorted(maxima, value, side="left")
@@ -416,7 +415,7 @@ def run_uniforms(ids: Ids, seed: int) -> FloatArray:
     # as text, so that 7 and "7", which a live log cannot tell apart, are the same run
     text = np.array([str(run_id) for run_id in ids], dtype=object)
     hashed = hash_array(text, hash_key=f"{seed & (2**64 - 1):016x}", categorize=False)
-    return np.asarray((hashed >> np.uint64(11)) + 0.5) / 2.0**53
+    return ((hashed >> np.uint64(11)) + 0.5) / 2.0**53
 
 
 def data_digest(X: TrajectoryArray, y: AnyArray) -> int:
