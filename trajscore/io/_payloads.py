@@ -68,8 +68,6 @@ def _from_text(text: str, role: str | None) -> list[Any]:
 
 
 def _from_list(values: list[Any], role: str | None, depth: int) -> list[Any]:
-    if not values:
-        return []
     if all(map(_is_pair, values)):  # ["user", "Hi"], as LangGraph takes them
         return [{"role": who, "content": words} for who, words in values]
     if all(isinstance(inner, list) for inner in values):  # a batch: the first counts
@@ -107,23 +105,17 @@ def _from_object(fields: Record, role: str | None, depth: int) -> list[Any]:
     for source in (fields, as_fields(fields, "config")):
         for name in keys.INSTRUCTIONS:
             system += _instruction(source.get(name))
+    # of bare text in a field: that of its side, the user's, or none
+    roles = {"either": role, "user": None if role is None else "user"}
     for name in keys.PAYLOADS:
         if name in fields:
             value = unnested(fields[name])
-            if messages := _search(value, _role_in(name, role), depth - 1):
+            if messages := _search(value, roles.get(keys.PAYLOADS[name]), depth - 1):
                 *before, last = messages
                 return [*system, *before, scored(last, fields)]
     if isinstance(fields.get("content"), dict):
         return system + _search(fields["content"], role, depth - 1)
     return system + (_bare_answer(fields) if role == "assistant" else [])
-
-
-def _role_in(name: str, role: str | None) -> str | None:
-    """Return the role of bare text in a field: that of its side, the user's, or none."""
-    side = keys.PAYLOADS[name]
-    if side == "user" and role is not None:
-        return "user"
-    return role if side == "either" else None
 
 
 def _with_role(fields: Record, role: str | None) -> list[Any]:
@@ -174,7 +166,7 @@ def result_in(value: Any) -> tuple[Any, str | None]:
     """Return what a tool returned, and the id of the call that it answers, if known."""
     text = value
     value = unnested(value)
-    if isinstance(value, dict) and value.keys() == {"output"}:  # as LangSmith wraps it
+    if as_fields(value).keys() == {"output"}:  # as LangSmith wraps it
         text = value["output"]
         value = unnested(value["output"])
     if {"name", "response"} <= as_fields(value).keys():  # as Google's ADK wraps it

@@ -25,7 +25,7 @@ def result_messages(record: Record) -> tuple[list[Any], set[str]]:
     if record.keys() >= _TASK:
         return _of_task(record), {"messages"}
     names = [k for k, v in record.items() if first_object(v).keys() >= _TASK]
-    for name in names if len(names) == 1 else [k for k in record if k == "tasks_output"]:
+    for name in names if len(names) == 1 else {"tasks_output"} & record.keys():
         tasks = map(as_fields, as_list(record[name]))
         return [message for task in tasks for message in _of_task(task)], {name}
     if {"messages", "outputs", "model_type"} <= record.keys():

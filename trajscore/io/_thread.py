@@ -25,13 +25,14 @@ class Thread:
         self.talk = talk
         self.keys: list[Hashable] = []  # identifies each turn
         self.claimed: set[int] = set()  # turns that a call of a model answered, by id()
+        self.turns: dict[str, Step] = {}  # by the span that they come from
         self.ran: set[int] = set()  # calls that a tool's span stands for, by id()
 
     def weave(self, messages: list[Message], index: int) -> list[Step]:
         """Add the new messages of a list; return the turns that it holds."""
         messages = [message for message in messages if not _says_nothing(message)]
         turns = [m for m in messages if role_of(m.get("role")) not in ("system", "tool")]
-        places = iter(self._align(turns))
+        places = self._align(turns)
         woven: list[Step] = []
         moved = 0  # by how much places have shifted
         waiting: list[Called] = []  # calls of the last turn, for results in order
@@ -39,9 +40,10 @@ class Thread:
             if role_of(message.get("role")) in ("system", "tool"):
                 self._add_other(message, index, waiting, woven[-1] if woven else None)
                 continue
-            place, after = next(places)
+            place = places.pop(0)
             if place is None:
-                step = self.insert(message, index, None if after is None else after + moved)
+                later = (k + moved for k in places if k is not None)
+                step = self.insert(message, index, next(later, None))
                 moved += 1
             else:
                 step = self.talk.steps[place + moved]
@@ -50,25 +52,19 @@ class Thread:
             waiting = [(step, call) for call in step.tool_calls if not ids or call.id in ids]
         return woven
 
-    def _align(self, turns: list[Message]) -> list[tuple[int | None, int | None]]:
-        """Return for each turn its place; or None, and before which place it belongs."""
+    def _align(self, turns: list[Message]) -> list[int | None]:
+        """Return the place of each turn, None of a new one."""
         keys = list(map(_key, turns))
         same = sum(takewhile(bool, map(eq, keys, self.keys)))
         places: list[int | None] = [*range(same), *[None] * (len(keys) - same)]
         matcher = SequenceMatcher(None, keys[same:], self.keys[same:], autojunk=False)
-        for block in matcher.get_matching_blocks() if same < len(keys) else ():
+        for block in matcher.get_matching_blocks():
             for k in range(block.size):
                 places[same + block.a + k] = same + block.b + k
         for k, turn in enumerate(turns):
             if places[k] is None:
                 places[k] = self._place_of_calls(turn)
-        befores: list[int | None] = []
-        following: int | None = None
-        for place in reversed(places):
-            if place is not None:
-                following = place
-            befores.append(following)
-        return list(zip(places, befores[::-1], strict=True))
+        return places
 
     def _place_of_calls(self, message: Record) -> int | None:
         """Return the place of a turn whose calls are known, if they all are."""
@@ -174,5 +170,5 @@ def _key(message: Record) -> Hashable:
 
 
 def _calls(message: Record) -> list[ToolCall]:
-    calls = message.get("tool_calls")
-    return [read_call(call) for call in as_list(calls) if isinstance(call, dict)]
+    calls = as_list(message.get("tool_calls"))
+    return [read_call(call) for call in calls if isinstance(call, dict)]

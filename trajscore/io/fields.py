@@ -212,8 +212,6 @@ def _owners(record: Record, depth: int = 2) -> Iterator[tuple[str, Any]]:
 
 def _path_within(record: Record, part: str) -> str | None:
     """Return the path of a part within an object of a record, such as ``metadata.success``."""
-    if record.keys().isdisjoint(_WITHIN):
-        return None
     owners = sorted(_owners(record), key=lambda owner: owner[0].count("."))[1:]
     for path, inner in owners:
         for key in _names_by_part(tuple(inner))[part]:

@@ -23,9 +23,7 @@ Long = tuple[pd.DataFrame, Fields, tuple[str, ...]]
 
 def has_row_per_run(frame: pd.DataFrame, ids: Sequence[str]) -> bool:
     """Tell a table without columns of ids, or in which no run has two rows."""
-    if not {*ids} <= {*frame.columns}:
-        return False
-    return not ids or not frame[list(ids)].astype(str).duplicated().any()
+    return {*ids} <= {*frame.columns} and not frame[list(ids)].astype(str).duplicated().any()
 
 
 def as_long(frame: pd.DataFrame, fields: Fields) -> Long:

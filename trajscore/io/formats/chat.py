@@ -100,7 +100,8 @@ class OpenAI(Format):
         runs = runs or named_runs(fields) or list(_chained(chains, file))
         if not runs:
             file.info.update(fields)
-        yield from ((file.place(index), run) for index, run in enumerate(runs))
+        for index, run in enumerate(runs):
+            yield file.place(index), run
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         raw = spread(as_object({"messages": raw} if isinstance(raw, list) else raw))

@@ -53,7 +53,8 @@ class ClaudeCode(Format):
             for lines in sessions.values()
             if not all(_is_aside(line, "subagent") for line in lines if line.get("type") in _TURNS)
         ]
-        yield from ((file.place(index), lines) for index, lines in enumerate(whole))
+        for index, lines in enumerate(whole):
+            yield file.place(index), lines
         file.is_head = not whole  # a subagent's file, or one that only has a title
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:

@@ -58,18 +58,18 @@ class Inspect(Format):
             (score,) = scores.values()
         if not isinstance(score, (int, float)):
             score = None
-        run = Run(
-            id=place.name(raw.get("uuid"), f"{raw['id']}-{raw['epoch']}"),
+        run = self._new_run(
+            raw,
+            place.name(raw.get("uuid"), f"{raw['id']}-{raw['epoch']}"),
             outcome=as_outcome(score),
             stop_reason=as_fields(raw, "limit").get("type", "error" if "error" in raw else None),
-            task=raw["id"],
-            trial=raw["epoch"],
-            meta={} if score is None else {"reward": score},
-            extra=leftover(raw, _WORDS["bulk"]) | ({"scores": scores} if scores else {}),
         )
+        run.meta = leftover({"reward": score})
+        if scores:
+            run.extra["scores"] = scores
         spans = _spans(raw.get("events", []))
         if any(span.kind == "model" for span in spans):
-            return add_spans(Conversation(place), spans, run)
+            return add_spans(place, spans, run)
         return Conversation(place, raw.get("messages", [])).finish(run)
 
 

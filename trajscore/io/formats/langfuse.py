@@ -34,9 +34,6 @@ class Langfuse(TraceFormat):
         fields = as_fields(record)
         return str(_get(fields, "trace_id") or _trace_fields(fields).get("id"))
 
-    def session_of(self, record: Record) -> Any:
-        return _get(_trace_fields(record), "session_id")
-
     def _is_run(self, fields: Record) -> bool:
         return bool(fields) and fields.keys() != {"meta"}
 

@@ -4,9 +4,8 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from trajscore.io._conversation import Conversation
 from trajscore.io._payloads import attributes_of
-from trajscore.io._run import Run, as_object, check_list
+from trajscore.io._run import Run, as_object, check_list, leftover
 from trajscore.io._spans import Span, add_score, add_spans, read_span
 from trajscore.io.fields import dig
 from trajscore.io.files import Place
@@ -45,14 +44,13 @@ class MLflow(Format):
         records = check_list(unnested(data.get("spans")), "its spans are")
         spans = [_span(as_object(record)) for record in records]
         metadata = as_fields(first(info, ("trace_metadata", "request_metadata")))
-        if metadata.get("mlflow.trace.session") is not None:
-            run.meta["session"] = metadata["mlflow.trace.session"]
+        run.meta = leftover({"session": metadata.get("mlflow.trace.session")})
         for name, value in (("metadata", metadata), ("tags", as_fields(info, "tags"))):
             run.extra[name] = {k: v for k, v in value.items() if not str(k).startswith("mlflow.")}
         if str(first(info, ("state", "status"))).upper() == "ERROR":
             run.stop_reason = "error"
         _add_assessments(run, spans, unnested(info.get("assessments")))
-        return add_spans(Conversation(place), spans, run)
+        return add_spans(place, spans, run)
 
 
 def _span(record: Record) -> Span:

@@ -118,16 +118,15 @@ def _is_log(record: Record) -> bool:
 
 def _ids(record: Any) -> tuple[Any, Any, Any]:
     """Return the ids of a record's trace, of its span and of the span around it."""
-    if not isinstance(record, Mapping):
-        return None, None, None
-    fields = {**record, **as_fields(record, "context")}
+    outermost = as_fields(record)
+    fields = {**outermost, **as_fields(record, "context")}
     trace = first(fields, SPANS["trace_id"])
     id_names = [*SPANS["span_id"], *["id"] * (trace is not None)]
     outer = as_fields(record, "parent") or as_fields(record, "parentSpanContext")
     return (
         trace,
         first(fields, id_names),
-        first(outer, SPANS["span_id"]) or first(record, SPANS["parent_id"]),
+        first(outer, SPANS["span_id"]) or first(outermost, SPANS["parent_id"]),
     )
 
 
