@@ -188,7 +188,7 @@ _MESSAGE = re.compile(r"""["']message\.""")  # in JSON, or as Python writes them
 _WRAPPERS = ("message", "message_content", "tool_call", "evaluation")  # of OpenInference
 
 
-def attributes_of(record: Record) -> dict[str, Any]:
+def attributes_of(record: Record) -> Record:
     """Return the attributes of a span by their dotted names."""
     attributes = record.get("attributes")
     if isinstance(attributes, list):  # OTLP
@@ -214,12 +214,12 @@ def plain(value: Any) -> Any:
     return inner if kind in keys.SPANS["values"] else value
 
 
-def _from_pairs(pairs: Any) -> dict[str, Any]:
+def _from_pairs(pairs: Any) -> Record:
     fields = (pair for pair in pairs if isinstance(pair, dict))
     return {str(pair.get("key")): plain(pair.get("value")) for pair in fields}
 
 
-def _flat(nested: Record, path: str = "", depth: int = 8) -> dict[str, Any]:
+def _flat(nested: Record, path: str = "", depth: int = 8) -> Record:
     """Return the fields of nested objects by dotted names, and the objects too."""
     fields: dict[str, Any] = {}
     for name, value in nested.items():

@@ -120,7 +120,7 @@ def spoken_calls(message: Any) -> list[Any]:
     """Return a message; of a text with calls and results, as ReAct has them, a turn a call."""
     fields = as_fields(message)
     content = first(fields, ("content", "blocks"))
-    spoken = text_of(content) if content and fields.get("role") == "assistant" else ""
+    spoken = text_of(content) if fields.get("role") == "assistant" else ""
     if not has_calls(spoken):
         return [message]
     turns: list[Any] = []

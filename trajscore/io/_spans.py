@@ -166,6 +166,7 @@ class _Tree:
         for span in spans:
             is_inner = span.parent in self._by_id
             self._inner.setdefault(span.parent if is_inner else None, []).append(span)
+        self.outermost = self._inner.get(None, [])
         for siblings in self._inner.values():
             moments = [moment(span.start) for span in siblings if span.kind != "other"]
             if None not in moments:  # else the order of the log holds
@@ -173,10 +174,6 @@ class _Tree:
         answered = [span for span in spans if span.kind == "model" and span.outputs is not None]
         # spans that hold the messages of calls within
         self.around_models = {outer.id for span in answered for outer in self.around(span)}
-
-    @property
-    def outermost(self) -> list[Span]:
-        return self._inner.get(None, [])
 
     def is_tool_again(self, span: Span) -> bool:
         """Tell a span within that of the same call, or around several calls."""

@@ -114,9 +114,9 @@ def _plain_messages(messages: Any) -> list[Any]:
 
 def _plain(message: Any) -> Any:
     """Return a message object as the dict that its library writes."""
-    if isinstance(message, type):
-        return message
     for name in ("model_dump", "to_dict"):
-        if hasattr(message, name):
+        if hasattr(message, name) and not isinstance(message, type):
             return getattr(message, name)()
-    return asdict(message) if is_dataclass(message) else message
+    if is_dataclass(message) and not isinstance(message, type):
+        return asdict(message)
+    return message

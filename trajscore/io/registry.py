@@ -247,7 +247,7 @@ def _by_name() -> dict[str, Format]:
 
 def _formats() -> list[Format]:
     """Return the formats in the order in which they are asked."""
-    newest_first = list(_by_name().values())[::-1]
+    newest_first = reversed(_by_name().values())
     return sorted(newest_first, key=lambda candidate: candidate.lax)
 
 

@@ -23,6 +23,7 @@ from trajscore.io._selection import Tally
 from trajscore.io.files import Place
 from trajscore.io.logprobs import are_recorded
 from trajscore.io.unread import refusals
+from trajscore.io.vocabulary import Record
 
 _MAX_EXAMPLES = 3
 
@@ -251,7 +252,7 @@ def columns_of(runs: Sequence[Run]) -> dict[str, list[Any]]:
     return {name: [row.get(name, math.nan) for row in rows] for name in names}
 
 
-def _row_of(run: Run, is_scored: bool) -> dict[str, Any]:
+def _row_of(run: Run, is_scored: bool) -> Record:
     agent = [step for step in run.steps if step.actor == "agent"]
     row = {
         "run": run.id,

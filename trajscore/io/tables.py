@@ -1,7 +1,7 @@
 """Reading a table, and which column holds what: as the user names it, or by a usual name."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -111,8 +111,7 @@ def _read_parquet(path: Path, max_size: int | None) -> pd.DataFrame:
     rows = parquet_dataset(path)
     for file in rows.get_fragments():
         has = file.metadata
-        groups = range(file.metadata.num_row_groups)
-        size = sum(has.row_group(k).total_byte_size for k in groups)
+        size = sum(has.row_group(k).total_byte_size for k in range(has.num_row_groups))
         # a value that is repeated takes no room in a file, but 8 bytes in memory
         check_size(Path(file.path), max(size, 8 * has.num_rows * has.num_columns), max_size)
     if path.is_dir() and (n_rows := rows.count_rows()) > _MOST_ROWS:
@@ -171,13 +170,13 @@ def choose_columns(
 
 def _check_names(fields: Fields, frame: pd.DataFrame, there: Sequence[Any]) -> None:
     """Refuse a name that no column has."""
-    of_parts: dict[str, Sequence[str | None]] = {
+    of_parts: dict[str, Iterable[str | None]] = {
         "id": fields.ids,
         "step": (fields.step,) if fields.step != ROWS else (),
         "outcome": (fields.outcome and bare_name(fields.outcome, frame.columns),),
         "stop_reason": (fields.stop_reason,),
         "risks": fields.risks,
-        "scales": [name for name, _ in fields.scales],
+        "scales": dict(fields.scales),
         "scores": fields.predictors,
         "group": (fields.group,),
         "first_error": (fields.first_error,),

@@ -129,7 +129,7 @@ def is_own_score(name: Any) -> bool:
     return str(name).startswith(OWN_SCORES)
 
 
-def token_counts(usage: Any, keys: Mapping[str, tuple[str, ...]] = USAGE) -> dict[str, Any]:
+def token_counts(usage: Any, keys: Mapping[str, tuple[str, ...]] = USAGE) -> Record:
     """Return the number of tokens by side, "input" and "output"."""
     return {side: first(as_fields(usage), names) for side, names in keys.items()}
 

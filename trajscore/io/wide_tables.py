@@ -108,10 +108,10 @@ def _columns_of(frame: pd.DataFrame, prefix: str) -> list[str]:
             f"{{argument}}: no columns are named {prefix!r} with numbers from 1 on", "wide"
         )
     order = sorted(numbered)
-    if missing := sorted({*range(order[0], order[-1])} - {*order}):
+    if missing := {*range(order[0], order[-1])} - {*order}:
         raise ArgumentError(
             f"{{argument}}: there are columns {numbered[order[0]]} and {numbered[order[-1]]}, but "
-            f"none with the number {missing[0]}; add it, empty where runs have no value",
+            f"none with the number {min(missing)}; add it, empty where runs have no value",
             "wide",
         )
     return [numbered[number] for number in order]

@@ -39,7 +39,7 @@ def is_chat(head: Head) -> bool:
     fields = head.fields
     if not head.whole:  # a more specific field may follow
         return False
-    is_of_line = {str(name) for name in usual_names("id", fields)} <= {"id"}
+    is_of_line = {*usual_names("id", fields)} <= {"id"}
     if "messages" in fields:  # of a list only the first item is known
         return True
     if is_message(fields):
@@ -93,7 +93,7 @@ class OpenAI(Format):
                 yield file.place(index), item
         runs: list[Record] = [{"id": name, "messages": talk} for name, talk in talks.items()]
         if len(runs) == 1:
-            fields |= {"messages": runs.pop()["messages"]}
+            fields["messages"] = runs.pop()["messages"]
         if is_run(fields) or is_message(fields):
             is_named = file.fields.id_of(fields) is not None
             runs = [fields if is_named else {"id": stem(file.path)} | fields]

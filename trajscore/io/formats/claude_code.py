@@ -32,9 +32,9 @@ class ClaudeCode(Format):
         fields = head.fields
         if not head.listed or not isinstance(fields.get("type"), str):
             return False
-        if any(name in fields for name in _SESSION):
-            return fields["type"] in _WORDS["lines"] or "sessionId" in fields
-        return bool({"leafUuid", "snapshot"} & fields.keys())
+        if "session_id" in fields and fields["type"] in _WORDS["lines"]:
+            return True
+        return bool({"sessionId", "leafUuid", "snapshot"} & fields.keys())
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
         sessions: dict[str, list[Any]] = {}
@@ -73,7 +73,7 @@ class ClaudeCode(Format):
                 session.add(line)
         talk = Conversation(place, session.messages)
         if n := left_out.pop("repeated", 0):
-            run.extra |= {"repeated": n}
+            run.extra["repeated"] = n
         if left_out:
             run.extra["n_left_out"] = dict(left_out)
         return talk.finish(run)
@@ -164,7 +164,7 @@ class _Session:
         stop, name, model = (message.get(key) for key in ("stop_reason", "id", "model"))
         self.run.stop_reason = stop if isinstance(stop, str) and stop != "tool_use" else None
         if model:
-            self.run.meta |= {"model": model}
+            self.run.meta["model"] = model
         request = line.get("requestId")
         names: list[str] = []
         if isinstance(name, str):  # which a proxy may give to all answers

@@ -43,7 +43,7 @@ class Codex(Format):
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         run = Run("")
         items: list[Message] = []
-        usage: list[tuple[int, dict[str, Any]]] = []
+        usage: list[tuple[int, Record]] = []
         lines = list(map(_Line, as_objects(raw)))
         for line in _without_rolled_back(lines):
             if line.is_one_of("started") or line.asks:

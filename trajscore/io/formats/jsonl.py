@@ -163,7 +163,7 @@ def _run_of_lines(lines: list[Record], place: Place) -> Run:
         of_run[outcome] = values
     of_run |= {path: dig(lines[-1], path) for path in stop_paths(lines[-1])}  # its last error
     if n_beside := len(lines) - len(messages or steps):
-        of_run |= {"lines_of_run": n_beside}
+        of_run["lines_of_run"] = n_beside
     constant = {
         name: value
         for name, value in lines[0].items()
@@ -188,10 +188,9 @@ def _in_order(lines: list[Record], place: Place) -> list[Record]:
     """Return the steps in the order of their numbers or times."""
     fields = place.fields
     numbers = [fields.value(line, "step") for line in lines]
-    is_bare = None in numbers and all(map(is_message, lines))  # such as a task of smolagents
-    if is_bare or all(number is None for number in numbers):
-        return lines
     if None in numbers:
+        if all(map(is_message, lines)) or all(number is None for number in numbers):
+            return lines  # such as a task of smolagents
         raise MalformedRunError("some of its lines have no step number")
     name = fields.names(lines[0], ("step",))["step"]
     keys: list[Any] = [_key(number) for number in numbers]
@@ -243,14 +242,14 @@ def _run_of_record(record: Any, place: Place) -> Run:
 # ------------------------------------------------------------------ a step
 
 
-def _finish(talk: Conversation, of_run: dict[str, Any], steps: list[Any]) -> Run:
+def _finish(talk: Conversation, of_run: Record, steps: list[Any]) -> Run:
     """Return the run, with the number of steps without a role, where others have one."""
     fields = talk.place.fields
     task, trial = fields.values(of_run, ("task", "trial")).values()
     run = talk.finish(Run(id=str(talk.place.run), task=task, trial=trial, extra=dict(of_run)))
     n = sum("actor" in fields.names(step, ("actor",)) for step in map(as_fields, steps))
     if 0 < n < len(steps):
-        run.extra |= {"without_role": len(steps) - n}
+        run.extra["without_role"] = len(steps) - n
     return run
 
 

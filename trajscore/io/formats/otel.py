@@ -55,11 +55,10 @@ class OpenTelemetry(TraceFormat):
 
     def records(self, file: LogFile) -> Iterator[tuple[Any, Any]]:
         """Yield the spans and events of a file, each with its trace."""
-        whole: dict[str, Any] = {}
         has_records = False
         for key, index, value in file.items(self.lists):
             if index is None:
-                whole[str(key)] = value
+                file.info[str(key)] = value
                 continue
             for record in self._leaves(value):
                 has_records = True
@@ -67,10 +66,8 @@ class OpenTelemetry(TraceFormat):
                 alone = (str(file.path), index if key is None else None)
                 trace = self.trace_of(record)
                 yield alone if trace is None else str(trace), record
-        if whole and not has_records:
-            yield str(file.path), whole
-        else:
-            file.info.update(whole)
+        if file.info and not has_records:
+            yield str(file.path), file.others.pop(str(file.path))
 
     def _leaves(self, value: Any) -> Iterator[Any]:
         """Yield the spans and events that a batch holds, at any depth."""
@@ -101,7 +98,7 @@ class OpenTelemetry(TraceFormat):
         # an attribute on which the spans of a trace agree belongs to the run
         agreed = {k: v[0] for k, v in values.items() if all(value == v[0] for value in v)}
         if agreed:
-            run.extra |= {"attributes": agreed}
+            run.extra["attributes"] = agreed
         return spans.values()
 
 
@@ -215,7 +212,7 @@ def _add_attributes(run: Run, span: Span, attributes: Record, values: dict[str, 
         values.setdefault(name, []).append(value)
 
 
-def _evaluations(attributes: Record, family: str) -> dict[str, Any]:
+def _evaluations(attributes: Record, family: str) -> Record:
     """Return the judgements of OpenInference by name: their scores, or else their labels."""
     rows = list(map(as_fields, as_list(read_attribute(attributes, (family,)))))
     return {str(row.get("name")): first(row, ("score", "label")) for row in rows if "name" in row}

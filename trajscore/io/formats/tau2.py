@@ -45,8 +45,7 @@ class Tau2(Format):
                 listed = True
                 yield file.place(index), value
         if not listed and _is_run(file.info):
-            raw = dict(file.info)
-            file.info.clear()
+            raw = file.others.pop(str(file.path))
             for name in _HEADS:
                 file.info.update(file.others.get(str(file.path.parent.parent / name), {}))
             yield file.place(0), raw
