@@ -26,8 +26,8 @@ def result_messages(record: Record) -> tuple[list[Any], set[str]]:
         return _of_task(record), {"messages"}
     names = [k for k, v in record.items() if first_object(v).keys() >= _TASK]
     for name in names if len(names) == 1 else {"tasks_output"} & record.keys():
-        tasks = map(as_fields, as_list(record[name]))
-        return [message for task in tasks for message in _of_task(task)], {name}
+        tasks = as_list(record[name])
+        return [message for task in tasks for message in _of_task(as_fields(task))], {name}
     if {"messages", "outputs", "model_type"} <= record.keys():
         asked = as_list(record["messages"]) or said("user", [record.get("prompt")])
         output = next(iter(as_list(record["outputs"])), None)

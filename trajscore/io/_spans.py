@@ -12,7 +12,6 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import moment, zone_problem
 from trajscore.io._conversation import (
     Called,
-    Conversation,
     add_tokens,
     as_number,
     read_arguments,
@@ -79,7 +78,7 @@ def read_span(of_format: str, record: Record, **more: Any) -> Span:
     parts["error"] = bool(parts.get("error")) or _failed(parts.pop("status", None)) or None
     parts["tokens"] = token_counts(parts.get("tokens", record))
     parts["extra"] = {name: parts.pop(name, None) for name in _OF_TURNS}
-    return Span(**{**parts, **more})
+    return Span(**(parts | more))
 
 
 def _failed(status: Any) -> bool:
@@ -104,8 +103,7 @@ def add_spans(place: Place, spans: Iterable[Span], run: Run) -> Run:
     times = {k: str(span.start) for k, span in enumerate(tree.spans) if "-" in str(span.start)}
     if problem := zone_problem([*times.values()], "span", [*times]):
         raise ArgumentError(f"{place}: {problem}")
-    talk = Conversation(place)
-    thread = Thread(talk)
+    thread = Thread(place)
     for index, (span, ends) in enumerate(tree.visits()):
         if span.kind == "other" or span.id in tree.around_models:
             _add_values(tree, thread, span, index, ends, run)
@@ -117,7 +115,7 @@ def add_spans(place: Place, spans: Iterable[Span], run: Run) -> Run:
             _add_answer(thread, span, index)
         else:
             thread.weave(messages_in(span.inputs, "user"), index)
-    if not any(step.actor == "agent" for step in talk.steps):
+    if not any(step.actor == "agent" for step in thread.steps):
         around = (s for s, _ in tree.visits() if s.kind == "other" and s.outputs is not None)
         if (outermost := next(around, None)) is not None:
             _add_answer(thread, outermost, 0)
@@ -127,7 +125,7 @@ def add_spans(place: Place, spans: Iterable[Span], run: Run) -> Run:
     if unanswered:
         run.extra["unanswered"] = len(unanswered)
     _add_scores_and_stop(tree, thread.turns, run)
-    talk.finish(run)
+    thread.finish(run)
     add_tokens(run, (span.tokens for span in unanswered))
     return run
 
@@ -264,7 +262,7 @@ def _add_tool(thread: Thread, span: Span, index: int, *, alone: bool) -> None:
     arguments = read_arguments(unnested(span.inputs))
     called = _call_of_span(thread, key, span.name, arguments, text)
     if called is None:
-        last = next((turn for turn in reversed(thread.talk.steps) if turn.actor == "agent"), None)
+        last = next((turn for turn in reversed(thread.steps) if turn.actor == "agent"), None)
         fields = {"name": span.name or "", "arguments": arguments, "id": key}
         if last is None or alone:
             turn = {"role": "assistant", "content": "", "tool_calls": [fields]}
@@ -277,7 +275,7 @@ def _add_tool(thread: Thread, span: Span, index: int, *, alone: bool) -> None:
     thread.turns[span.id] = step
     thread.ran.add(id(call))
     if call.result is None and text is not None:
-        thread.talk.set_result(step, call, text)
+        thread.set_result(step, call, text)
     if arguments and call.arguments in ({}, ""):
         call.arguments = arguments
     call.id = call.id or key
@@ -289,14 +287,14 @@ def _call_of_span(
     thread: Thread, key: str | None, name: str | None, arguments: Any, text: str | None
 ) -> Called | None:
     """Return the turn and the call that a tool's span belongs to: by identifier, or by name."""
-    called = thread.talk.call_of_id(key)
+    called = thread.call_of_id(key)
     if called is not None:
         return called
     # a span may have other words before the name of the call
     names = {name, *str(name).split()[-1:], str(name).rpartition(".")[2]} if name else set()
     left = [
         (step, call)
-        for step in thread.talk.steps
+        for step in thread.steps
         for call in step.tool_calls
         if id(call) not in thread.ran
     ]

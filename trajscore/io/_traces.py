@@ -1,6 +1,6 @@
 """Formats whose records, such as spans, make up runs by the trace that they name."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -65,7 +65,7 @@ class TraceFormat(Format):
         n_records = 0
         for index, (name, record) in enumerate(records):
             n_records += 1
-            if isinstance(record, Mapping):
+            if isinstance(record, dict):
                 groups.setdefault(name, (file.path, []))[1].append(record)
             else:
                 yield file.place(index), record

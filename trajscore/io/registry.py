@@ -173,7 +173,7 @@ class Format:
         meta = {part: dig(record, path) for part, path in words["meta"].items()}
         if "reward" in meta:
             parts["outcome"] = as_outcome(meta["reward"])
-        return Run(name, meta=meta, extra=leftover(record, words["read"]), **{**parts, **more})
+        return Run(name, meta=meta, extra=leftover(record, words["read"]), **(parts | more))
 
     def _is_run(self, fields: Record) -> bool:
         """Tell a file that is a single run by the fields that list none."""

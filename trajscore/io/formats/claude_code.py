@@ -6,7 +6,7 @@ took back are left out and counted.
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from trajscore.io._conversation import Conversation
@@ -39,7 +39,7 @@ class ClaudeCode(Format):
     def runs(self, file: LogFile, options: Any) -> RawRuns:
         sessions: dict[str, list[Any]] = {}
         for place, line in super().runs(file, options):
-            if not isinstance(line, Mapping):
+            if not isinstance(line, dict):
                 yield place, line
                 continue
             name = first(line, _SESSION)
@@ -106,7 +106,7 @@ def _is_request(line: Record) -> bool:
     """Tell a request of the user from results and messages that the program writes."""
     message = line.get("message")
     parts = as_list(as_fields(message).get("content"))
-    is_users = line.get("type") == "user" and isinstance(message, Mapping)
+    is_users = line.get("type") == "user" and isinstance(message, dict)
     return is_users and not (any(map(_is_result, parts)) or _is_aside(line, "subagent", "aside"))
 
 

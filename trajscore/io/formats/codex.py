@@ -1,6 +1,5 @@
 """Sessions of Codex: its rollout files, and what ``codex exec --json`` prints; one run a file."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from trajscore.io._conversation import Conversation
@@ -25,13 +24,13 @@ class Codex(Format):
         if not head.listed:
             return False
         if fields.get("type") in _WORDS["lines"]:
-            return isinstance(fields.get("payload"), Mapping)
+            return isinstance(fields.get("payload"), dict)
         return fields.get("type") == "thread.started" and "thread_id" in fields
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
         lines = []
         for place, value in super().runs(file, options):
-            if isinstance(value, Mapping):
+            if isinstance(value, dict):
                 lines.append(value)
             else:
                 yield place, value
@@ -51,7 +50,7 @@ class Codex(Format):
             _note(run, line)
             info = as_fields(line.payload, "info")  # of the last call of the model
             last = info.get("last_token_usage", line.payload.get("usage"))
-            if isinstance(last, Mapping):
+            if isinstance(last, dict):
                 usage.append((len(items), token_counts(last)))
             items += line.messages
         if n_back := sum(len(line.messages) for line in lines) - len(items):

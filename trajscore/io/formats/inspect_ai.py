@@ -1,6 +1,6 @@
 """Logs of Inspect AI, through its own library."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 from zipfile import is_zipfile
 
@@ -85,7 +85,7 @@ def _samples(library: Any, file: str, head: Any) -> Iterable[Any]:
 
 def _value(value: Any) -> Any:
     """Return a score, or the parts of one, with the letters of grades as numbers."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {name: _value(part) for name, part in value.items()}
     if isinstance(value, str):
         return _WORDS["letters"].get(value, value)

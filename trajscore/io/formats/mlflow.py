@@ -1,7 +1,6 @@
 """Traces of MLflow: a trace is a run, a call of a chat model a turn, feedback a score."""
 
 import base64
-from collections.abc import Mapping
 from typing import Any
 
 from trajscore.io._payloads import attributes_of
@@ -28,7 +27,7 @@ class MLflow(Format):
     def recognise(self, head: Head) -> bool:
         fields = head.fields
         inner = fields.get("data")
-        if isinstance(fields.get("info"), Mapping) and isinstance(inner, Mapping):
+        if isinstance(fields.get("info"), dict) and isinstance(inner, dict):
             return "spans" in inner
         return "spans" in fields and ("assessments" in fields or "trace_metadata" in fields)
 

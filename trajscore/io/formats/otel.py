@@ -3,7 +3,7 @@
 The spans may be OTLP in JSON, what the SDKs print, or a list; the attributes of a span will do.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trajscore.io._payloads import attributes_of, messages_in, plain, read_attribute, with_parts
@@ -183,8 +183,7 @@ def _vercel_answer(attributes: Record) -> Any:
     """Return the answer that the AI SDK spreads over attributes."""
     calls = unnested(attributes.get("ai.response.toolCalls"))
     text = first(attributes, ("ai.response.text", "ai.response.object"))
-    answer = {"text": text, "toolCalls": calls}
-    return leftover(answer) or None
+    return leftover({"text": text, "toolCalls": calls}) or None
 
 
 def _cost(attributes: Record) -> float | None:
@@ -205,7 +204,7 @@ def _add_attributes(run: Run, span: Span, attributes: Record, values: dict[str, 
     agreeing = {
         name: value
         for name, value in attributes.items()
-        if not name.startswith(_OF_CONVENTIONS) and not isinstance(value, (list, Mapping))
+        if not name.startswith(_OF_CONVENTIONS) and not isinstance(value, (list, dict))
     }
     span.extra = {**agreeing, **span.extra}
     for name, value in agreeing.items():
@@ -214,7 +213,7 @@ def _add_attributes(run: Run, span: Span, attributes: Record, values: dict[str, 
 
 def _evaluations(attributes: Record, family: str) -> Record:
     """Return the judgements of OpenInference by name: their scores, or else their labels."""
-    rows = list(map(as_fields, as_list(read_attribute(attributes, (family,)))))
+    rows = map(as_fields, as_list(read_attribute(attributes, (family,))))
     return {str(row.get("name")): first(row, ("score", "label")) for row in rows if "name" in row}
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -44,8 +43,7 @@ class SWEAgent(Format):
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         raw = as_object(raw)
         info = as_object(raw.get("info") or {})
-        task = stem(place.file).removesuffix(".traj")
-        name = place.name(raw.get("instance_id"), task)
+        name = place.name(raw.get("instance_id"), stem(place.file).removesuffix(".traj"))
         steps = check_list(raw.get("trajectory", raw.get("messages")), "its trajectory is")
         talk = Conversation(place)
         if "trajectory" not in raw:
@@ -152,7 +150,7 @@ class OpenHands(Format):
         raw = as_object(raw)
         name = place.name(raw.get("instance_id"))
         history = check_list(first(raw, _LISTS) or [], "its history is")
-        events = list(chain.from_iterable(as_list(item) or [item] for item in history))
+        events = [event for item in history for event in as_list(item) or [item]]
         messages = [_message_of(as_object(event, "an event is")) for event in events]
         run = self._new_run(raw, name, outcome=_outcome(name, place.file))
         run.extra["n_left_out"] = {"put in": messages.count(None)}

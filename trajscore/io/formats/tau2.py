@@ -74,8 +74,7 @@ def _is_run(value: Any) -> bool:
 
 def _with_confidence(message: Any) -> Any:
     """Add the confidence that agent-tracer asks for after each turn, if there is one."""
-    uncertainty = as_fields(message, "uncertainty")
-    stated = uncertainty.get("self_assessed_confidence")
+    stated = as_fields(message, "uncertainty").get("self_assessed_confidence")
     if stated is None:
         return message
     return {"confidence": stated, **message}
