@@ -19,11 +19,10 @@ from trajscore.io._messages import (
 )
 from trajscore.io._run import MalformedRunError
 from trajscore.io.vocabulary import (
-    INSTRUCTIONS,
     PAYLOADS,
     SPANS,
-    TEXTS,
     TYPES,
+    WORDS,
     Record,
     answer_part,
     as_fields,
@@ -107,7 +106,7 @@ def _from_object(fields: Record, role: str | None, depth: int) -> list[Any]:
         return _with_role(fields, role)
     system: list[Any] = []
     for source in (fields, as_fields(fields, "config")):
-        for name in INSTRUCTIONS:
+        for name in WORDS["instructions"]:
             system += _instruction(source.get(name))
     # of bare text in a field: that of its side, the user's, or none
     roles = {"either": role, "user": None if role is None else "user"}
@@ -145,7 +144,8 @@ def _instruction(value: Any) -> list[Any]:
 def _bare_answer(fields: Record) -> list[Any]:
     """Return an answer without a message around it; an unknown object is its own text."""
     calls = as_list(fields.get("tool_calls")) or as_list(fields.get("toolCalls"))
-    text: Any = next((fields[k] for k in TEXTS if isinstance(fields.get(k), (str, list))), None)
+    texts = map(fields.get, WORDS["texts"])
+    text: Any = next((text for text in texts if isinstance(text, (str, list))), None)
     if text is None and not calls:
         if not fields:
             return []

@@ -132,11 +132,11 @@ def add_spans(place: Place, spans: Iterable[Span], run: Run) -> Run:
 
 def _without_repeats(spans: list[Span], run: Run) -> list[Span]:
     """Leave out, and count, spans with the content and the times of another, as if sent again."""
-    contents = [hash(repr((s.kind, s.name, s.start, s.end, s.inputs, s.outputs))) for s in spans]
-    of_ids = {span.id: content for span, content in zip(spans, contents, strict=True)}
+    pairs = [(s, hash(repr((s.kind, s.name, s.start, s.end, s.inputs, s.outputs)))) for s in spans]
+    of_ids = {span.id: content for span, content in pairs}
     distinct: dict[Any, Span] = {}
     names: dict[Any, Any] = {}  # of each span, that of the span which stands for it
-    for index, (span, content) in enumerate(zip(spans, contents, strict=True)):
+    for index, (span, content) in enumerate(pairs):
         has_content = span.start is not None and (span.inputs or span.outputs)
         key = (content, of_ids.get(span.parent)) if has_content else index
         earlier = distinct.setdefault(key, span)
@@ -162,8 +162,8 @@ class _Tree:
         self._by_id = {span.id: span for span in spans}
         self._inner: dict[str | None, list[Span]] = {}
         for span in spans:
-            is_inner = span.parent in self._by_id
-            self._inner.setdefault(span.parent if is_inner else None, []).append(span)
+            parent = span.parent if span.parent in self._by_id else None
+            self._inner.setdefault(parent, []).append(span)
         self.outermost = self._inner.get(None, [])
         for siblings in self._inner.values():
             moments = [moment(span.start) for span in siblings if span.kind != "other"]
@@ -200,8 +200,8 @@ class _Tree:
         A call that failed, was judged, or whose tokens were counted is a turn without an answer.
         """
         has_more = span.error or span.scores or span.tokens.get("output")
-        is_around = span.id in self.around_models
-        return span.outputs is not None or bool(has_more) or is_around or not self._has_text
+        has_answer = span.outputs is not None or span.id in self.around_models
+        return has_answer or bool(has_more) or not self._has_text
 
     def around(self, span: Span) -> Iterator[Span]:
         """Yield the spans around a span, the innermost first."""

@@ -32,13 +32,12 @@ class Thread(Conversation):
     def weave(self, messages: list[Message], index: int) -> list[Step]:
         """Add the new messages of a list; return the turns that it holds."""
         messages = [message for message in messages if not _says_nothing(message)]
-        turns = [m for m in messages if role_of(m.get("role")) not in ("system", "tool")]
-        places = self._align(turns)
+        places = self._align(list(filter(_is_turn, messages)))
         woven: list[Step] = []
         moved = 0  # by how much places have shifted
         waiting: list[Called] = []  # calls of the last turn, for results in order
         for message in messages:
-            if role_of(message.get("role")) in ("system", "tool"):
+            if not _is_turn(message):
                 self._add_other(message, index, waiting, woven[-1] if woven else None)
                 continue
             place = places.pop(0)
@@ -141,7 +140,7 @@ class Thread(Conversation):
         """Add the answer of a model, unless a turn from a place on is the same and unclaimed."""
         turns = []
         for message in messages:
-            if role_of(message.get("role")) in ("system", "tool"):
+            if not _is_turn(message):
                 self._add_other(message, index, [])
                 continue
             key = _key(message)
@@ -153,6 +152,10 @@ class Thread(Conversation):
             turns.append(next(unclaimed, None) or self.insert(message, index))
             self.claimed.add(id(turns[-1]))
         return turns
+
+
+def _is_turn(message: Record) -> bool:
+    return role_of(message.get("role")) not in ("system", "tool")
 
 
 def _says_nothing(message: Record) -> bool:

@@ -66,8 +66,9 @@ def count_left_out(left_out: Sequence[LeftOut], n_runs: int) -> str:
 def warn_of_left_out(left_out: Sequence[LeftOut], n_runs: int, stacklevel: int) -> None:
     """Warn once of all runs that are left out."""
     if left_out:
-        text = f"{count_left_out(left_out, n_runs)} (all are in .left_out)"
-        warnings.warn(text, stacklevel=stacklevel + 1)
+        warnings.warn(
+            f"{count_left_out(left_out, n_runs)} (all are in .left_out)", stacklevel=stacklevel + 1
+        )
 
 
 @dataclass(eq=False, repr=False)

@@ -185,8 +185,7 @@ def _check_names(fields: Fields, frame: pd.DataFrame, there: Sequence[Any]) -> N
     for part, names in of_parts.items():
         for name in names:
             if name is not None and name not in frame:
-                problem = unknown_name("column", name, there)
-                raise ArgumentError(f"{{argument}}: {problem}", part)
+                raise ArgumentError(f"{{argument}}: {unknown_name('column', name, there)}", part)
 
 
 def usual_column(frame: pd.DataFrame, part: str) -> Any:

@@ -18,15 +18,13 @@ from trajscore.io.fields import ROWS, SCORES, Fields, usual_names
 _RUN = "run"  # column of the numbers of rows, where a table has no ids
 _EDGES = "_-. ()[]#:"  # of the name of a predictor
 
-Long = tuple[pd.DataFrame, Fields, tuple[str, ...]]
-
 
 def has_row_per_run(frame: pd.DataFrame, ids: Sequence[str]) -> bool:
     """Tell a table without columns of ids, or in which no run has two rows."""
     return {*ids} <= {*frame.columns} and not frame[list(ids)].astype(str).duplicated().any()
 
 
-def as_long(frame: pd.DataFrame, fields: Fields) -> Long:
+def as_long(frame: pd.DataFrame, fields: Fields) -> tuple[pd.DataFrame, Fields, tuple[str, ...]]:
     """Return a table with one row a step, its names, and what was done, in sentences."""
     ids = list(fields.ids or usual_names("id", frame.columns)[:1])
     is_wide = has_row_per_run(frame, ids)

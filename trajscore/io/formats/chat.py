@@ -141,17 +141,18 @@ def _chained(chains: dict[Any, list[Record]], file: LogFile) -> Iterator[Record]
             f'those of each run, a run a line: {{"responses": [...]}}'
         )
     for chain in chains.values():
-        beside = leftover(chain[-1], {"output", "object"})
-        yield beside | {"id": first(chain[0], _ANSWER_ID), "messages": chain}
+        names = {"id": first(chain[0], _ANSWER_ID), "messages": chain}
+        yield leftover(chain[-1], {"output", "object"}) | names
 
 
 def new_run(raw: Record, place: Place, used: set[str]) -> Run:
     """Return a run without steps, with the fields of a record that nothing else uses."""
-    name = place.name(place.fields.id_of(raw))
-    task, trial = place.fields.values(raw, ("task", "trial")).values()
-    parts = ("task", "trial") if place.fields.ids else ("id", "task", "trial")
+    fields = place.fields
+    name = place.name(fields.id_of(raw))
+    task, trial = fields.values(raw, ("task", "trial")).values()
+    parts = ("task", "trial") if fields.ids else ("id", "task", "trial")
     run = Run(name, task=task, trial=trial)
-    run.extra = leftover(raw, used | {*place.fields.names(raw, parts).values()})
+    run.extra = leftover(raw, used | {*fields.names(raw, parts).values()})
     # an id within a request, which is not kept
-    run.extra |= {name: dig(raw, name) for name in place.fields.ids if "." in name}
+    run.extra |= {name: dig(raw, name) for name in fields.ids if "." in name}
     return run

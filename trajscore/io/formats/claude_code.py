@@ -45,8 +45,7 @@ class ClaudeCode(Format):
             name = first(line, _SESSION)
             if name is None:
                 name = next(reversed(sessions), None)
-            is_part = line.get("type") in _WORDS["lines"] or "message" in line
-            if name is not None and is_part:
+            if name is not None and (line.get("type") in _WORDS["lines"] or "message" in line):
                 sessions.setdefault(str(name), []).append(line)
         whole = [
             lines

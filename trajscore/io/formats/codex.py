@@ -35,7 +35,7 @@ class Codex(Format):
             else:
                 yield place, value
         meta = next((line for line in lines if line.get("type") == _META), {})  # not its parent's
-        file.is_head = "subagent" in as_fields(_Line(meta).payload, "source")  # of another
+        file.is_head = "subagent" in as_fields(meta, "payload", "source")  # of another
         if lines and not file.is_head:
             yield file.place(0), lines
 
@@ -126,10 +126,14 @@ def _messages_of(of_line: str, item: Record) -> list[Message]:
     if kind == "command_execution":
         key = item.get("id")
         call = {"id": key, "name": "shell", "arguments": item.get("command")}
-        result = {"role": "tool", "tool_call_id": key, "content": item.get("aggregated_output")}
-        failed = item.get("exit_code") not in (0, None) or None
         turn = {"role": "assistant", "content": "", "tool_calls": [call]}
-        return [turn, {**result, "error": failed}]
+        result = {
+            "role": "tool",
+            "tool_call_id": key,
+            "content": item.get("aggregated_output"),
+            "error": item.get("exit_code") not in (0, None) or None,
+        }
+        return [turn, result]
     if item.get("role") == "user" and kind == "message":
         text = text_of(item.get("content")).lstrip()
         if text.startswith(tuple(_WORDS["instructions"])):

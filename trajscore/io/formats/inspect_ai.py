@@ -14,8 +14,6 @@ from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import FORMATS, Record, as_fields, is_own_score, text_of, token_counts
 
-_WORDS = FORMATS["inspect"]
-
 
 @register
 class Inspect(Format):
@@ -88,7 +86,7 @@ def _value(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _value(part) for name, part in value.items()}
     if isinstance(value, str):
-        return _WORDS["letters"].get(value, value)
+        return FORMATS["inspect"]["letters"].get(value, value)
     return value
 
 
@@ -124,10 +122,10 @@ def _call_of_model(event: Record, index: int) -> list[Span]:
     if not choices or "error" in event:
         return []  # a call that failed gave no turn
     choice = choices[0]
-    fields = {**choice["message"], "logprobs": choice.get("logprobs")}
-    fields["finish_reason"] = choice.get("stop_reason")
+    of_choice = {"logprobs": choice.get("logprobs"), "finish_reason": choice.get("stop_reason")}
+    turns = [choice["message"] | of_choice]
     tokens = token_counts(event["output"].get("usage"))
-    return [Span(index, "model", inputs=event.get("input"), outputs=[fields], tokens=tokens)]
+    return [Span(index, "model", inputs=event.get("input"), outputs=turns, tokens=tokens)]
 
 
 def _call_of_tool(event: Record, index: int) -> Span:

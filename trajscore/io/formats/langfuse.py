@@ -63,8 +63,8 @@ class Langfuse(TraceFormat):
                 trace = _trace_fields(record)
                 if _is_trace(record):
                     observations += record["observations"]
-                    listed = trace.get("scores") or []
-                    scores += map(as_object, check_list(listed, "its observations or scores are"))
+                    listed = check_list(trace.get("scores") or [], "its observations or scores are")
+                    scores += map(as_object, listed)
                 run.extra |= leftover(trace, _WORDS["trace"])
                 run.extra |= {k: unnested(trace[k]) for k in _WORDS["texts"] if trace.get(k)}
         spans = list(map(_span, observations))

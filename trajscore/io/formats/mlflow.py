@@ -81,8 +81,7 @@ def _add_assessments(run: Run, spans: list[Span], assessments: Any) -> None:
         name = str(first(assessment, ("assessment_name", "name")))
         feedback = as_fields(assessment, "feedback")
         if not feedback:
-            expected = dig(assessment, "expectation.value")
-            run.extra.setdefault("expectations", {})[name] = expected
+            run.extra.setdefault("expectations", {})[name] = dig(assessment, "expectation.value")
         elif assessment.get("valid") is not False:
-            owner = owners.get(_hex(assessment.get("span_id")), run)
-            add_score(owner, name, feedback.get("value"), run)
+            span_id = _hex(assessment.get("span_id"))
+            add_score(owners.get(span_id, run), name, feedback.get("value"), run)

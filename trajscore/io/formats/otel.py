@@ -86,8 +86,7 @@ class OpenTelemetry(TraceFormat):
             _, span_id, parent = _ids(record)
             key = str(index if span_id is None else span_id)
             attributes = attributes_of(record)
-            inner = map(as_fields, as_list(record.get("events")))
-            events += [(key, *_event(event)) for event in inner]
+            events += [(key, *_event(as_fields(event))) for event in as_list(record.get("events"))]
             if _is_log(record):
                 events.append((key, *_event(record)))
                 continue
