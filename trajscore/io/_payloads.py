@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from trajscore.io import vocabulary as keys
 from trajscore.io._messages import (
     Message,
     answer_of,
@@ -20,7 +19,12 @@ from trajscore.io._messages import (
 )
 from trajscore.io._run import MalformedRunError
 from trajscore.io.vocabulary import (
+    PAYLOADS,
+    SPANS,
+    TYPES,
+    WORDS,
     Record,
+    answer_part,
     as_fields,
     as_list,
     first,
@@ -29,14 +33,13 @@ from trajscore.io.vocabulary import (
     unnested,
 )
 
-_MAX_DEPTH = 6  # of wrappers
 _SPEAKER = re.compile(r"^(system|user|assistant|tool):[ \t]*", re.IGNORECASE | re.MULTILINE)
-_PART_TYPES = (*keys.TYPES["text"], "tool_use", "image", "thinking")
+_PART_TYPES = (*TYPES["text"], "tool_use", "image", "thinking")
 
 
 def messages_in(value: Any, role: str | None) -> list[Message]:
     """Return the messages that a value holds; bare text needs a role to be one."""
-    messages = (message for _, message in as_chat(_search(unnested(value), role, _MAX_DEPTH)))
+    messages = (message for _, message in as_chat(_search(unnested(value), role)))
     return [
         message
         for message in messages
@@ -45,7 +48,7 @@ def messages_in(value: Any, role: str | None) -> list[Message]:
     ]
 
 
-def _search(value: Any, role: str | None, depth: int) -> list[Any]:
+def _search(value: Any, role: str | None, depth: int = 6) -> list[Any]:
     if depth == 0 or value is None:
         return []
     if isinstance(value, list):
@@ -68,8 +71,6 @@ def _from_text(text: str, role: str | None) -> list[Any]:
 
 
 def _from_list(values: list[Any], role: str | None, depth: int) -> list[Any]:
-    if not values:
-        return []
     if all(map(_is_pair, values)):  # ["user", "Hi"], as LangGraph takes them
         return [{"role": who, "content": words} for who, words in values]
     if all(isinstance(inner, list) for inner in values):  # a batch: the first counts
@@ -98,32 +99,26 @@ def _is_part(value: Any) -> bool:
 def _from_object(fields: Record, role: str | None, depth: int) -> list[Any]:
     if "gen_ai.event.content" in fields:
         return _search(unnested(fields["gen_ai.event.content"]), role, depth - 1)
-    part = keys.answer_part(fields)
+    part = answer_part(fields)
     if part and "output" not in fields:
         return answer_of(part)
     if not part and is_message(fields):
         return _with_role(fields, role)
     system: list[Any] = []
     for source in (fields, as_fields(fields, "config")):
-        for name in keys.INSTRUCTIONS:
+        for name in WORDS["instructions"]:
             system += _instruction(source.get(name))
-    for name in keys.PAYLOADS:
+    # of bare text in a field: that of its side, the user's, or none
+    roles = {"either": role, "user": None if role is None else "user"}
+    for name in PAYLOADS:
         if name in fields:
             value = unnested(fields[name])
-            if messages := _search(value, _role_in(name, role), depth - 1):
+            if messages := _search(value, roles.get(PAYLOADS[name]), depth - 1):
                 *before, last = messages
                 return [*system, *before, scored(last, fields)]
     if isinstance(fields.get("content"), dict):
         return system + _search(fields["content"], role, depth - 1)
     return system + (_bare_answer(fields) if role == "assistant" else [])
-
-
-def _role_in(name: str, role: str | None) -> str | None:
-    """Return the role of bare text in a field: that of its side, the user's, or none."""
-    side = keys.PAYLOADS[name]
-    if side == "user" and role is not None:
-        return "user"
-    return role if side == "either" else None
 
 
 def _with_role(fields: Record, role: str | None) -> list[Any]:
@@ -149,23 +144,21 @@ def _instruction(value: Any) -> list[Any]:
 def _bare_answer(fields: Record) -> list[Any]:
     """Return an answer without a message around it; an unknown object is its own text."""
     calls = as_list(fields.get("tool_calls")) or as_list(fields.get("toolCalls"))
-    text: Any = next(
-        (fields[k] for k in keys.TEXTS if isinstance(fields.get(k), (str, list))), None
-    )
+    texts = map(fields.get, WORDS["texts"])
+    text: Any = next((text for text in texts if isinstance(text, (str, list))), None)
     if text is None and not calls:
         if not fields:
             return []
         text = dict(fields)
     reason = first(fields, ("finish_reason", "finishReason"), blank=True)
-    message = {"content": text, "tool_calls": calls, "finish_reason": reason}
-    return [scored({"role": "assistant", **message}, fields)]
+    message = {"role": "assistant", "content": text, "tool_calls": calls, "finish_reason": reason}
+    return [scored(message, fields)]
 
 
 def with_parts(message: Message) -> Message:
     """Return a message; with its parts, where its text is the JSON of them."""
     parts = unnested(message.get("content"))
-    are_parts = isinstance(parts, list) and parts and all(map(_is_part, parts))
-    if are_parts:
+    if as_list(parts) and all(map(_is_part, parts)):
         return {**message, "content": parts}
     return message
 
@@ -174,7 +167,7 @@ def result_in(value: Any) -> tuple[Any, str | None]:
     """Return what a tool returned, and the id of the call that it answers, if known."""
     text = value
     value = unnested(value)
-    if isinstance(value, dict) and value.keys() == {"output"}:  # as LangSmith wraps it
+    if as_fields(value).keys() == {"output"}:  # as LangSmith wraps it
         text = value["output"]
         value = unnested(value["output"])
     if {"name", "response"} <= as_fields(value).keys():  # as Google's ADK wraps it
@@ -186,7 +179,7 @@ def result_in(value: Any) -> tuple[Any, str | None]:
     if message is not None:
         return message.get("content"), as_id(message.get("tool_call_id"))
     content = first(as_fields(value), ("content", "blocks"))
-    if isinstance(content, list) and content and all(map(_is_part, content)):
+    if as_list(content) and all(map(_is_part, content)):
         return content, None
     return value if isinstance(value, str) else text, None
 
@@ -196,7 +189,7 @@ _MESSAGE = re.compile(r"""["']message\.""")  # in JSON, or as Python writes them
 _WRAPPERS = ("message", "message_content", "tool_call", "evaluation")  # of OpenInference
 
 
-def attributes_of(record: Record) -> dict[str, Any]:
+def attributes_of(record: Record) -> Record:
     """Return the attributes of a span by their dotted names."""
     attributes = record.get("attributes")
     if isinstance(attributes, list):  # OTLP
@@ -204,7 +197,7 @@ def attributes_of(record: Record) -> dict[str, Any]:
     if isinstance(attributes, dict):
         return _flat(attributes)
     named = {name[11:]: value for name, value in record.items() if name.startswith("attributes.")}
-    return named or ({} if "body" in record else dict(record))
+    return named or ({} if "body" in record else record)
 
 
 def plain(value: Any) -> Any:
@@ -219,15 +212,14 @@ def plain(value: Any) -> Any:
         case {"intValue": str(inner)} if inner.lstrip("-").isdigit():
             return int(inner)  # a text, as numbers of JSON are too short for it
     ((kind, inner),) = value.items()
-    return inner if kind in keys.SPANS["values"] else value
+    return inner if kind in SPANS["values"] else value
 
 
-def _from_pairs(pairs: Any) -> dict[str, Any]:
-    fields = (pair for pair in pairs if isinstance(pair, dict))
-    return {str(pair.get("key")): plain(pair.get("value")) for pair in fields}
+def _from_pairs(pairs: Any) -> Record:
+    return {str(p.get("key")): plain(p.get("value")) for p in pairs if isinstance(p, dict)}
 
 
-def _flat(nested: Record, path: str = "", depth: int = 8) -> dict[str, Any]:
+def _flat(nested: Record, path: str = "", depth: int = 8) -> Record:
     """Return the fields of nested objects by dotted names, and the objects too."""
     fields: dict[str, Any] = {}
     for name, value in nested.items():

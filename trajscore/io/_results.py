@@ -25,9 +25,9 @@ def result_messages(record: Record) -> tuple[list[Any], set[str]]:
     if record.keys() >= _TASK:
         return _of_task(record), {"messages"}
     names = [k for k, v in record.items() if first_object(v).keys() >= _TASK]
-    for name in names if len(names) == 1 else [k for k in record if k == "tasks_output"]:
-        tasks = map(as_fields, as_list(record[name]))
-        return [message for task in tasks for message in _of_task(task)], {name}
+    for name in names if len(names) == 1 else {"tasks_output"} & record.keys():
+        tasks = as_list(record[name])
+        return [message for task in tasks for message in _of_task(as_fields(task))], {name}
     if {"messages", "outputs", "model_type"} <= record.keys():
         asked = as_list(record["messages"]) or said("user", [record.get("prompt")])
         output = next(iter(as_list(record["outputs"])), None)
@@ -120,7 +120,7 @@ def spoken_calls(message: Any) -> list[Any]:
     """Return a message; of a text with calls and results, as ReAct has them, a turn a call."""
     fields = as_fields(message)
     content = first(fields, ("content", "blocks"))
-    spoken = text_of(content) if content and fields.get("role") == "assistant" else ""
+    spoken = text_of(content) if fields.get("role") == "assistant" else ""
     if not has_calls(spoken):
         return [message]
     turns: list[Any] = []

@@ -12,7 +12,6 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import moment, zone_problem
 from trajscore.io._conversation import (
     Called,
-    Conversation,
     add_tokens,
     as_number,
     read_arguments,
@@ -23,6 +22,7 @@ from trajscore.io._payloads import messages_in, result_in
 from trajscore.io._run import MalformedRunError, Run, Step, leftover
 from trajscore.io._thread import Thread
 from trajscore.io.fields import USUAL_FIELDS, scalar, usual_names
+from trajscore.io.files import Place
 from trajscore.io.vocabulary import (
     SPANS,
     Kind,
@@ -44,7 +44,7 @@ _OF_TURNS = ("model", "latency")  # fields of a span that its turn has
 class Span:
     """One span of a trace."""
 
-    id: Any
+    id: Any = None
     kind: Kind = "other"
     parent: str | None = None
     start: Any = None  # a number, or a time as text
@@ -78,13 +78,12 @@ def read_span(of_format: str, record: Record, **more: Any) -> Span:
     parts["error"] = bool(parts.get("error")) or _failed(parts.pop("status", None)) or None
     parts["tokens"] = token_counts(parts.get("tokens", record))
     parts["extra"] = {name: parts.pop(name, None) for name in _OF_TURNS}
-    return Span(**{**parts, **more})
+    return Span(**(parts | more))
 
 
 def _failed(status: Any) -> bool:
-    code = status
-    if isinstance(status, dict):
-        code = status.get("status_code", status.get("code"))
+    fields = as_fields(status)
+    code = fields.get("status_code", fields.get("code", status))
     return str(code).upper().endswith("ERROR") or code == 2
 
 
@@ -92,54 +91,52 @@ def add_score(owner: Span | Run, name: Any, value: Any, run: Run) -> None:
     """Give a judgement to what it is of, but a guard's own; of several values the last counts."""
     if is_own_score(name):
         return
-    replaced = owner.scores.get(str(name), value) != value
-    if replaced:
-        run.extra |= {"replaced_scores": run.extra.get("replaced_scores", 0) + 1}
+    if owner.scores.get(str(name), value) != value:
+        run.extra["replaced_scores"] = run.extra.get("replaced_scores", 0) + 1
     owner.scores[str(name)] = value
 
 
-def add_spans(talk: Conversation, spans: Iterable[Span], run: Run) -> Run:
+def add_spans(place: Place, spans: Iterable[Span], run: Run) -> Run:
     """Put the conversation of the spans of a trace, and their scores, into its run."""
     tree = _Tree(_without_repeats(list(spans), run))
     tree.check_content()
     times = {k: str(span.start) for k, span in enumerate(tree.spans) if "-" in str(span.start)}
     if problem := zone_problem([*times.values()], "span", [*times]):
-        raise ArgumentError(f"{talk.place}: {problem}")
-    thread = Thread(talk)
-    turns: dict[str, Step] = {}
+        raise ArgumentError(f"{place}: {problem}")
+    thread = Thread(place)
     for index, (span, ends) in enumerate(tree.visits()):
         if span.kind == "other" or span.id in tree.around_models:
             _add_values(tree, thread, span, index, ends, run)
         elif ends or (span.kind == "tool" and tree.is_tool_again(span)):
             continue
         elif span.kind == "tool":
-            _add_tool(thread, span, index, turns, alone=not tree.has_models)
+            _add_tool(thread, span, index, alone=not tree.has_models)
         elif tree.is_answered(span):
-            _add_answer(thread, span, index, turns)
+            _add_answer(thread, span, index)
         else:
             thread.weave(messages_in(span.inputs, "user"), index)
-    if not any(step.actor == "agent" for step in talk.steps):
+    if not any(step.actor == "agent" for step in thread.steps):
         around = (s for s, _ in tree.visits() if s.kind == "other" and s.outputs is not None)
         if (outermost := next(around, None)) is not None:
-            _add_answer(thread, outermost, 0, turns)
+            _add_answer(thread, outermost, 0)
     task = scalar(USUAL_FIELDS.value(run.extra, "task")) if run.task is None else run.task
     run.task = None if task is None else str(task)
     unanswered = [s for s in tree.spans if s.kind == "model" and not tree.is_answered(s)]
     if unanswered:
-        run.extra |= {"unanswered": len(unanswered)}
-    _add_scores_and_stop(tree, turns, run)
-    talk.finish(run)
+        run.extra["unanswered"] = len(unanswered)
+    _add_scores_and_stop(tree, thread.turns, run)
+    thread.finish(run)
     add_tokens(run, (span.tokens for span in unanswered))
     return run
 
 
 def _without_repeats(spans: list[Span], run: Run) -> list[Span]:
     """Leave out, and count, spans with the content and the times of another, as if sent again."""
-    contents = [hash(repr((s.kind, s.name, s.start, s.end, s.inputs, s.outputs))) for s in spans]
-    of_ids = {span.id: content for span, content in zip(spans, contents, strict=True)}
+    pairs = [(s, hash(repr((s.kind, s.name, s.start, s.end, s.inputs, s.outputs)))) for s in spans]
+    of_ids = {span.id: content for span, content in pairs}
     distinct: dict[Any, Span] = {}
     names: dict[Any, Any] = {}  # of each span, that of the span which stands for it
-    for index, (span, content) in enumerate(zip(spans, contents, strict=True)):
+    for index, (span, content) in enumerate(pairs):
         has_content = span.start is not None and (span.inputs or span.outputs)
         key = (content, of_ids.get(span.parent)) if has_content else index
         earlier = distinct.setdefault(key, span)
@@ -165,24 +162,16 @@ class _Tree:
         self._by_id = {span.id: span for span in spans}
         self._inner: dict[str | None, list[Span]] = {}
         for span in spans:
-            is_inner = span.parent in self._by_id
-            self._inner.setdefault(span.parent if is_inner else None, []).append(span)
+            parent = span.parent if span.parent in self._by_id else None
+            self._inner.setdefault(parent, []).append(span)
+        self.outermost = self._inner.get(None, [])
         for siblings in self._inner.values():
             moments = [moment(span.start) for span in siblings if span.kind != "other"]
             if None not in moments:  # else the order of the log holds
                 siblings.sort(key=lambda span: moment(span.start) or 0)
-        self.around_models: set[str] = set()  # spans that hold the messages of calls within
-        for span, ends in self.visits():
-            if ends and any(
-                (inner.kind == "model" and inner.outputs is not None)
-                or inner.id in self.around_models
-                for inner in self._inner.get(span.id, ())
-            ):
-                self.around_models.add(span.id)
-
-    @property
-    def outermost(self) -> list[Span]:
-        return self._inner.get(None, [])
+        answered = [span for span in spans if span.kind == "model" and span.outputs is not None]
+        # spans that hold the messages of calls within
+        self.around_models = {outer.id for span in answered for outer in self.around(span)}
 
     def is_tool_again(self, span: Span) -> bool:
         """Tell a span within that of the same call, or around several calls."""
@@ -211,8 +200,8 @@ class _Tree:
         A call that failed, was judged, or whose tokens were counted is a turn without an answer.
         """
         has_more = span.error or span.scores or span.tokens.get("output")
-        is_around = span.id in self.around_models
-        return span.outputs is not None or bool(has_more) or is_around or not self._has_text
+        has_answer = span.outputs is not None or span.id in self.around_models
+        return has_answer or bool(has_more) or not self._has_text
 
     def around(self, span: Span) -> Iterator[Span]:
         """Yield the spans around a span, the innermost first."""
@@ -251,10 +240,10 @@ def _add_values(tree: _Tree, thread: Thread, span: Span, index: int, ends: bool,
         run.extra["output" if ends else "input"] = unnested(value)
 
 
-def _add_answer(thread: Thread, span: Span, index: int, turns: dict[str, Step]) -> None:
+def _add_answer(thread: Thread, span: Span, index: int) -> None:
     for turn in thread.add_call(span.inputs, span.outputs, index):
-        if turn.actor == "agent" and span.id not in turns:
-            turns[span.id] = turn
+        if turn.actor == "agent" and span.id not in thread.turns:
+            thread.turns[span.id] = turn
             turn.span = span.id
             if turn.cost is None:
                 turn.cost = as_number(span.cost, f"message {index}: its cost")
@@ -263,9 +252,7 @@ def _add_answer(thread: Thread, span: Span, index: int, turns: dict[str, Step]) 
                 turn.extra["tokens"] = tokens
 
 
-def _add_tool(
-    thread: Thread, span: Span, index: int, turns: dict[str, Step], *, alone: bool
-) -> None:
+def _add_tool(thread: Thread, span: Span, index: int, *, alone: bool) -> None:
     """Give a tool's result to its call; a call that no message holds goes to the last turn."""
     result, key = result_in(span.outputs)
     key = span.call or key
@@ -275,7 +262,7 @@ def _add_tool(
     arguments = read_arguments(unnested(span.inputs))
     called = _call_of_span(thread, key, span.name, arguments, text)
     if called is None:
-        last = next((turn for turn in reversed(thread.talk.steps) if turn.actor == "agent"), None)
+        last = next((turn for turn in reversed(thread.steps) if turn.actor == "agent"), None)
         fields = {"name": span.name or "", "arguments": arguments, "id": key}
         if last is None or alone:
             turn = {"role": "assistant", "content": "", "tool_calls": [fields]}
@@ -285,10 +272,10 @@ def _add_tool(
             last.tool_calls.append(read_call(fields))
         called = last, last.tool_calls[-1]
     step, call = called
-    turns[span.id] = step
+    thread.turns[span.id] = step
     thread.ran.add(id(call))
     if call.result is None and text is not None:
-        thread.talk.set_result(step, call, text)
+        thread.set_result(step, call, text)
     if arguments and call.arguments in ({}, ""):
         call.arguments = arguments
     call.id = call.id or key
@@ -300,14 +287,14 @@ def _call_of_span(
     thread: Thread, key: str | None, name: str | None, arguments: Any, text: str | None
 ) -> Called | None:
     """Return the turn and the call that a tool's span belongs to: by identifier, or by name."""
-    called = thread.talk.call_of_id(key)
+    called = thread.call_of_id(key)
     if called is not None:
         return called
     # a span may have other words before the name of the call
     names = {name, *str(name).split()[-1:], str(name).rpartition(".")[2]} if name else set()
     left = [
         (step, call)
-        for step in thread.talk.steps
+        for step in thread.steps
         for call in step.tool_calls
         if id(call) not in thread.ran
     ]
@@ -330,6 +317,6 @@ def _add_scores_and_stop(tree: _Tree, turns: dict[str, Step], run: Run) -> None:
         if not ends:
             continue
         step = turns.get(span.id) or last.get(span.id)
-        (run.scores if step is None else step.scores).update(span.scores)
+        (step or run).scores.update(span.scores)
         if step is not None and span.parent is not None:
             last[span.parent] = step

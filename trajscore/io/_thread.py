@@ -11,80 +11,76 @@ from trajscore.io._conversation import Called, Conversation, read_call
 from trajscore.io._messages import Message, as_id
 from trajscore.io._payloads import messages_in
 from trajscore.io._run import Step, ToolCall
+from trajscore.io.files import Place
 from trajscore.io.vocabulary import Record, as_list, role_of, text_of
 
 
-class Thread:
+class Thread(Conversation):
     """A conversation to which lists of messages are added that repeat parts of it.
 
     Messages are aligned in order, those with calls by the ids of the calls, and results by their
     call. An answer of a model is new unless a call that came first in the log has repeated it.
     """
 
-    def __init__(self, talk: Conversation) -> None:
-        self.talk = talk
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
         self.keys: list[Hashable] = []  # identifies each turn
         self.claimed: set[int] = set()  # turns that a call of a model answered, by id()
+        self.turns: dict[str, Step] = {}  # by the span that they come from
         self.ran: set[int] = set()  # calls that a tool's span stands for, by id()
 
     def weave(self, messages: list[Message], index: int) -> list[Step]:
         """Add the new messages of a list; return the turns that it holds."""
         messages = [message for message in messages if not _says_nothing(message)]
-        turns = [m for m in messages if role_of(m.get("role")) not in ("system", "tool")]
-        places = iter(self._align(turns))
+        places = self._align(list(filter(_is_turn, messages)))
         woven: list[Step] = []
         moved = 0  # by how much places have shifted
         waiting: list[Called] = []  # calls of the last turn, for results in order
         for message in messages:
-            if role_of(message.get("role")) in ("system", "tool"):
+            if not _is_turn(message):
                 self._add_other(message, index, waiting, woven[-1] if woven else None)
                 continue
-            place, after = next(places)
+            place = places.pop(0)
             if place is None:
-                step = self.insert(message, index, None if after is None else after + moved)
+                later = (k + moved for k in places if k is not None)
+                step = self.insert(message, index, next(later, None))
                 moved += 1
             else:
-                step = self.talk.steps[place + moved]
+                step = self.steps[place + moved]
             woven.append(step)
             ids = {call.id for call in _calls(message) if call.id is not None}
             waiting = [(step, call) for call in step.tool_calls if not ids or call.id in ids]
         return woven
 
-    def _align(self, turns: list[Message]) -> list[tuple[int | None, int | None]]:
-        """Return for each turn its place; or None, and before which place it belongs."""
+    def _align(self, turns: list[Message]) -> list[int | None]:
+        """Return the place of each turn, None of a new one."""
         keys = list(map(_key, turns))
         same = sum(takewhile(bool, map(eq, keys, self.keys)))
         places: list[int | None] = [*range(same), *[None] * (len(keys) - same)]
         matcher = SequenceMatcher(None, keys[same:], self.keys[same:], autojunk=False)
-        for block in matcher.get_matching_blocks() if same < len(keys) else ():
+        for block in matcher.get_matching_blocks():
             for k in range(block.size):
                 places[same + block.a + k] = same + block.b + k
         for k, turn in enumerate(turns):
             if places[k] is None:
                 places[k] = self._place_of_calls(turn)
-        befores: list[int | None] = []
-        following: int | None = None
-        for place in reversed(places):
-            if place is not None:
-                following = place
-            befores.append(following)
-        return list(zip(places, befores[::-1], strict=True))
+        return places
 
     def _place_of_calls(self, message: Record) -> int | None:
         """Return the place of a turn whose calls are known, if they all are."""
-        earlier = [self.talk.call_of_id(call.id) for call in _calls(message)]
+        earlier = [self.call_of_id(call.id) for call in _calls(message)]
         steps = [step for step, _ in filter(None, earlier)]
         if not steps or None in earlier:
             return None
-        return next((k for k, step in enumerate(self.talk.steps) if step is steps[0]), None)
+        return next((k for k, step in enumerate(self.steps) if step is steps[0]), None)
 
     def insert(self, message: Message, index: int, place: int | None = None) -> Step:
         """Add a turn before a place, or at the end."""
-        step = self.talk.add(message, index)
+        step = self.add(message, index)
         assert step is not None
         if place is None:
             place = len(self.keys)
-        self.talk.steps.insert(place, self.talk.steps.pop())
+        self.steps.insert(place, self.steps.pop())
         self.keys.insert(place, _key(message))
         return step
 
@@ -98,19 +94,19 @@ class Thread:
         """Add an instruction or a result, unless the conversation has it."""
         text = text_of(message.get("content"))
         if role_of(message.get("role")) == "system":
-            if text not in self.talk.system:
-                self.talk.add(message, index)
+            if text not in self.system:
+                self.add(message, index)
             return
         called = self._call_of_result(message, waiting)
         if called is None:
-            results = [call.result for step in self.talk.steps for call in step.tool_calls]
-            others = [(other["name"], other["content"]) for other in self.talk.unmatched]
+            results = [call.result for step in self.steps for call in step.tool_calls]
+            others = [(other["name"], other["content"]) for other in self.unmatched]
             if text not in results and (message.get("name"), text) not in others:
-                self.talk.add(message, index)
+                self.add(message, index)
             return
         step, call = called
         if call.result is None or (text and id(call) in self.ran):  # precedes that of the span
-            self.talk.set_result(step, call, text, last)
+            self.set_result(step, call, text, last)
             if message.get("error"):
                 call.error = True
 
@@ -118,7 +114,7 @@ class Thread:
         """Return the call that a result answers: by identifier, else the next one of the turn."""
         key = as_id(message.get("tool_call_id"))
         name = message.get("name")
-        called = self.talk.call_of_id(key)
+        called = self.call_of_id(key)
         if called is not None:
             return called
         for k, (_, next_call) in enumerate(waiting):
@@ -130,7 +126,7 @@ class Thread:
         """Add one call of a model; return the turns of its answer, at least an empty one."""
         history = messages_in(inputs, "user")
         woven = self.weave(history, index)
-        ends = (k + 1 for k, step in enumerate(self.talk.steps) if woven and step is woven[-1])
+        ends = (k + 1 for k, step in enumerate(self.steps) if woven and step is woven[-1])
         place = next(ends, 0) if history else len(self.keys)
         answers = messages_in(outputs, "assistant") or [{"role": "assistant", "content": ""}]
         spoken = [message for message in answers if not _says_nothing(message)]
@@ -144,18 +140,22 @@ class Thread:
         """Add the answer of a model, unless a turn from a place on is the same and unclaimed."""
         turns = []
         for message in messages:
-            if role_of(message.get("role")) in ("system", "tool"):
+            if not _is_turn(message):
                 self._add_other(message, index, [])
                 continue
             key = _key(message)
             unclaimed = (
                 step
-                for step, step_key in zip(self.talk.steps[start:], self.keys[start:], strict=True)
+                for step, step_key in zip(self.steps[start:], self.keys[start:], strict=True)
                 if step_key == key and id(step) not in self.claimed
             )
             turns.append(next(unclaimed, None) or self.insert(message, index))
             self.claimed.add(id(turns[-1]))
         return turns
+
+
+def _is_turn(message: Record) -> bool:
+    return role_of(message.get("role")) not in ("system", "tool")
 
 
 def _says_nothing(message: Record) -> bool:
@@ -174,5 +174,5 @@ def _key(message: Record) -> Hashable:
 
 
 def _calls(message: Record) -> list[ToolCall]:
-    calls = message.get("tool_calls")
-    return [read_call(call) for call in as_list(calls) if isinstance(call, dict)]
+    calls = as_list(message.get("tool_calls"))
+    return [read_call(call) for call in calls if isinstance(call, dict)]

@@ -1,16 +1,16 @@
 """Formats whose records, such as spans, make up runs by the trace that they name."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from trajscore.io._conversation import Conversation
-from trajscore.io._run import Run, as_objects
+from trajscore.io._run import Run, as_objects, leftover
 from trajscore.io._spans import Span, add_spans
+from trajscore.io.fields import dig
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, RawRuns
-from trajscore.io.vocabulary import SPANS, Record, as_fields, first
+from trajscore.io.vocabulary import FORMATS, SPANS, Record, as_fields, first
 
 _SHARED = ""  # key of what the files of a log share
 
@@ -28,7 +28,8 @@ class TraceFormat(Format):
 
     def session_of(self, record: Record) -> Any:
         """Return the session that a record names, or None."""
-        raise NotImplementedError
+        values = {path: dig(record, path) for path in FORMATS[self.name]["session"]}
+        return first(values, values)
 
     def spans(self, records: list[Record], run: Run) -> Iterable[Span]:
         """Return the spans of a trace, and give the run what its records say of it."""
@@ -37,10 +38,8 @@ class TraceFormat(Format):
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         records = as_objects(raw)
         run = Run(place.name(*map(self.trace_of, records)))
-        session = self._session(records)
-        if session is not None:
-            run.meta |= {"session": session}
-        return add_spans(Conversation(place), self.spans(records, run), run)
+        run.meta = leftover({"session": self._session(records)})
+        return add_spans(place, self.spans(records, run), run)
 
     def _session(self, records: Iterable[Any]) -> Any:
         """Return the session of a trace, or None."""
@@ -66,7 +65,7 @@ class TraceFormat(Format):
         n_records = 0
         for index, (name, record) in enumerate(records):
             n_records += 1
-            if isinstance(record, Mapping):
+            if isinstance(record, dict):
                 groups.setdefault(name, (file.path, []))[1].append(record)
             else:
                 yield file.place(index), record

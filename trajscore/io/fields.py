@@ -12,7 +12,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import bare_name
 from trajscore.core.stops import ERROR_FIELDS, STOP_FIELDS, names_among
 from trajscore.core.values import number_of, run_label
-from trajscore.io.vocabulary import WORDS, Record, first
+from trajscore.io.vocabulary import WORDS, Record, as_fields, as_list, first
 
 USUAL: dict[str, Sequence[str]] = {
     **WORDS["usual"], "stop_reason": STOP_FIELDS, "error": ERROR_FIELDS,
@@ -98,6 +98,10 @@ def dig(fields: Any, path: str) -> Any:
     return fields
 
 
+Name = str | None
+"""A name that a user gave, if any."""
+
+
 @dataclass(frozen=True)
 class Fields:
     """The names that a user gave; a part without a name is searched under its usual names.
@@ -106,27 +110,27 @@ class Fields:
     """
 
     id: str | tuple[str, ...] | None = None  # several names make an id of all their values
-    step: str | None = None
-    outcome: str | None = None
-    stop_reason: str | None = None
+    step: Name = None
+    outcome: Name = None
+    stop_reason: Name = None
     scores: tuple[str, ...] = ()  # columns of predictors
     risks: tuple[str, ...] = ()  # predictors whose high values go with failure
     scales: tuple[tuple[str, float], ...] = ()  # predictors with the value that means certainty
     wide: tuple[str, ...] = ()  # what columns of steps begin with, in a table with one row a run
-    group: str | None = None  # column of clusters of runs
-    first_error: str | None = None  # number of the first wrong step of a run
-    step_label: str | None = None  # verdict on a step
-    confidence: str | None = None
-    task: str | None = None
-    trial: str | None = None
-    actor: str | None = None
-    text: str | None = None
-    action: str | None = None
-    tool_calls: str | None = None
-    observation: str | None = None
-    logprobs: str | None = None
-    cost: str | None = None
-    steps: str | None = None
+    group: Name = None  # column of clusters of runs
+    first_error: Name = None  # number of the first wrong step of a run
+    step_label: Name = None  # verdict on a step
+    confidence: Name = None
+    task: Name = None
+    trial: Name = None
+    actor: Name = None
+    text: Name = None
+    action: Name = None
+    tool_calls: Name = None
+    observation: Name = None
+    logprobs: Name = None
+    cost: Name = None
+    steps: Name = None
 
     def over(self, other: Fields) -> Fields:
         """Return these names, and those of another for the rest."""
@@ -145,7 +149,7 @@ class Fields:
     @property
     def predictors(self) -> tuple[str, ...]:
         """The names of the predictors of a table."""
-        scores = dict.fromkeys((*self.scores, *self.risks, *(name for name, _ in self.scales)))
+        scores = dict.fromkeys((*self.scores, *self.risks, *dict(self.scales)))
         if self.confidence is None or self.confidence in scores:
             return tuple(scores)
         return (self.confidence, *scores)
@@ -182,7 +186,7 @@ class Fields:
                 names[part] = name
         return names
 
-    def values(self, record: Record, parts: Iterable[str]) -> dict[str, Any]:
+    def values(self, record: Record, parts: Iterable[str]) -> Record:
         """Return the values of some parts of a record, None for those that it does not have."""
         names = self.names(record, parts)
         return {part: dig(record, names[part]) if part in names else None for part in parts}
@@ -212,8 +216,6 @@ def _owners(record: Record, depth: int = 2) -> Iterator[tuple[str, Any]]:
 
 def _path_within(record: Record, part: str) -> str | None:
     """Return the path of a part within an object of a record, such as ``metadata.success``."""
-    if record.keys().isdisjoint(_WITHIN):
-        return None
     owners = sorted(_owners(record), key=lambda owner: owner[0].count("."))[1:]
     for path, inner in owners:
         for key in _names_by_part(tuple(inner))[part]:
@@ -224,14 +226,12 @@ def _path_within(record: Record, part: str) -> str | None:
 
 def steps_field(record: Any) -> str | None:
     """Return the usual field in which a run lists its steps, or their confidences."""
-    if not isinstance(record, dict):
-        return None
-    names = usual_names("steps", [name for name, value in record.items() if _lists_steps(value)])
-    return next(map(str, names), None)
+    lists = [name for name, value in as_fields(record).items() if _lists_steps(value)]
+    return next(map(str, usual_names("steps", lists)), None)
 
 
 def _lists_steps(value: Any) -> bool:
-    if not isinstance(value, list) or not value:
+    if not as_list(value):
         return False
     is_numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in value)
     return is_numbers or all(isinstance(item, dict) for item in value)

@@ -241,8 +241,8 @@ def to_csv(table: pd.DataFrame) -> str:
     "a=b",0.1
     <BLANKLINE>
     """
-    safe = _replaced(table, _STARTS, f"^{_FORMULA}", r"'\1")
-    return safe.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
+    table = _replaced(table, _STARTS, f"^{_FORMULA}", r"'\1")
+    return table.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
 
 
 def from_csv(table: pd.DataFrame) -> pd.DataFrame:

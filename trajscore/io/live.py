@@ -107,8 +107,9 @@ _KINDS = ("type", "role")
 def _plain_messages(messages: Any) -> list[Any]:
     """Return message objects as the dicts that their libraries write."""
     if isinstance(messages, (Mapping, str)) or not is_iterable(messages):
-        kind = type(messages).__name__
-        raise MalformedRunError(f"messages must be the list of messages, not {kind}")
+        raise MalformedRunError(
+            f"messages must be the list of messages, not {type(messages).__name__}"
+        )
     return [_plain(message) for message in messages]
 
 

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -149,7 +149,7 @@ def without_logprobs(answer: Any) -> Any:
     """Leave out the log-probabilities, the largest part of a message, which the step holds."""
     if isinstance(answer, list):
         return list(map(without_logprobs, answer))
-    if not isinstance(answer, Mapping):
+    if not isinstance(answer, dict):
         return answer
     return {
         name: without_logprobs(value) if name in MAY_HOLD else value
@@ -193,7 +193,7 @@ def _number(value: Any, where: str) -> float:
 
 def _alternatives(raw: Any, where: str) -> Top:
     raw = as_list(as_fields(raw).get("candidates")) or raw
-    if isinstance(raw, Mapping):
+    if isinstance(raw, dict):
         pairs = [(str(token), _number(value, where)) for token, value in raw.items()]
     else:
         entries = [_fields_of(entry) for entry in as_list(raw) if not isinstance(entry, str)]

@@ -16,8 +16,8 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.stops import Mechanism
 from trajscore.core.values import check_known, unknown_name
 from trajscore.io._messages import answer_within, held_message, is_message
-from trajscore.io._run import MalformedRunError, Run
-from trajscore.io.fields import OF_STEPS, steps_field, usual_names
+from trajscore.io._run import MalformedRunError, Run, as_outcome, leftover
+from trajscore.io.fields import OF_STEPS, dig, steps_field, usual_names
 from trajscore.io.files import (
     JSON_ENDINGS,
     LINES_ENDINGS,
@@ -29,7 +29,7 @@ from trajscore.io.files import (
     refuse_database,
 )
 from trajscore.io.unread import unknown_json
-from trajscore.io.vocabulary import WORDS, Record, as_list, first_object
+from trajscore.io.vocabulary import FORMATS, WORDS, Record, as_list, first_object
 
 RawRuns = Iterator[tuple[Place, Any]]
 """What `Format.run` reads of each run, with its place."""
@@ -166,6 +166,15 @@ class Format:
         else:
             file.info.update(whole)
 
+    def _new_run(self, record: Record, name: str, **more: Any) -> Run:
+        """Return a run by the fields that words.toml names, and what else is known of it."""
+        words = FORMATS[self.name]
+        parts = {part: dig(record, path) for part, path in words["run"].items()}
+        meta = {part: dig(record, path) for part, path in words["meta"].items()}
+        if "reward" in meta:
+            parts["outcome"] = as_outcome(meta["reward"])
+        return Run(name, meta=meta, extra=leftover(record, words["read"]), **(parts | more))
+
     def _is_run(self, fields: Record) -> bool:
         """Tell a file that is a single run by the fields that list none."""
         return bool(fields) and not self.lists
@@ -238,7 +247,7 @@ def _by_name() -> dict[str, Format]:
 
 def _formats() -> list[Format]:
     """Return the formats in the order in which they are asked."""
-    newest_first = list(_by_name().values())[::-1]
+    newest_first = reversed(_by_name().values())
     return sorted(newest_first, key=lambda candidate: candidate.lax)
 
 

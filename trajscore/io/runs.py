@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +23,7 @@ from trajscore.io._selection import Tally
 from trajscore.io.files import Place
 from trajscore.io.logprobs import are_recorded
 from trajscore.io.unread import refusals
+from trajscore.io.vocabulary import Record
 
 _MAX_EXAMPLES = 3
 
@@ -64,8 +66,9 @@ def count_left_out(left_out: Sequence[LeftOut], n_runs: int) -> str:
 def warn_of_left_out(left_out: Sequence[LeftOut], n_runs: int, stacklevel: int) -> None:
     """Warn once of all runs that are left out."""
     if left_out:
-        text = f"{count_left_out(left_out, n_runs)} (all are in .left_out)"
-        warnings.warn(text, stacklevel=stacklevel + 1)
+        warnings.warn(
+            f"{count_left_out(left_out, n_runs)} (all are in .left_out)", stacklevel=stacklevel + 1
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -146,10 +149,9 @@ class Runs(list[Run]):
 
     def _leave_out_retried(self, tally: Tally) -> None:
         """Leave out runs that ended before their first turn, and were run again under their id."""
-        if not tally.unstarted:
-            return
-        begun = {run.id for run in self if not run.ended_before_start}
-        retried = [run for run in self if run.ended_before_start and run.id in begun]
+        several = [run for run in self if run.id in tally.unstarted]
+        begun = {run.id for run in several if not run.ended_before_start}
+        retried = [run for run in several if run.ended_before_start and run.id in begun]
         places = {*map(id, retried)}
         self[:] = [run for run in self if id(run) not in places]
         for run in retried:
@@ -246,18 +248,12 @@ def _check_runs(runs: Any) -> list[Run]:
 def columns_of(runs: Sequence[Run]) -> dict[str, list[Any]]:
     """Return the columns of `meta`; NaN for a field that only other runs have."""
     is_scored = are_recorded(runs)
-    columns: dict[str, list[Any]] = {name: [] for name in _row_of(Run(""), is_scored)}
-    for number, run in enumerate(runs):
-        row = _row_of(run, is_scored)
-        for name in row:
-            if name not in columns:
-                columns[name] = [math.nan] * number
-        for name, values in columns.items():
-            values.append(row.get(name, math.nan))
-    return columns
+    rows = [_row_of(run, is_scored) for run in runs]
+    names = dict.fromkeys(chain(_row_of(Run(""), is_scored), *rows))
+    return {name: [row.get(name, math.nan) for row in rows] for name in names}
 
 
-def _row_of(run: Run, is_scored: bool) -> dict[str, Any]:
+def _row_of(run: Run, is_scored: bool) -> Record:
     agent = [step for step in run.steps if step.actor == "agent"]
     row = {
         "run": run.id,
@@ -274,4 +270,4 @@ def _row_of(run: Run, is_scored: bool) -> dict[str, Any]:
         "n_top_logprobs": sum(step.top_logprobs is not None for step in agent) * is_scored,
         "n_confidence": sum(step.confidence is not None for step in agent),
     }
-    return row | {name: value for name, value in run.meta.items() if name not in row}
+    return {**row, **run.meta, **row}

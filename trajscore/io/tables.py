@@ -1,12 +1,11 @@
 """Reading a table, and which column holds what: as the user names it, or by a usual name."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from trajscore.core.errors import ArgumentError
@@ -91,8 +90,8 @@ def _names_with_zeros(head: pd.DataFrame) -> list[str]:
     """Return the columns of ids such as 007, which as numbers would be those of others."""
     numbers = ("step", "outcome", "confidence", "cost", "tokens")
     numeric = {name for part in numbers for name in usual_names(part, head)}
-    texts = {name: head[name].dropna().astype(str) for name in head if name not in numeric}
-    return [name for name, column in texts.items() if column.str.fullmatch(r"0\d+").any()]
+    others = head.drop(columns=[*numeric])
+    return [name for name, cells in others.items() if cells.str.fullmatch(r"0\d+", na=False).any()]
 
 
 def _json_rows(path: Path, max_size: int | None) -> Iterator[dict[str, Any]]:
@@ -112,8 +111,7 @@ def _read_parquet(path: Path, max_size: int | None) -> pd.DataFrame:
     rows = parquet_dataset(path)
     for file in rows.get_fragments():
         has = file.metadata
-        groups = range(file.metadata.num_row_groups)
-        size = sum(has.row_group(k).total_byte_size for k in groups)
+        size = sum(has.row_group(k).total_byte_size for k in range(has.num_row_groups))
         # a value that is repeated takes no room in a file, but 8 bytes in memory
         check_size(Path(file.path), max(size, 8 * has.num_rows * has.num_columns), max_size)
     if path.is_dir() and (n_rows := rows.count_rows()) > _MOST_ROWS:
@@ -172,13 +170,13 @@ def choose_columns(
 
 def _check_names(fields: Fields, frame: pd.DataFrame, there: Sequence[Any]) -> None:
     """Refuse a name that no column has."""
-    of_parts: dict[str, Sequence[str | None]] = {
+    of_parts: dict[str, Iterable[str | None]] = {
         "id": fields.ids,
         "step": (fields.step,) if fields.step != ROWS else (),
         "outcome": (fields.outcome and bare_name(fields.outcome, frame.columns),),
         "stop_reason": (fields.stop_reason,),
         "risks": fields.risks,
-        "scales": [name for name, _ in fields.scales],
+        "scales": dict(fields.scales),
         "scores": fields.predictors,
         "group": (fields.group,),
         "first_error": (fields.first_error,),
@@ -187,8 +185,7 @@ def _check_names(fields: Fields, frame: pd.DataFrame, there: Sequence[Any]) -> N
     for part, names in of_parts.items():
         for name in names:
             if name is not None and name not in frame:
-                problem = unknown_name("column", name, there)
-                raise ArgumentError(f"{{argument}}: {problem}", part)
+                raise ArgumentError(f"{{argument}}: {unknown_name('column', name, there)}", part)
 
 
 def usual_column(frame: pd.DataFrame, part: str) -> Any:
@@ -269,16 +266,16 @@ def _refuse_several_runs(frame: pd.DataFrame, ids: Sequence[str]) -> None:
         if frame[name].dtype.kind == "f" and (frame[name] % 1 > 0).any():  # a signal of that name
             continue
         counts = frame.groupby(list(ids), sort=False)[name].nunique()
-        if (counts > 1).any():
-            raise several_runs(name, str(counts.index[int(np.argmax(counts > 1))]), ids)
+        if counts.max() > 1:
+            raise several_runs(name, str((counts > 1).idxmax()), ids)
 
 
 def unused_columns(frame: pd.DataFrame, chosen: Fields) -> tuple[list[Any], list[Any]]:
     """Return the columns that have neither a part nor a usual name: all, and those of numbers."""
     outcome = bare_name(chosen.outcome or "", frame.columns)
-    taken = {*chosen.ids, chosen.step, outcome, chosen.stop_reason, chosen.group, *chosen.scores}
-    taken |= {chosen.label} | {name for part in USUAL for name in usual_names(part, frame.columns)}
-    taken |= OF_ONE_RUN
+    taken = {*chosen.ids, chosen.step, outcome, chosen.stop_reason, chosen.group, chosen.label}
+    taken |= {name for part in USUAL for name in usual_names(part, frame.columns)}
+    taken |= {*chosen.scores, *OF_ONE_RUN}
     unused = [name for name in frame.columns if name not in taken]
     return unused, list(frame[unused].select_dtypes("number").columns)
 
@@ -289,14 +286,17 @@ def notes_on_trials(frame: pd.DataFrame, ids: Sequence[str]) -> tuple[str, ...]:
     if len(names) < 2:
         return ()
     rows = frame[list({*ids, *names})].dropna().astype(str).drop_duplicates()
-    return tuple(note_on_trials(Counter(zip(*(rows[name] for name in names), strict=True))))
+    return tuple(note_on_trials(Counter(rows[names].itertuples(index=False, name=None))))
 
 
 def beyond_unit(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
     """Return the columns of numbers up to 100, but for outliers: they may be shares of a scale."""
     numbers = frame[list(names)].select_dtypes("number")
-    cells = {str(name): as_numbers(column, name) for name, column in numbers.items()}
-    return [name for name, values in cells.items() if OrdinaryRange.of(values).may_be_percent]
+    return [
+        str(name)
+        for name, column in numbers.items()
+        if OrdinaryRange.of(as_numbers(column, str(name))).may_be_percent
+    ]
 
 
 # ------------------------------------------------------------------ rows
@@ -372,7 +372,7 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
 
 def guess_first_step(frame: pd.DataFrame, fields: Fields) -> int:
     """Return 0 if every run starts at step 0, else 1."""
-    if frame.empty or fields.step is None or fields.step not in frame.columns:
+    if frame.empty or fields.step not in frame.columns:
         return 1
     firsts = parse_numbers(frame[fields.step]).groupby([frame[name] for name in fields.ids]).min()
     return int((firsts.dropna() != 0).any())

@@ -25,8 +25,6 @@ MESSAGE_LISTS = WORDS["message_lists"]
 CALL_SIDES = WORDS["call_sides"]
 ITEM_LISTS = WORDS["item_lists"]
 MESSAGE_OWNERS = WORDS["message_owners"]
-INSTRUCTIONS = WORDS["instructions"]
-TEXTS = WORDS["texts"]
 PROMPTS = WORDS["prompts"]
 PAYLOADS = WORDS["payloads"]
 OF_USER = [name for name, side in PAYLOADS.items() if side == "user"]
@@ -56,7 +54,6 @@ USAGE = WORDS["usage"]["tokens"]
 
 # ------------------------------------------------------------------ spans
 Kind = Literal["model", "tool", "other"]
-OWN_SCORES = "trajscore"
 SPANS = WORDS["spans"]
 SPAN_KINDS: dict[str, Kind] = _by_word(SPANS["kinds"])
 
@@ -126,10 +123,10 @@ def role_of(role: Any) -> Role:
 
 def is_own_score(name: Any) -> bool:
     """Tell a score that a guard gave, and not a judge of the log."""
-    return str(name).startswith(OWN_SCORES)
+    return str(name).startswith("trajscore")
 
 
-def token_counts(usage: Any, keys: Mapping[str, tuple[str, ...]] = USAGE) -> dict[str, Any]:
+def token_counts(usage: Any, keys: Mapping[str, tuple[str, ...]] = USAGE) -> Record:
     """Return the number of tokens by side, "input" and "output"."""
     return {side: first(as_fields(usage), names) for side, names in keys.items()}
 
@@ -204,8 +201,6 @@ def _part_text(part: Any) -> str:
 
 def is_known(content: Any) -> bool:
     """Tell content whose text is found, or which has none, from JSON of an unknown form."""
-    if content is None or isinstance(content, str):
-        return True
     parts, names = (content, _OF_PART) if isinstance(content, list) else ([content], _OF_PART[:1])
     return all(
         isinstance(part, (str, type(None)))

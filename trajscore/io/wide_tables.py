@@ -18,17 +18,13 @@ from trajscore.io.fields import ROWS, SCORES, Fields, usual_names
 _RUN = "run"  # column of the numbers of rows, where a table has no ids
 _EDGES = "_-. ()[]#:"  # of the name of a predictor
 
-Long = tuple[pd.DataFrame, Fields, tuple[str, ...]]
-
 
 def has_row_per_run(frame: pd.DataFrame, ids: Sequence[str]) -> bool:
     """Tell a table without columns of ids, or in which no run has two rows."""
-    if not {*ids} <= {*frame.columns}:
-        return False
-    return not ids or not frame[list(ids)].astype(str).duplicated().any()
+    return {*ids} <= {*frame.columns} and not frame[list(ids)].astype(str).duplicated().any()
 
 
-def as_long(frame: pd.DataFrame, fields: Fields) -> Long:
+def as_long(frame: pd.DataFrame, fields: Fields) -> tuple[pd.DataFrame, Fields, tuple[str, ...]]:
     """Return a table with one row a step, its names, and what was done, in sentences."""
     ids = list(fields.ids or usual_names("id", frame.columns)[:1])
     is_wide = has_row_per_run(frame, ids)
@@ -110,10 +106,10 @@ def _columns_of(frame: pd.DataFrame, prefix: str) -> list[str]:
             f"{{argument}}: no columns are named {prefix!r} with numbers from 1 on", "wide"
         )
     order = sorted(numbered)
-    if missing := sorted({*range(order[0], order[-1])} - {*order}):
+    if missing := {*range(order[0], order[-1])} - {*order}:
         raise ArgumentError(
             f"{{argument}}: there are columns {numbered[order[0]]} and {numbered[order[-1]]}, but "
-            f"none with the number {missing[0]}; add it, empty where runs have no value",
+            f"none with the number {min(missing)}; add it, empty where runs have no value",
             "wide",
         )
     return [numbered[number] for number in order]

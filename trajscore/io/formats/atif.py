@@ -29,9 +29,8 @@ class ATIF(Format):
             return True
         names = head.fields.keys()
         is_run = "steps" in names and bool({"agent", "trajectory_id", "session_id"} & names)
-        if is_run and not is_step(first_object(head.fields["steps"])):
-            return True
-        return _is_of_terminal_bench(head.fields)
+        is_memory = is_run and is_step(first_object(head.fields["steps"]))
+        return (is_run and not is_memory) or _is_of_terminal_bench(head.fields)
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
         file.is_head = file.path.name.startswith(_NO_RUNS)
@@ -62,19 +61,15 @@ class ATIF(Format):
                 n_copied += 1
             else:
                 _add(talk, fields, index)
-        run = Run(
-            id=name,
+        run = self._new_run(
+            raw,
+            name,
             outcome=as_outcome(reward),
             stop_reason=place.stop_reason,
             task=result.get("task_name"),
             trial=result.get("trial_name"),
-            meta={
-                "reward": reward,
-                "cost": dig(raw, "final_metrics.total_cost_usd"),
-                "model": dig(raw, "agent.model_name"),
-            },
-            extra=leftover(raw, ("trajectory_id", "steps")),
         )
+        run.meta = {"reward": reward, **run.meta}
         if result:
             run.extra |= {"result": result, "rewards": rewards}
         if n_copied:

@@ -39,7 +39,7 @@ def is_chat(head: Head) -> bool:
     fields = head.fields
     if not head.whole:  # a more specific field may follow
         return False
-    is_of_line = {str(name) for name in usual_names("id", fields)} <= {"id"}
+    is_of_line = {*usual_names("id", fields)} <= {"id"}
     if "messages" in fields:  # of a list only the first item is known
         return True
     if is_message(fields):
@@ -93,14 +93,15 @@ class OpenAI(Format):
                 yield file.place(index), item
         runs: list[Record] = [{"id": name, "messages": talk} for name, talk in talks.items()]
         if len(runs) == 1:
-            fields |= {"messages": runs.pop()["messages"]}
+            fields["messages"] = runs.pop()["messages"]
         if is_run(fields) or is_message(fields):
             is_named = file.fields.id_of(fields) is not None
             runs = [fields if is_named else {"id": stem(file.path)} | fields]
         runs = runs or named_runs(fields) or list(_chained(chains, file))
         if not runs:
             file.info.update(fields)
-        yield from ((file.place(index), run) for index, run in enumerate(runs))
+        for index, run in enumerate(runs):
+            yield file.place(index), run
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         raw = spread(as_object({"messages": raw} if isinstance(raw, list) else raw))
@@ -140,17 +141,18 @@ def _chained(chains: dict[Any, list[Record]], file: LogFile) -> Iterator[Record]
             f'those of each run, a run a line: {{"responses": [...]}}'
         )
     for chain in chains.values():
-        beside = leftover(chain[-1], {"output", "object"})
-        yield beside | {"id": first(chain[0], _ANSWER_ID), "messages": chain}
+        names = {"id": first(chain[0], _ANSWER_ID), "messages": chain}
+        yield leftover(chain[-1], {"output", "object"}) | names
 
 
 def new_run(raw: Record, place: Place, used: set[str]) -> Run:
     """Return a run without steps, with the fields of a record that nothing else uses."""
-    name = place.name(place.fields.id_of(raw))
-    task, trial = place.fields.values(raw, ("task", "trial")).values()
-    parts = ("task", "trial") if place.fields.ids else ("id", "task", "trial")
+    fields = place.fields
+    name = place.name(fields.id_of(raw))
+    task, trial = fields.values(raw, ("task", "trial")).values()
+    parts = ("task", "trial") if fields.ids else ("id", "task", "trial")
     run = Run(name, task=task, trial=trial)
-    run.extra = leftover(raw, used | {*place.fields.names(raw, parts).values()})
+    run.extra = leftover(raw, used | {*fields.names(raw, parts).values()})
     # an id within a request, which is not kept
-    run.extra |= {name: dig(raw, name) for name in place.fields.ids if "." in name}
+    run.extra |= {name: dig(raw, name) for name in fields.ids if "." in name}
     return run

@@ -6,7 +6,7 @@ took back are left out and counted.
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from trajscore.io._conversation import Conversation
@@ -32,28 +32,28 @@ class ClaudeCode(Format):
         fields = head.fields
         if not head.listed or not isinstance(fields.get("type"), str):
             return False
-        if any(name in fields for name in _SESSION):
-            return fields["type"] in _WORDS["lines"] or "sessionId" in fields
-        return bool({"leafUuid", "snapshot"} & fields.keys())
+        if "session_id" in fields and fields["type"] in _WORDS["lines"]:
+            return True
+        return bool({"sessionId", "leafUuid", "snapshot"} & fields.keys())
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
         sessions: dict[str, list[Any]] = {}
         for place, line in super().runs(file, options):
-            if not isinstance(line, Mapping):
+            if not isinstance(line, dict):
                 yield place, line
                 continue
             name = first(line, _SESSION)
             if name is None:
                 name = next(reversed(sessions), None)
-            is_part = line.get("type") in _WORDS["lines"] or "message" in line
-            if name is not None and is_part:
+            if name is not None and (line.get("type") in _WORDS["lines"] or "message" in line):
                 sessions.setdefault(str(name), []).append(line)
         whole = [
             lines
             for lines in sessions.values()
             if not all(_is_aside(line, "subagent") for line in lines if line.get("type") in _TURNS)
         ]
-        yield from ((file.place(index), lines) for index, lines in enumerate(whole))
+        for index, lines in enumerate(whole):
+            yield file.place(index), lines
         file.is_head = not whole  # a subagent's file, or one that only has a title
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
@@ -72,7 +72,7 @@ class ClaudeCode(Format):
                 session.add(line)
         talk = Conversation(place, session.messages)
         if n := left_out.pop("repeated", 0):
-            run.extra |= {"repeated": n}
+            run.extra["repeated"] = n
         if left_out:
             run.extra["n_left_out"] = dict(left_out)
         return talk.finish(run)
@@ -105,7 +105,7 @@ def _is_request(line: Record) -> bool:
     """Tell a request of the user from results and messages that the program writes."""
     message = line.get("message")
     parts = as_list(as_fields(message).get("content"))
-    is_users = line.get("type") == "user" and isinstance(message, Mapping)
+    is_users = line.get("type") == "user" and isinstance(message, dict)
     return is_users and not (any(map(_is_result, parts)) or _is_aside(line, "subagent", "aside"))
 
 
@@ -163,7 +163,7 @@ class _Session:
         stop, name, model = (message.get(key) for key in ("stop_reason", "id", "model"))
         self.run.stop_reason = stop if isinstance(stop, str) and stop != "tool_use" else None
         if model:
-            self.run.meta |= {"model": model}
+            self.run.meta["model"] = model
         request = line.get("requestId")
         names: list[str] = []
         if isinstance(name, str):  # which a proxy may give to all answers

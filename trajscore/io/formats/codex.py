@@ -1,6 +1,5 @@
 """Sessions of Codex: its rollout files, and what ``codex exec --json`` prints; one run a file."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from trajscore.io._conversation import Conversation
@@ -25,25 +24,25 @@ class Codex(Format):
         if not head.listed:
             return False
         if fields.get("type") in _WORDS["lines"]:
-            return isinstance(fields.get("payload"), Mapping)
+            return isinstance(fields.get("payload"), dict)
         return fields.get("type") == "thread.started" and "thread_id" in fields
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
         lines = []
         for place, value in super().runs(file, options):
-            if isinstance(value, Mapping):
+            if isinstance(value, dict):
                 lines.append(value)
             else:
                 yield place, value
         meta = next((line for line in lines if line.get("type") == _META), {})  # not its parent's
-        file.is_head = "subagent" in as_fields(_Line(meta).payload, "source")  # of another
+        file.is_head = "subagent" in as_fields(meta, "payload", "source")  # of another
         if lines and not file.is_head:
             yield file.place(0), lines
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         run = Run("")
         items: list[Message] = []
-        usage: list[tuple[int, dict[str, Any]]] = []
+        usage: list[tuple[int, Record]] = []
         lines = list(map(_Line, as_objects(raw)))
         for line in _without_rolled_back(lines):
             if line.is_one_of("started") or line.asks:
@@ -51,7 +50,7 @@ class Codex(Format):
             _note(run, line)
             info = as_fields(line.payload, "info")  # of the last call of the model
             last = info.get("last_token_usage", line.payload.get("usage"))
-            if isinstance(last, Mapping):
+            if isinstance(last, dict):
                 usage.append((len(items), token_counts(last)))
             items += line.messages
         if n_back := sum(len(line.messages) for line in lines) - len(items):
@@ -127,10 +126,14 @@ def _messages_of(of_line: str, item: Record) -> list[Message]:
     if kind == "command_execution":
         key = item.get("id")
         call = {"id": key, "name": "shell", "arguments": item.get("command")}
-        result = {"role": "tool", "tool_call_id": key, "content": item.get("aggregated_output")}
-        failed = item.get("exit_code") not in (0, None) or None
         turn = {"role": "assistant", "content": "", "tool_calls": [call]}
-        return [turn, {**result, "error": failed}]
+        result = {
+            "role": "tool",
+            "tool_call_id": key,
+            "content": item.get("aggregated_output"),
+            "error": item.get("exit_code") not in (0, None) or None,
+        }
+        return [turn, result]
     if item.get("role") == "user" and kind == "message":
         text = text_of(item.get("content")).lstrip()
         if text.startswith(tuple(_WORDS["instructions"])):

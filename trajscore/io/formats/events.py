@@ -48,8 +48,8 @@ class Events(Format):
                 name = name_of(item) or name
                 groups.setdefault(name, []).append(item)
             else:
-                runs = enumerate(_runs_in(as_fields(item)) or [item], place.index)
-                yield from ((file.place(index), run) for index, run in runs)
+                for index, run in enumerate(_runs_in(as_fields(item)) or [item], place.index):
+                    yield file.place(index), run
         for index, (name, events) in enumerate(groups.items()):
             last = as_fields(events[-1])
             names = file.fields.names(last, ("outcome", "task", "trial")).values()
@@ -81,7 +81,7 @@ class Events(Format):
         failures = [span.outputs for span in spans if span.name == "failure"]
         run.stop_reason = next(map(as_reason, failures), None)
         updates = [span for span in spans if span.name == "updates"]
-        return add_spans(Conversation(place), _joined(states or updates or spans), run)
+        return add_spans(place, _joined(states or updates or spans), run)
 
 
 def span_of(event: Any) -> Span | None:
@@ -104,13 +104,12 @@ def _of_program(event: Any) -> Span | None:
         case {"event": str(name), "data": dict(data), "run_id": _} if name.startswith("on_"):
             return _of_callback(name, data, event)
         case {"current_agent_name": _, "input": list(messages)}:
-            return Span(None, inputs=messages)
+            return Span(inputs=messages)
         case {"current_agent_name": _, "response": dict(answer)}:
-            return Span(None, "model", outputs=answer)
+            return Span(kind="model", outputs=answer)
         case {"tool_name": name, "tool_id": call, "tool_output": dict(result)}:
             return Span(
-                None,
-                "tool",
+                kind="tool",
                 name=name,
                 inputs=event.get("tool_kwargs"),
                 outputs=result,
@@ -118,14 +117,14 @@ def _of_program(event: Any) -> Span | None:
                 error=result.get("is_error"),
             )
         case {"exception": {"exception_message": str(text)}}:
-            return Span(None, name="failure", outputs=text)
+            return Span(name="failure", outputs=text)
     return None
 
 
 def _of_callback(name: str, data: Record, event: Record) -> Span:
     """Return a call of a model or a tool that ended, or what goes into and out of all calls."""
     word, _, phase = name.removeprefix("on_").rpartition("_")
-    span = Span(None, span_kind(word), name=event.get("name"))
+    span = Span(kind=span_kind(word), name=event.get("name"))
     if span.kind == "other" and not event.get("parent_ids"):
         span.inputs = first(data, ("output", "input"))
     if span.kind != "other" and phase in ("end", "error"):
@@ -149,16 +148,16 @@ def _of_graph(event: Any) -> Span | None:
             | [dict(state), list(), {"configurable": _}, *_]
             | {"checkpoint": {"channel_values": state}}
         ):
-            return Span(None, name="values", inputs=state)
+            return Span(name="values", inputs=state)
         case {
             "messages": [
                 {"lc": _, "kwargs": {"id": str()}} | {"additional_kwargs": _, "id": str()},
                 *_,
             ]
         } if USUAL_FIELDS.id_of(event) is None:  # others are runs of chats
-            return Span(None, name="values", inputs=event)
+            return Span(name="values", inputs=event)
         case {"name": _, "input": _, "triggers": _}:
-            return Span(None)
+            return Span()
         case {"name": str(name), "result": dict(node), "interrupts": _}:
             return _of_update({name: node})
     return _of_update(event) if _is_update(as_fields(event)) else None
@@ -179,8 +178,8 @@ def _of_update(nodes: Record) -> Span:
     """Return the new message of a node, or several, which may repeat those of a graph within."""
     messages = [message for node in nodes.values() for message in _listed(node)]
     if len(messages) > 1:
-        return Span(None, name="updates", inputs=messages)
-    return Span(None, "model", name="updates", outputs=messages)
+        return Span(name="updates", inputs=messages)
+    return Span(kind="model", name="updates", outputs=messages)
 
 
 def _is_log(value: Any) -> bool:

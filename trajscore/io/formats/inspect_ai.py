@@ -1,6 +1,6 @@
 """Logs of Inspect AI, through its own library."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 from zipfile import is_zipfile
 
@@ -13,8 +13,6 @@ from trajscore.io._spans import Span, add_spans
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import FORMATS, Record, as_fields, is_own_score, text_of, token_counts
-
-_WORDS = FORMATS["inspect"]
 
 
 @register
@@ -58,18 +56,18 @@ class Inspect(Format):
             (score,) = scores.values()
         if not isinstance(score, (int, float)):
             score = None
-        run = Run(
-            id=place.name(raw.get("uuid"), f"{raw['id']}-{raw['epoch']}"),
+        run = self._new_run(
+            raw,
+            place.name(raw.get("uuid"), f"{raw['id']}-{raw['epoch']}"),
             outcome=as_outcome(score),
             stop_reason=as_fields(raw, "limit").get("type", "error" if "error" in raw else None),
-            task=raw["id"],
-            trial=raw["epoch"],
-            meta={} if score is None else {"reward": score},
-            extra=leftover(raw, _WORDS["bulk"]) | ({"scores": scores} if scores else {}),
         )
+        run.meta = leftover({"reward": score})
+        if scores:
+            run.extra["scores"] = scores
         spans = _spans(raw.get("events", []))
         if any(span.kind == "model" for span in spans):
-            return add_spans(Conversation(place), spans, run)
+            return add_spans(place, spans, run)
         return Conversation(place, raw.get("messages", [])).finish(run)
 
 
@@ -85,10 +83,10 @@ def _samples(library: Any, file: str, head: Any) -> Iterable[Any]:
 
 def _value(value: Any) -> Any:
     """Return a score, or the parts of one, with the letters of grades as numbers."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {name: _value(part) for name, part in value.items()}
     if isinstance(value, str):
-        return _WORDS["letters"].get(value, value)
+        return FORMATS["inspect"]["letters"].get(value, value)
     return value
 
 
@@ -124,10 +122,10 @@ def _call_of_model(event: Record, index: int) -> list[Span]:
     if not choices or "error" in event:
         return []  # a call that failed gave no turn
     choice = choices[0]
-    fields = {**choice["message"], "logprobs": choice.get("logprobs")}
-    fields["finish_reason"] = choice.get("stop_reason")
+    of_choice = {"logprobs": choice.get("logprobs"), "finish_reason": choice.get("stop_reason")}
+    turns = [choice["message"] | of_choice]
     tokens = token_counts(event["output"].get("usage"))
-    return [Span(index, "model", inputs=event.get("input"), outputs=[fields], tokens=tokens)]
+    return [Span(index, "model", inputs=event.get("input"), outputs=turns, tokens=tokens)]
 
 
 def _call_of_tool(event: Record, index: int) -> Span:

@@ -1,6 +1,6 @@
 """Any other log of JSON lines, a step or a run each, by usual or by named fields."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain, groupby, islice, pairwise
 from operator import itemgetter
@@ -54,7 +54,7 @@ class JSONLines(Format):
         steps = as_list(head.fields.get(str(steps_field(head.fields))))
         first_step = steps[0] if steps else head.fields
         parts = ("text", "confidence", "tool_calls", "logprobs")
-        return not isinstance(first_step, Mapping) or is_turn(first_step, parts)
+        return not isinstance(first_step, dict) or is_turn(first_step, parts)
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
         records = _with_named(super().runs(file, options), file)
@@ -81,7 +81,7 @@ def _with_named(records: RawRuns, file: LogFile) -> RawRuns:
     missing = [part for part in USUAL if getattr(fields, part, None) is not None]
     columns: dict[str, Any] = {}
     for place, record in records:
-        if missing and isinstance(record, Mapping):
+        if missing and isinstance(record, dict):
             inner = [record, *map(as_fields, as_list(dig(record, fields.steps or "")))]
             columns |= {**record, **inner[-1]}
             missing = [
@@ -123,7 +123,7 @@ def _id_of(place: Place, line: Any) -> str:
     where = f"{place.file}, line with index {place.index}"
     if isinstance(line, Broken):
         raise ValueError(f"{where}: {line}; repair the line, or the run would miss a step")
-    if not isinstance(line, Mapping):
+    if not isinstance(line, dict):
         raise ValueError(f"{where} is {type(line).__name__}, not an object; give one step a line")
     name = fields.id_of(line)
     if name is None and fields.id is None and fields.text is not None:
@@ -163,7 +163,7 @@ def _run_of_lines(lines: list[Record], place: Place) -> Run:
         of_run[outcome] = values
     of_run |= {path: dig(lines[-1], path) for path in stop_paths(lines[-1])}  # its last error
     if n_beside := len(lines) - len(messages or steps):
-        of_run |= {"lines_of_run": n_beside}
+        of_run["lines_of_run"] = n_beside
     constant = {
         name: value
         for name, value in lines[0].items()
@@ -188,10 +188,9 @@ def _in_order(lines: list[Record], place: Place) -> list[Record]:
     """Return the steps in the order of their numbers or times."""
     fields = place.fields
     numbers = [fields.value(line, "step") for line in lines]
-    is_bare = None in numbers and all(map(is_message, lines))  # such as a task of smolagents
-    if is_bare or all(number is None for number in numbers):
-        return lines
     if None in numbers:
+        if all(map(is_message, lines)) or all(number is None for number in numbers):
+            return lines  # such as a task of smolagents
         raise MalformedRunError("some of its lines have no step number")
     name = fields.names(lines[0], ("step",))["step"]
     keys: list[Any] = [_key(number) for number in numbers]
@@ -243,14 +242,14 @@ def _run_of_record(record: Any, place: Place) -> Run:
 # ------------------------------------------------------------------ a step
 
 
-def _finish(talk: Conversation, of_run: dict[str, Any], steps: list[Any]) -> Run:
+def _finish(talk: Conversation, of_run: Record, steps: list[Any]) -> Run:
     """Return the run, with the number of steps without a role, where others have one."""
     fields = talk.place.fields
     task, trial = fields.values(of_run, ("task", "trial")).values()
     run = talk.finish(Run(id=str(talk.place.run), task=task, trial=trial, extra=dict(of_run)))
     n = sum("actor" in fields.names(step, ("actor",)) for step in map(as_fields, steps))
     if 0 < n < len(steps):
-        run.extra |= {"without_role": len(steps) - n}
+        run.extra["without_role"] = len(steps) - n
     return run
 
 
@@ -276,8 +275,7 @@ def _add(talk: Conversation, record: Record, index: int, of_run: tuple[str, ...]
     if part := answer_part(record):
         record = {**leftover(record, OF_ANSWERS), **answer_of(part)[-1]}
     names = fields.names(record, (*of_run, *ANY_OF_STEPS))
-    used = set(names.values())
-    message = {name: value for name, value in record.items() if name not in used}
+    message = {name: value for name, value in record.items() if name not in names.values()}
     parts = {part: dig(record, names[part]) for part in ANY_OF_STEPS if part in names}
     action = parts.pop("action", None)
     observation = parts.pop("observation", None)

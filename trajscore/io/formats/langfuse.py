@@ -1,9 +1,7 @@
 """Traces of Langfuse: a trace is a run, a generation a turn, a score one of its turn or run."""
 
-from collections.abc import Mapping
 from typing import Any
 
-from trajscore.io import vocabulary as keys
 from trajscore.io._payloads import attributes_of
 from trajscore.io._run import Run, as_object, check_list, leftover
 from trajscore.io._spans import Span, add_score, read_span
@@ -11,9 +9,9 @@ from trajscore.io._traces import TraceFormat
 from trajscore.io.fields import scalar
 from trajscore.io.files import LogFile
 from trajscore.io.registry import Head, RawRuns, register
-from trajscore.io.vocabulary import Record, as_fields, first, first_object, unnested
+from trajscore.io.vocabulary import FORMATS, SPANS, Record, as_fields, first, first_object, unnested
 
-_WORDS = keys.FORMATS["langfuse"]
+_WORDS = FORMATS["langfuse"]
 
 
 @register
@@ -34,15 +32,12 @@ class Langfuse(TraceFormat):
         fields = as_fields(record)
         return str(_get(fields, "trace_id") or _trace_fields(fields).get("id"))
 
-    def session_of(self, record: Record) -> Any:
-        return _get(_trace_fields(record), "session_id")
-
     def _is_run(self, fields: Record) -> bool:
         return bool(fields) and fields.keys() != {"meta"}
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
         """Yield whole traces at once, and records that stand apart after the last file."""
-        at_once = file.n_files == 1 and file.fields.id not in keys.SPANS["session"]
+        at_once = file.n_files == 1 and file.fields.id not in SPANS["session"]
         apart: list[tuple[Any, Any]] = []
         for index, (trace, record) in enumerate(self.records(file)):
             if at_once and _is_trace(as_fields(record)):
@@ -68,8 +63,8 @@ class Langfuse(TraceFormat):
                 trace = _trace_fields(record)
                 if _is_trace(record):
                     observations += record["observations"]
-                    listed = trace.get("scores") or []
-                    scores += map(as_object, check_list(listed, "its observations or scores are"))
+                    listed = check_list(trace.get("scores") or [], "its observations or scores are")
+                    scores += map(as_object, listed)
                 run.extra |= leftover(trace, _WORDS["trace"])
                 run.extra |= {k: unnested(trace[k]) for k in _WORDS["texts"] if trace.get(k)}
         spans = list(map(_span, observations))
@@ -88,7 +83,7 @@ def _get(record: Record, part: str) -> Any:
 def _is_trace(record: Record) -> bool:
     """Tell a trace with its observations; in lists of traces there are only their identifiers."""
     observations = record.get("observations")
-    return isinstance(observations, list) and all(isinstance(o, Mapping) for o in observations)
+    return isinstance(observations, list) and all(isinstance(o, dict) for o in observations)
 
 
 def _is_observation(record: Record) -> bool:

@@ -1,14 +1,10 @@
 """Runs of LangSmith, as its client lists them: a trace is a run, feedback a score."""
 
-from typing import Any
-
 from trajscore.io._run import Run
 from trajscore.io._spans import Span, read_span
 from trajscore.io._traces import TraceFormat
 from trajscore.io.registry import Head, register
-from trajscore.io.vocabulary import Record, as_fields, first, unnested
-
-_THREAD = ("session_id", "thread_id", "conversation_id")  # names that LangSmith looks for
+from trajscore.io.vocabulary import Record, as_fields, unnested
 
 
 @register
@@ -21,9 +17,6 @@ class LangSmith(TraceFormat):
     def recognise(self, head: Head) -> bool:
         return head.whole and {"run_type", "inputs"} <= head.fields.keys()
 
-    def session_of(self, record: Record) -> Any:
-        return first(_metadata(record), _THREAD)
-
     def spans(self, records: list[Record], run: Run) -> list[Span]:
         root = next((k for k, record in enumerate(records) if not record.get("parent_run_id")), 0)
         spans = [
@@ -34,11 +27,10 @@ class LangSmith(TraceFormat):
             )
             for record in records
         ]
-        run.extra = {"metadata": dict(_metadata(records[root])), "name": records[root].get("name")}
+        run.extra = {
+            "metadata": dict(as_fields(records[root], "extra", "metadata")),
+            "name": records[root].get("name"),
+        }
         run.scores = spans[root].scores
         spans[root].scores = {}
         return spans
-
-
-def _metadata(record: Record) -> Record:
-    return as_fields(record, "extra", "metadata")

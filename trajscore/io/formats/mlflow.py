@@ -1,12 +1,10 @@
 """Traces of MLflow: a trace is a run, a call of a chat model a turn, feedback a score."""
 
 import base64
-from collections.abc import Mapping
 from typing import Any
 
-from trajscore.io._conversation import Conversation
 from trajscore.io._payloads import attributes_of
-from trajscore.io._run import Run, as_object, check_list
+from trajscore.io._run import Run, as_object, check_list, leftover
 from trajscore.io._spans import Span, add_score, add_spans, read_span
 from trajscore.io.fields import dig
 from trajscore.io.files import Place
@@ -29,7 +27,7 @@ class MLflow(Format):
     def recognise(self, head: Head) -> bool:
         fields = head.fields
         inner = fields.get("data")
-        if isinstance(fields.get("info"), Mapping) and isinstance(inner, Mapping):
+        if isinstance(fields.get("info"), dict) and isinstance(inner, dict):
             return "spans" in inner
         return "spans" in fields and ("assessments" in fields or "trace_metadata" in fields)
 
@@ -45,14 +43,13 @@ class MLflow(Format):
         records = check_list(unnested(data.get("spans")), "its spans are")
         spans = [_span(as_object(record)) for record in records]
         metadata = as_fields(first(info, ("trace_metadata", "request_metadata")))
-        if metadata.get("mlflow.trace.session") is not None:
-            run.meta["session"] = metadata["mlflow.trace.session"]
+        run.meta = leftover({"session": metadata.get("mlflow.trace.session")})
         for name, value in (("metadata", metadata), ("tags", as_fields(info, "tags"))):
             run.extra[name] = {k: v for k, v in value.items() if not str(k).startswith("mlflow.")}
         if str(first(info, ("state", "status"))).upper() == "ERROR":
             run.stop_reason = "error"
         _add_assessments(run, spans, unnested(info.get("assessments")))
-        return add_spans(Conversation(place), spans, run)
+        return add_spans(place, spans, run)
 
 
 def _span(record: Record) -> Span:
@@ -84,8 +81,7 @@ def _add_assessments(run: Run, spans: list[Span], assessments: Any) -> None:
         name = str(first(assessment, ("assessment_name", "name")))
         feedback = as_fields(assessment, "feedback")
         if not feedback:
-            expected = dig(assessment, "expectation.value")
-            run.extra.setdefault("expectations", {})[name] = expected
+            run.extra.setdefault("expectations", {})[name] = dig(assessment, "expectation.value")
         elif assessment.get("valid") is not False:
-            owner = owners.get(_hex(assessment.get("span_id")), run)
-            add_score(owner, name, feedback.get("value"), run)
+            span_id = _hex(assessment.get("span_id"))
+            add_score(owners.get(span_id, run), name, feedback.get("value"), run)

@@ -1,7 +1,5 @@
 """Traces of OpenAI's Agents SDK, as a processor exports them: a trace is a run."""
 
-from typing import Any
-
 from trajscore.io._run import MalformedRunError, Run, leftover
 from trajscore.io._spans import Span, read_span
 from trajscore.io._traces import TraceFormat
@@ -19,9 +17,6 @@ class OpenAIAgents(TraceFormat):
     def recognise(self, head: Head) -> bool:
         records = (head.fields, first_object(head.fields.get("data")))
         return any(record.get("object") in ("trace", "trace.span") for record in records)
-
-    def session_of(self, record: Record) -> Any:
-        return record.get("group_id")
 
     def spans(self, records: list[Record], run: Run) -> list[Span]:
         spans = []

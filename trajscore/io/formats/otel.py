@@ -3,7 +3,7 @@
 The spans may be OTLP in JSON, what the SDKs print, or a list; the attributes of a span will do.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trajscore.io._payloads import attributes_of, messages_in, plain, read_attribute, with_parts
@@ -55,11 +55,10 @@ class OpenTelemetry(TraceFormat):
 
     def records(self, file: LogFile) -> Iterator[tuple[Any, Any]]:
         """Yield the spans and events of a file, each with its trace."""
-        whole: dict[str, Any] = {}
         has_records = False
         for key, index, value in file.items(self.lists):
             if index is None:
-                whole[str(key)] = value
+                file.info[str(key)] = value
                 continue
             for record in self._leaves(value):
                 has_records = True
@@ -67,10 +66,8 @@ class OpenTelemetry(TraceFormat):
                 alone = (str(file.path), index if key is None else None)
                 trace = self.trace_of(record)
                 yield alone if trace is None else str(trace), record
-        if whole and not has_records:
-            yield str(file.path), whole
-        else:
-            file.info.update(whole)
+        if file.info and not has_records:
+            yield str(file.path), file.others.pop(str(file.path))
 
     def _leaves(self, value: Any) -> Iterator[Any]:
         """Yield the spans and events that a batch holds, at any depth."""
@@ -89,8 +86,7 @@ class OpenTelemetry(TraceFormat):
             _, span_id, parent = _ids(record)
             key = str(index if span_id is None else span_id)
             attributes = attributes_of(record)
-            inner = map(as_fields, as_list(record.get("events")))
-            events += [(key, *_event(event)) for event in inner]
+            events += [(key, *_event(as_fields(event))) for event in as_list(record.get("events"))]
             if _is_log(record):
                 events.append((key, *_event(record)))
                 continue
@@ -101,7 +97,7 @@ class OpenTelemetry(TraceFormat):
         # an attribute on which the spans of a trace agree belongs to the run
         agreed = {k: v[0] for k, v in values.items() if all(value == v[0] for value in v)}
         if agreed:
-            run.extra |= {"attributes": agreed}
+            run.extra["attributes"] = agreed
         return spans.values()
 
 
@@ -118,16 +114,15 @@ def _is_log(record: Record) -> bool:
 
 def _ids(record: Any) -> tuple[Any, Any, Any]:
     """Return the ids of a record's trace, of its span and of the span around it."""
-    if not isinstance(record, Mapping):
-        return None, None, None
-    fields = {**record, **as_fields(record, "context")}
+    outermost = as_fields(record)
+    fields = {**outermost, **as_fields(record, "context")}
     trace = first(fields, SPANS["trace_id"])
     id_names = [*SPANS["span_id"], *["id"] * (trace is not None)]
     outer = as_fields(record, "parent") or as_fields(record, "parentSpanContext")
     return (
         trace,
         first(fields, id_names),
-        first(outer, SPANS["span_id"]) or first(record, SPANS["parent_id"]),
+        first(outer, SPANS["span_id"]) or first(outermost, SPANS["parent_id"]),
     )
 
 
@@ -187,8 +182,7 @@ def _vercel_answer(attributes: Record) -> Any:
     """Return the answer that the AI SDK spreads over attributes."""
     calls = unnested(attributes.get("ai.response.toolCalls"))
     text = first(attributes, ("ai.response.text", "ai.response.object"))
-    answer = {"text": text, "toolCalls": calls}
-    return leftover(answer) or None
+    return leftover({"text": text, "toolCalls": calls}) or None
 
 
 def _cost(attributes: Record) -> float | None:
@@ -209,16 +203,16 @@ def _add_attributes(run: Run, span: Span, attributes: Record, values: dict[str, 
     agreeing = {
         name: value
         for name, value in attributes.items()
-        if not name.startswith(_OF_CONVENTIONS) and not isinstance(value, (list, Mapping))
+        if not name.startswith(_OF_CONVENTIONS) and not isinstance(value, (list, dict))
     }
     span.extra = {**agreeing, **span.extra}
     for name, value in agreeing.items():
         values.setdefault(name, []).append(value)
 
 
-def _evaluations(attributes: Record, family: str) -> dict[str, Any]:
+def _evaluations(attributes: Record, family: str) -> Record:
     """Return the judgements of OpenInference by name: their scores, or else their labels."""
-    rows = list(map(as_fields, as_list(read_attribute(attributes, (family,)))))
+    rows = map(as_fields, as_list(read_attribute(attributes, (family,))))
     return {str(row.get("name")): first(row, ("score", "label")) for row in rows if "name" in row}
 
 

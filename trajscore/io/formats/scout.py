@@ -26,8 +26,7 @@ class Scout(Format):
 
     def folder(self, place: Path) -> list[Path]:
         """Return the folder of a database, which is read as a whole."""
-        is_database = any(place.glob("**/transcripts_*.parquet"))
-        if is_database:
+        if any(place.glob("**/transcripts_*.parquet")):
             return [place]
         return []
 
@@ -37,12 +36,12 @@ class Scout(Format):
         with ExitStack() as opened:
             # a thread of its own, as in a notebook this one is within a loop already
             thread = opened.enter_context(ThreadPoolExecutor(1))
-            runner = thread.submit(asyncio.Runner).result()
+            runner = asyncio.Runner()
 
             def wait(work: Coroutine[Any, Any, Any]) -> Any:
                 return thread.submit(runner.run, work).result()
 
-            opened.callback(lambda: thread.submit(runner.close).result())
+            opened.callback(thread.submit, runner.close)
             database = scout.transcripts_db(str(file.path))
             wait(database.connect())
             opened.callback(lambda: wait(database.disconnect()))

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -11,7 +10,6 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.io._conversation import Conversation
 from trajscore.io._messages import Message, is_chat_list
 from trajscore.io._run import Run, as_object, check_list, leftover
-from trajscore.io.fields import dig
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import (
@@ -45,8 +43,7 @@ class SWEAgent(Format):
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         raw = as_object(raw)
         info = as_object(raw.get("info") or {})
-        task = stem(place.file).removesuffix(".traj")
-        name = place.name(raw.get("instance_id"), task)
+        name = place.name(raw.get("instance_id"), stem(place.file).removesuffix(".traj"))
         steps = check_list(raw.get("trajectory", raw.get("messages")), "its trajectory is")
         talk = Conversation(place)
         if "trajectory" not in raw:
@@ -56,17 +53,11 @@ class SWEAgent(Format):
             _add_prompts(talk, raw.get("history"))
             for index, step in enumerate(steps):
                 _add_step(talk, as_object(step), index)
-        run = Run(name, outcome=_outcome(name, place.file), task=name)
+        run = self._new_run(raw, name, outcome=_outcome(name, place.file), task=name)
         status = info.get("exit_status")
         if isinstance(status, str):  # a limit after which the work was submitted is that limit
             run.stop_reason = _SUBMITTED.sub(r"\1", status)
-        stats = as_fields(info, "model_stats")
-        run.meta = {
-            "cost": stats.get("instance_cost"),
-            "input_tokens": stats.get("tokens_sent"),
-            "output_tokens": stats.get("tokens_received"),
-        }
-        run.extra = leftover(raw, _WORDS["run"]) | {"info": leftover(info, ("model_stats",))}
+        run.extra["info"] = leftover(info, ("model_stats",))
         return talk.finish(run)
 
 
@@ -157,17 +148,12 @@ class OpenHands(Format):
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
         raw = as_object(raw)
-        task = raw.get("instance_id")
-        name = place.name(task)
+        name = place.name(raw.get("instance_id"))
         history = check_list(first(raw, _LISTS) or [], "its history is")
-        events = list(chain.from_iterable(as_list(item) or [item] for item in history))
+        events = [event for item in history for event in as_list(item) or [item]]
         messages = [_message_of(as_object(event, "an event is")) for event in events]
-        run = Run(name, outcome=_outcome(name, place.file), task=task)
-        run.trial = raw.get("attempt")
-        run.meta["cost"] = dig(raw, "metrics.accumulated_cost")
-        run.extra = leftover(raw, _OF_EVENTS["result"]) | {
-            "n_left_out": {"put in": messages.count(None)}
-        }
+        run = self._new_run(raw, name, outcome=_outcome(name, place.file))
+        run.extra["n_left_out"] = {"put in": messages.count(None)}
         errors = [event["code"] for event in events if event.get("code")]
         if "maximum iteration" in str(raw.get("error")):
             errors = ["max_iterations"]

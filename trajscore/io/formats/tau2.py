@@ -4,14 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.io._conversation import Conversation
-from trajscore.io._run import MalformedRunError, Run, as_object, as_outcome, check_list, leftover
+from trajscore.io._run import MalformedRunError, Run, as_object, check_list, leftover
 from trajscore.io.fields import dig
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import as_fields
 
-_RUN = frozenset({"id", "task_id", "trial", "messages", "termination_reason"})
-_META = ("agent_cost", "user_cost", "duration", "seed")
 _HEADS = ("results.json", "results.json.gz")
 
 
@@ -47,8 +45,7 @@ class Tau2(Format):
                 listed = True
                 yield file.place(index), value
         if not listed and _is_run(file.info):
-            raw = dict(file.info)
-            file.info.clear()
+            raw = file.others.pop(str(file.path))
             for name in _HEADS:
                 file.info.update(file.others.get(str(file.path.parent.parent / name), {}))
             yield file.place(0), raw
@@ -63,22 +60,11 @@ class Tau2(Format):
                 "it has no termination_reason, without which its reward has no meaning"
             )
         place.stop_reason = reason.rpartition(".")[2].lower()
-        reward = dig(raw, "reward_info.reward")
-        meta = leftover(
-            {name: raw.get(name) for name in _META}
-            | {"max_steps": dig(place.info, "info.max_steps")},
-        )
         messages = check_list(raw.get("messages"), "its messages are")
         talk = Conversation(place, list(map(_with_confidence, messages)))
-        run = Run(
-            id=name,
-            outcome=as_outcome(reward),
-            stop_reason=place.stop_reason,
-            task=task,
-            trial=raw.get("trial"),
-            meta={"reward": reward, **meta},
-            extra=leftover(raw, _RUN | frozenset(_META)),
-        )
+        run = self._new_run(raw, name, stop_reason=place.stop_reason)
+        run.meta["max_steps"] = dig(place.info, "info.max_steps")
+        run.meta = {"reward": None, **leftover(run.meta)}
         return talk.finish(run)
 
 
@@ -88,8 +74,7 @@ def _is_run(value: Any) -> bool:
 
 def _with_confidence(message: Any) -> Any:
     """Add the confidence that agent-tracer asks for after each turn, if there is one."""
-    uncertainty = as_fields(message, "uncertainty")
-    stated = uncertainty.get("self_assessed_confidence")
+    stated = as_fields(message, "uncertainty").get("self_assessed_confidence")
     if stated is None:
         return message
     return {"confidence": stated, **message}

@@ -6,12 +6,11 @@ from typing import Any
 from trajscore.core.outcomes import SUCCESS
 from trajscore.core.values import is_count
 from trajscore.io._conversation import Conversation
-from trajscore.io._run import MalformedRunError, Run, Step, as_object, as_outcome, leftover
+from trajscore.io._run import MalformedRunError, Run, Step, as_object
 from trajscore.io.files import Place
 from trajscore.io.registry import Format, Head, register
 from trajscore.io.vocabulary import Record
 
-_RUN = frozenset({"task_id", "trial", "reward", "traj"})
 # How a run ends by itself: the simulated user says so, or the agent hands over.
 _USER_STOP = "###STOP###"
 _LAST_TOOL = "transfer_to_human_agents"
@@ -47,19 +46,10 @@ class TauBench(Format):
         messages = raw.get("traj")
         if messages is None:
             raise MalformedRunError("it has no 'traj'")
-        reward = raw.get("reward")
-        score = as_outcome(reward)
+        run = self._new_run(raw, name)
         talk = Conversation(place, messages)
-        cut = score != SUCCESS and _at_cap(talk.steps, options.max_turns)
-        run = Run(
-            id=name,
-            outcome=score,
-            stop_reason="max_steps" if cut else None,
-            task=task,
-            trial=raw.get("trial"),
-            meta={"reward": reward},
-            extra=leftover(raw, _RUN),
-        )
+        if run.outcome != SUCCESS and _at_cap(talk.steps, options.max_turns):
+            run.stop_reason = "max_steps"
         return talk.finish(run)
 
 
