@@ -201,6 +201,8 @@ def _part_text(part: Any) -> str:
 
 def is_known(content: Any) -> bool:
     """Tell content whose text is found, or which has none, from JSON of an unknown form."""
+    if content is None or isinstance(content, str):
+        return True
     parts, names = (content, _OF_PART) if isinstance(content, list) else ([content], _OF_PART[:1])
     return all(
         isinstance(part, (str, type(None)))
