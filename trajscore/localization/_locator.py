@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
@@ -156,7 +156,7 @@ class FirstErrorLocator(TraceTransformer, BaseEstimator):
         self.has_none_ = bool((labels == 0).any())
         V = as_table(traces.cells)
         self._range = OrdinaryRange.of(V)
-        self._means = SimpleImputer(keep_empty_features=True).fit(self._range.nearest(V))
+        self._mean = np.nan_to_num(pd.DataFrame(self._range.nearest(V)).mean())
         is_first = (step_numbers(traces) == np.repeat(labels[order], traces.lengths)) * 1.0
         at_risk = running_sum(traces, is_first) == is_first
         is_first = is_first[at_risk]
@@ -234,7 +234,8 @@ class FirstErrorLocator(TraceTransformer, BaseEstimator):
 
     def _features(self, X: TrajectoryArray) -> FloatArray:
         """Return of every step its position, and its signals beside those before (and after)."""
-        V = self._means.transform(self._range.nearest(as_table(X.cells)))
+        V = self._range.nearest(as_table(X.cells))
+        V = np.where(np.isnan(V), self._mean, V)
         step = step_numbers(X)[:, None]
         total = running_sum(X, V)
         lowest = -running_max(X, -V)
