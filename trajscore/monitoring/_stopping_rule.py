@@ -308,7 +308,7 @@ class StoppingRule(ABC, BaseEstimator):
             )
         self.n_dropped_ = len(labels) - len(observed)
         self.longest_ = int(traces.lengths.max())
-        usual = OrdinaryRange.of(traces[observed].cells.reshape(-1, self.n_channels_in_))
+        usual = OrdinaryRange.of(traces.cells.reshape(-1, self.n_channels_in_))
         self._fitted_range = tuple(zip(usual.low.tolist(), usual.high.tolist(), strict=True))
         return traces, labels, observed
 
