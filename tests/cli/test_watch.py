@@ -88,6 +88,7 @@ def test_scores_and_tasks(folder, watch, tmp_path):
     code, out, _ = watch(tmp_path / "ref.csv", tmp_path / "runs.csv")
     assert code in (0, 1)
     assert "scores outside [0, 1]" in out
+    assert re.search("Alarm at run .* of judge changed", out)
     assert "600 of them not counted" in out
     code, _, err = watch(tmp_path / "ref.csv", tmp_path / "ref.csv")
     assert code == 2
