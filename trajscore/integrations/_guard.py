@@ -181,7 +181,6 @@ class Guard(BaseEstimator):
             warnings.warn(
                 f"no message is of the agent or the user, so that nothing is seen; the roles are "
                 f"{roles}: name them assistant and user",
-                UserWarning,
                 stacklevel=2,
             )
         outcome = 1  # of which only that the run has ended is read
@@ -238,15 +237,15 @@ class Guard(BaseEstimator):
             return [[] for _ in all_runs]
         X = self.signals_.transform(followed)
         X = self.process_._check(X.with_ended(outcomes(followed) != CENSORED))
-        log_m, p_values, stops = self.process_.test_.decide(X, level)
-        looks: dict[int, list[Look]] = {}
-        for run, offset, length, stop in zip(
-            followed, X.offsets[:-1].tolist(), X.lengths.tolist(), stops.tolist(), strict=True
-        ):
-            looks[id(run)] = [
-                self._look_at(run.id, k + 1, stop, log_m[offset + k], p_values[offset + k], level)
-                for k in range(length)
+        *evidence, stops = self.process_.test_.decide(X, level)
+        of_runs = np.split(np.column_stack(evidence), X.offsets[1:-1])
+        looks = {
+            id(run): [
+                self._look_at(run.id, step, stop, log_m, p_value, level)
+                for step, (log_m, p_value) in enumerate(of_run.tolist(), start=1)
             ]
+            for run, of_run, stop in zip(followed, of_runs, stops.tolist(), strict=True)
+        }
         return [looks.get(id(run), []) for run in all_runs]
 
     def follow(
