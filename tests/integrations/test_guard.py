@@ -177,10 +177,9 @@ def test_what_is_not_a_rule_or_a_log_is_refused(guard, talks):
 
 
 def test_a_guard_that_was_not_fitted_is_refused():
-    with pytest.raises(ValueError, match="not fitted"):
-        Guard().look([])
-    with pytest.raises(ValueError, match="not fitted"):
-        Guard().follow()
+    for use in (Guard().follow, lambda: Guard().look([]), lambda: Guard().stopping_steps([])):
+        with pytest.raises(ValueError, match="not fitted"):
+            use()
 
 
 @pytest.mark.parametrize("name", live.FRAMEWORKS)
@@ -226,9 +225,7 @@ def test_a_guard_of_a_real_log_decides_on_every_prefix_as_the_batch(public_file)
         assert first in (0, stop)
 
 
-@pytest.mark.parametrize(
-    ("role", "why"), [("worker", "'worker': name them assistant"), ("assistant", "with the user")]
-)
+@pytest.mark.parametrize(("role", "why"), [("worker", "name them"), ("assistant", "with the user")])
 def test_messages_of_which_nothing_is_seen(guard, role, why):
     for looks in (guard.look, guard.follow().look):
         with pytest.warns(UserWarning, match=why):
