@@ -98,8 +98,7 @@ class FleetMonitor(BaseEstimator):
     n_late_outcomes_ : int
         Outcomes that were not taken: of runs before an alarm, which came after it.
     n_without_forecast_ : int
-        Runs, those of the reference among them, that have no step or a missing value: their length
-        and outcome count, and no forecast of theirs.
+        Runs, also of the reference, without a step or a value: their length and outcome count.
 
     See Also
     --------
@@ -217,9 +216,10 @@ class FleetMonitor(BaseEstimator):
         self._names = traces.channels or ("",)
         if self.forecaster is not None:
             self._names = (", ".join(self._names),)  # of which one forecast is made
+            train = traces[train_rows]
             y_train = outcomes[train_rows]
-            learnt = train_rows[y_train != CENSORED]
-            self.forecaster_ = clone(self.forecaster).fit(traces[learnt], outcomes[learnt])
+            is_known = y_train != CENSORED
+            self.forecaster_ = clone(self.forecaster).fit(train[is_known], y_train[is_known])
         self._processes = [("length", ""), *(("forecast", name) for name in self._names)]
         n_inputs = len(self._processes)
         shares = np.full(n_inputs, 1 / n_inputs)
@@ -232,9 +232,7 @@ class FleetMonitor(BaseEstimator):
         self._log_thresholds = np.log(2 / (self.alpha * shares))  # twice that after each alarm
         forecasts = self._forecasts(traces, is_whole)
         if self.forecaster is not None:  # of the first part by fits to other runs
-            F = cross_fit_traces(
-                self.forecaster, traces[train_rows], y_train, groups=tasks[train_rows]
-            )
+            F = cross_fit_traces(self.forecaster, train, y_train, groups=tasks[train_rows])
             forecasts[train_rows] = forecasts_of_runs(F, self.phi)
         training, ranked = (
             self._runs(traces[rows], forecasts[rows], outcomes[rows], tasks[rows]) for rows in parts
