@@ -42,14 +42,12 @@ def test_a_red_and_a_green_gate(files, run):
 
 
 def test_what_changed(files, run):
-    _, out, _ = run("compare base.csv worse.csv")
-    assert "success fell" in out
-    assert "Paired by task: 40 in both" in out
+    out = run("compare base.csv worse.csv")[1]
+    assert re.search("(?s)Paired by task: 40 in both.*success fell", out)
     frame = pd.read_csv("worse.csv").rename(columns={"task": "about", "judge": "j"})
     frame.assign(cost=frame["run_id"] % 2, tokens=2).to_csv("named.csv", index=False)
     code, out, err = run("compare named.csv named.csv --group about --score j")
-    assert code == 0
-    assert "Paired by task: 40 in both" in out
+    assert (code, "Paired by task: 40 in both" in out) == (0, True)
     n_tokens = 2 * len(frame) / frame["run_id"].nunique()
     assert re.search(r"\ncost +0\.5 ", out)  # said of the run at each step
     assert re.search(rf"\ntokens +{n_tokens:.3g}", out)

@@ -232,3 +232,5 @@ def test_a_log_of_running_runs_is_forecast(folder, fit):
     assert main(["forecast", "f.skops", "new.json", "--out", "p.csv"]) == 0
     p = judge("log.json").forecaster("verbal").transform([[0.1, 0.1], [0.2, 0.2]])
     assert np.abs(pd.read_csv("p.csv")["forecast"] - p.ravel()).max() < 1e-12
+    Path("new.json").write_text(json.dumps(runs).replace("Confidence", "Says"))
+    assert "fit --guard" in fit("new.json --forecaster 'all together' --out f.skops")[2]

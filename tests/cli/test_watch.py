@@ -83,11 +83,11 @@ def test_scores_and_tasks(folder, watch, tmp_path):
     for name, first in (("ref", 0), ("runs", 1000)):
         frame = pd.read_csv(folder / f"{name}.csv")
         frame["judge"] = 100 * frame["judge"] - 50
-        frame["task"] = first + frame["run"] // 4
+        frame["task"], frame["b"] = first + frame["run"] // 4, frame["judge"] ** 2
         frame.to_csv(tmp_path / f"{name}.csv", index=False)
-    code, out, _ = watch(tmp_path / "ref.csv", tmp_path / "runs.csv")
-    assert code in (0, 1)
-    assert "scores outside [0, 1]" in out
+    code, out, _ = watch(tmp_path / "ref.csv", tmp_path / "runs.csv", "--score", "b")
+    assert code == 1
+    assert re.search(r"(?s)scores outside \[0, 1\].*Alarm at run .* of judge, b changed", out)
     assert "600 of them not counted" in out
     code, _, err = watch(tmp_path / "ref.csv", tmp_path / "ref.csv")
     assert code == 2

@@ -201,6 +201,7 @@ BAD = [
     # values
     (table(p=[0.1, "high", 0.3, 0.4]), {}, "'b', step 2: 'high' .*'p'"),
     (table(p=["0.1", "52%", "0.3", "0.4"]), {}, r"'b', step 2: '52%' .*df\['p'\].*/ 100"),
+    (table(p=["0.1", "0,2", "0.3", "0.4"]), {}, r"'b', step 2: '0,2' .*decimal=','"),
     (table(run=list("baba"), t=[1, 1, 2, 2], p=["1", "2", "3", "x"]), {}, "'a', step 2: 'x'"),
     (table(p=[0.1, None, 0.3, 0.4]), {}, r"'b' \(row 0\), step 2.*NaN"),
     (table(p=pd.Series([0.1, 10**400, 0.3, 0.4], dtype=object)), {}, "step 2"),

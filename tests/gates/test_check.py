@@ -291,7 +291,7 @@ def test_what_is_unusable_says_why():
         result = check(new, BASE, gate)
         assert result.verdict == "unusable"
         assert said in result.gates[0].why, gate
-    assert "needs a baseline" in gate_of(SAME, None).why
+    assert "needs a baseline; give one (--baseline)" in gate_of(SAME, None).why
     assert check(SAME).verdict == "unusable"
     few = RunSet([[0.5]] * 3 + [[0.6]], [0, 1, 1, 1])
     assert (

@@ -62,10 +62,9 @@ def test_looks_of_a_log_are_those_at_each_of_its_steps(guard, talks):
 
 
 def test_suspicion_is_the_level_at_which_a_run_is_stopped(guard, talks):
-    alpha = guard.process_.alphas_[0]
     for k, talk in enumerate(talks):
         look = guard.look(live.chat_of(talk), str(k), done=True)
-        assert look.stop == (look.suspicion >= 1 - alpha - 1e-12)
+        assert look.stop == (look.suspicion >= 1 - look.promise.alpha - 1e-12)
 
 
 def test_calls_that_have_no_result_yet_are_not_counted(guard, talks):
@@ -73,11 +72,7 @@ def test_calls_that_have_no_result_yet_are_not_counted(guard, talks):
     messages = live.chat_of(talk)
     assert guard.look(messages[:1]) == guard.look(messages[:2])
     assert guard.look(messages[:3]).step == 2
-
-
-def test_nothing_was_said_yet(guard):
-    look = guard.look([{"role": "system", "content": "Be kind."}])
-    assert (look.step, look.stop, look.flagged_step) == (0, False, None)
+    assert guard.look([{"role": "system", "content": "Be kind."}])[1:4] == (0, False, None)
 
 
 def test_a_guard_is_saved_and_decides_the_same(guard, talks, tmp_path, capsys):
@@ -182,10 +177,9 @@ def test_what_is_not_a_rule_or_a_log_is_refused(guard, talks):
 
 
 def test_a_guard_that_was_not_fitted_is_refused():
-    with pytest.raises(ValueError, match="not fitted"):
-        Guard().look([])
-    with pytest.raises(ValueError, match="not fitted"):
-        Guard().follow()
+    for use in (Guard().follow, lambda: Guard().look([]), lambda: Guard().stopping_steps([])):
+        with pytest.raises(ValueError, match="not fitted"):
+            use()
 
 
 @pytest.mark.parametrize("name", live.FRAMEWORKS)
@@ -231,7 +225,9 @@ def test_a_guard_of_a_real_log_decides_on_every_prefix_as_the_batch(public_file)
         assert first in (0, stop)
 
 
-def test_messages_of_which_nothing_is_seen(guard):
-    with pytest.warns(UserWarning, match="the roles are 'worker': name them assistant and user"):
-        look = guard.look([{"role": "worker", "content": "Hi"}])
-    assert (look.step, look.stop, look.flagged_step) == (0, False, None)
+@pytest.mark.parametrize(("role", "why"), [("worker", "name them"), ("assistant", "with the user")])
+def test_messages_of_which_nothing_is_seen(guard, role, why):
+    for looks in (guard.look, guard.follow().look):
+        with pytest.warns(UserWarning, match=why):
+            look = looks([{"role": role, "content": "Hi"}, *[{"role": role, "content": "No"}] * 9])
+        assert (look.step, look.stop, look.flagged_step) == (0, False, None)

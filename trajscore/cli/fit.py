@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from trajscore.calibration import PrefixForecaster
+from trajscore.cli.forecast import refuse_tracer
 from trajscore.cli.inputs import read_inputs
-from trajscore.cli.report import RECALIBRATION, judge, words_of
+from trajscore.cli.report import RECALIBRATION, judge_log, words_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_predictors
 from trajscore.core.convert import as_table
@@ -63,8 +64,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _fit_forecaster(arguments: argparse.Namespace) -> None:
     """Fit what recalibrates a predictor in a report of these runs, and write it."""
-    report = judge(shlex.join(words_of(arguments)))
-    save_fitted(report.forecaster(arguments.forecaster), arguments.out)
+    report, log = judge_log(words_of(arguments))
+    forecaster = report.forecaster(arguments.forecaster)
+    refuse_tracer(log, forecaster.channels_in_)
+    save_fitted(forecaster, arguments.out)
     print(
         f"fitted on {number_of(len(report.runs), 'run')}; wrote {arguments.out}; use it with: "
         f"trajscore forecast {shlex.quote(str(arguments.out))} NEW --out forecasts.csv"

@@ -25,11 +25,7 @@ def run(arguments: argparse.Namespace) -> None:
     arguments.outcomes = {}  # runs may go on
     inputs = read_inputs(arguments.new, arguments, missing=arguments.missing)
     X = inputs.container()
-    if inputs.log and any(isinstance(RISKS.get(name), TracerScorer) for name in X.channels or ()):
-        raise ValueError(
-            "what TRACER sees in a dialogue depends on the other runs of its log, so it cannot "
-            "be forecast of new ones; learn from messages with trajscore fit --guard"
-        )
+    refuse_tracer(inputs.log, X.channels)
     if arguments.missing == "ffill":
         X = X.ffill()
     complete = X[whole_runs(X)]
@@ -38,3 +34,13 @@ def run(arguments: argparse.Namespace) -> None:
     if n := len(X) - len(complete):
         print(f"{number_of(n, 'run')} left out: a value is missing, or there is no step")
     print(f"wrote {out}: {number_of(len(complete), 'run')}, {len(complete.cells):,} steps")
+
+
+def refuse_tracer(log: Any, names: Any) -> None:
+    """Refuse risks of a log that depend on all its runs."""
+    if log and any(isinstance(RISKS.get(name), TracerScorer) for name in names or ()):
+        raise ValueError(
+            "what TRACER sees in a dialogue depends on the other runs of its log, so new runs "
+            "cannot be forecast by it; learn from messages with trajscore fit --guard, or name "
+            "another predictor, such as trajscore fit --forecaster 'tool calls'"
+        )

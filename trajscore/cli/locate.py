@@ -45,6 +45,8 @@ def _read(path: Path, arguments: argparse.Namespace) -> tuple[Inputs, Trajectory
     inputs = read_inputs(path, arguments)
     X = inputs.container()
     if n := int(np.isnan(X.cells).sum()):
-        values = number_of(n, "missing value")
-        print(f"{path}: {values}, taken as the mean of the signal in the labelled runs")
+        print(
+            f"{path}: {number_of(n, 'missing value')}, taken as the mean of the signal in the "
+            f"labelled runs"
+        )
     return inputs, X

@@ -82,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"\ntrajscore: stopped{arguments.stopped}", file=sys.stderr)
             return 130
         except (ValueError, KeyError, ImportError, OSError) as error:
-            print(f"trajscore: {visible(_sentence(error, arguments.options))}", file=sys.stderr)
+            print(f"trajscore: {visible(sentence_of(error, arguments.options))}", file=sys.stderr)
             return 2
     return 0
 
@@ -186,7 +186,7 @@ def _check_output(option: str, path: Path | None, endings: list[str]) -> None:
         optional("pyarrow", f"{option}: {path} needs pyarrow", "data", ", or name a .csv")
 
 
-def _sentence(error: Exception, options: dict[str, str]) -> str:
+def sentence_of(error: Exception, options: dict[str, str]) -> str:
     """Say what is wrong in the words of the command line."""
     if isinstance(error, ArgumentError):
         return error.in_options(options)

@@ -11,6 +11,7 @@ from typing import BinaryIO
 import numpy as np
 
 from trajscore.cli.inputs import READING
+from trajscore.cli.main import sentence_of
 from trajscore.core.storage import parse_integer, plain, unique_keys
 from trajscore.core.values import ByName, is_count, number_of, unknown_name
 from trajscore.monitoring import EProcessMonitor
@@ -69,10 +70,8 @@ def serve(monitor: EProcessMonitor, forget_after: float) -> int:
         except OSError as error:
             problem = f"the step cannot be kept: {error}; send the line again later"
             answer = {"error": problem, "line": n}
-        except KeyError as error:  # whose text would be in quotes
-            answer = {"error": error.args[0], "line": n}
-        except (ValueError, TypeError, RecursionError) as error:
-            answer = {"error": str(error), "line": n}
+        except (KeyError, ValueError, TypeError, RecursionError) as error:
+            answer = {"error": sentence_of(error, {}), "line": n}
         n_refused += "error" in answer
         print(json.dumps(plain(answer)), flush=True)
     return n_refused

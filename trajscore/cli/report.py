@@ -49,9 +49,11 @@ _ENDS = {"known": True, "unknown": False, None: None}
 
 def _horizon(text: str) -> int | str:
     """Read a number of steps, or own."""
-    if text != OWN and not (text.isdecimal() and int(text)):
+    if text == OWN:
+        return text
+    if not (text.isdecimal() and int(text)):
         raise ValueError
-    return text if text == OWN else int(text)
+    return int(text)
 
 
 def _family(text: str) -> ScoreFamily:
@@ -99,8 +101,13 @@ def judge(words: str) -> Report:
     no table was given: ...
     ['material', 'material with its history']
     """
-    argv = ["report", *shlex.split(words)]
-    return _judge(make_parser(["report"]).parse_args(argv, argparse.Namespace(argv=argv)))[0]
+    return judge_log(shlex.split(words))[0]
+
+
+def judge_log(words: list[str]) -> tuple[Report, Sequence[Run]]:
+    """Return the same report, and the runs of its log, if it is of one."""
+    argv = ["report", *words]
+    return _judge(make_parser(["report"]).parse_args(argv, argparse.Namespace(argv=argv)))
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -69,7 +69,10 @@ def run(arguments: argparse.Namespace) -> int:
     rates = {}
     if reference[1] is not None and new[1] is not None:
         before, since = (float(y[y != CENSORED].mean()) for _, y, _ in (reference, new))
-        print(f"success: {before:.1%} in the reference, {since:.1%} since")
+        print(
+            f"success: {before:.1%} in the reference, {since:.1%} since (of runs whose outcome was "
+            f"observed)"
+        )
         rates = {"reference": before, "new": since}
     if n := fleet.n_without_forecast_ - n_without:
         print(
@@ -152,9 +155,9 @@ def _describe(change: FleetChange, n_after: int, chance: float) -> list[str]:
     if all(n_known for _, n_known in counts):
         sets = [RunSet(None, np.arange(n_known) < n_successes) for n_successes, n_known in counts]
         success = compare(*sets).table.xs("success").iloc[0]
-        low, high = 100 * success["change_low"], 100 * success["change_high"]
         lines.append(
             f"  Success: {success['base']:.1%} before the change, {success['new']:.1%} after the "
-            f"alarm; 90% interval of the difference {low:+.1f} to {high:+.1f} points"
+            f"alarm; 90% interval of the difference {100 * success['change_low']:+.1f} to "
+            f"{100 * success['change_high']:+.1f} points"
         )
     return lines

@@ -448,8 +448,11 @@ def _values(column: pd.Series, runs: _Runs, first_step: int) -> FloatArray:
         step = row - runs.starts[runs.starts <= row][-1] + first_step
         text = column.iloc[row]
         remedy = "correct it or leave the run out"
-        if isinstance(text, str) and text.strip().endswith("%"):
-            remedy = f"write fractions: df[{column.name!r}].str.rstrip('%').astype(float) / 100"
+        if isinstance(text, str):
+            if text.strip().endswith("%"):
+                remedy = f"write fractions: df[{column.name!r}].str.rstrip('%').astype(float) / 100"
+            elif "," in text:
+                remedy = "write decimal points, or read the table by pandas.read_csv(decimal=',')"
         raise ValueError(
             f"{runs.label(row)}, step {step}: {run_label(text)} in column {column.name!r} is not a "
             f"number; {remedy}"

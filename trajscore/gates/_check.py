@@ -276,7 +276,9 @@ def _question(gate: Gate, sets: list[RunSet], matched: Matching) -> _Question:
     if gate.versus != BASELINE:
         sets = [new]
     elif len(sets) < 2:
-        raise CannotMeasureError("the gate needs a baseline; give one, or set versus to a number")
+        raise CannotMeasureError(
+            "the gate needs a baseline; give one (--baseline), or set versus to a number"
+        )
     *base, compared = estimates(measures_of(sets, key, gate.most), matched)
     value = compared.value
     reference = base[0].value if base else float(gate.versus)

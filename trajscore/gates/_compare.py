@@ -180,8 +180,10 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comp
     notes = []
     for runs, other, name in ((base, new, "the base"), (new, base, "the new set")):
         if alone := [repr(p) for p in runs.predictors if p not in other.predictors]:
-            n = number_of(len(alone), "predictor")
-            notes.append(f"{n} only in {name}, not compared: {', '.join(alone)}.")
+            notes.append(
+                f"{number_of(len(alone), 'predictor')} only in {name}, not compared: "
+                f"{', '.join(alone)}."
+            )
     for key in _keys(base, new):
         try:
             of_base, of_new = estimates(measures_of((base, new), key), matched)
@@ -235,9 +237,12 @@ def pairing(base: RunSet, new: RunSet, matched: Matching) -> str:
     """Say what is compared with what; first, if the sets cannot be paired."""
     sets = f"base: {base.counted}; new: {new.counted}."
     if matched.by:
+        doubt = ""
+        if matched.n_common < min(matched.n_new, matched.n_gone):
+            doubt = f" Few are in both: check that the same name means the same {matched.by}."
         return (
             f"{sets} Paired by {matched.by}: {matched.n_common} in both, {matched.n_new} only in "
-            f"the new set, {matched.n_gone} only in the base."
+            f"the new set, {matched.n_gone} only in the base.{doubt}"
         )
     if base.tasks is None or new.tasks is None:
         return f"Not paired: {WITHOUT_TASKS}. {sets}"

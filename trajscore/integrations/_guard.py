@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.convert import as_table
 from trajscore.core.outcomes import CENSORED
-from trajscore.core.values import IntArray, refuse_first, run_label
+from trajscore.core.values import IntArray, number_of, refuse_first, run_label
 from trajscore.integrations._watch import SEEN, Look, OnFlag, Watch, answered
 from trajscore.io import Run, Step, as_run, outcomes
 from trajscore.monitoring import DensityRatioEProcess
@@ -47,6 +47,8 @@ class Guard(BaseEstimator):
     ----------
     signals_, process_ : estimators
         The fitted ones.
+    first_actors_ : list of str
+        Who began the runs of the fit: "agent", "user" or both.
 
     See Also
     --------
@@ -57,6 +59,8 @@ class Guard(BaseEstimator):
     Ask before a call of the model, when all tools have answered. Where the last turn has calls
     without a result, the guard speaks of the turns before it. The messages must be all that were
     said: summing up a history, or cutting it, doubles the false alarms. `follow` notices.
+    The promise holds for runs like those of the fit. So one that the user begins, where the agent
+    began all of these, is not followed and never stopped, and a warning says so.
 
     Examples
     --------
@@ -76,6 +80,8 @@ class Guard(BaseEstimator):
     >>> guard.look(chat, "new").stop
     True
     """
+
+    first_actors_: Sequence[str] = SEEN  # of files that an earlier release wrote
 
     def __init__(self, signals: Any = None, process: Any = None) -> None:
         self.signals = signals
@@ -132,6 +138,7 @@ class Guard(BaseEstimator):
         self.signals_ = signals
         self.process_ = clone(process).fit(X, labels if has_outcomes else None, groups=groups)
         self.process_._warn_if_idle(X)
+        self.first_actors_ = sorted({_first_actor(run.steps) for run in runs} - {""})
         return self
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
@@ -169,12 +176,11 @@ class Guard(BaseEstimator):
         if not isinstance(messages, Run):
             messages = as_run(messages, run)
         steps = messages.steps
-        if steps and not _has_signals(steps):
+        if steps and not _first_actor(steps):
             roles = ", ".join(dict.fromkeys(repr(step.extra.get("role")) for step in steps))
             warnings.warn(
                 f"no message is of the agent or the user, so that nothing is seen; the roles are "
                 f"{roles}: name them assistant and user",
-                UserWarning,
                 stacklevel=2,
             )
         outcome = 1  # of which only that the run has ended is read
@@ -212,25 +218,34 @@ class Guard(BaseEstimator):
         Returns
         -------
         list of lists of Look
-            For each run a look after each turn of agent or user.
+            For each run a look after each turn of agent or user; none of a run that begins with
+            another actor than all runs of the fit, of which a warning is given.
         """
         check_is_fitted(self)
         all_runs = check_runs(runs, "looks", may_be_empty=True)
         level = self.process_._level(alpha)
-        followed = [run for run in all_runs if _has_signals(run.steps)]
+        begun = [run for run in all_runs if _first_actor(run.steps)]
+        followed = [run for run in begun if _first_actor(run.steps) in self.first_actors_]
+        if n := len(begun) - len(followed):
+            warnings.warn(
+                f"{number_of(n, 'run')} cannot be followed, and will not be stopped: all runs of "
+                f"the fit begin with the {self.first_actors_[0]}. Give all messages from the "
+                f"first, such as the agent's greeting, or fit the guard on runs that begin so",
+                stacklevel=2,
+            )
         if not followed:
             return [[] for _ in all_runs]
         X = self.signals_.transform(followed)
         X = self.process_._check(X.with_ended(outcomes(followed) != CENSORED))
-        log_m, p_values, stops = self.process_.test_.decide(X, level)
-        looks: dict[int, list[Look]] = {}
-        for run, offset, length, stop in zip(
-            followed, X.offsets[:-1].tolist(), X.lengths.tolist(), stops.tolist(), strict=True
-        ):
-            looks[id(run)] = [
-                self._look_at(run.id, k + 1, stop, log_m[offset + k], p_values[offset + k], level)
-                for k in range(length)
+        *evidence, stops = self.process_.test_.decide(X, level)
+        of_runs = np.split(np.column_stack(evidence), X.offsets[1:-1])
+        looks = {
+            id(run): [
+                self._look_at(run.id, step, stop, log_m, p_value, level)
+                for step, (log_m, p_value) in enumerate(of_run.tolist(), start=1)
             ]
+            for run, of_run, stop in zip(followed, of_runs, stops.tolist(), strict=True)
+        }
         return [looks.get(id(run), []) for run in all_runs]
 
     def follow(
@@ -299,8 +314,8 @@ class Guard(BaseEstimator):
         ndarray of int of shape (n_runs,)
             Steps, counted from 1 in rows of the signals.
         """
-        check_is_fitted(self)
-        return self.process_.stopping_steps(self.signals_.transform(list(runs)), alpha)
+        looks = self.looks(runs, alpha)
+        return np.array([next((look.step for look in of if look.stop), 0) for of in looks], int)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted guard to a .skops file, which runs no code when it is read.
@@ -348,7 +363,7 @@ class Guard(BaseEstimator):
             run = runs[row]
             for n in range(1, len(run.steps)):
                 steps = answered(run.steps[:n])
-                if not _has_signals(steps):
+                if not _first_actor(steps):
                     continue
                 early = signals.transform([Run(run.id, list(steps), task=run.task)]).cells
                 if not np.allclose(early, X.cells[X.offsets[row] :][: len(early)]):
@@ -359,6 +374,6 @@ class Guard(BaseEstimator):
                     )
 
 
-def _has_signals(steps: Sequence[Step]) -> bool:
-    """Whether a turn is of the agent or the user."""
-    return any(step.actor in SEEN for step in steps)
+def _first_actor(steps: Sequence[Step]) -> str:
+    """Whose turn is the first of the agent or the user; "" where there is none."""
+    return next((step.actor for step in steps if step.actor in SEEN), "")

@@ -30,7 +30,7 @@ class Look(NamedTuple):
     run : str
         Name of the run.
     step : int
-        Rows of signals so far; 0 before the first.
+        Rows of signals so far; 0 before the first, and where the guard does not follow the run.
     stop : bool
         Whether this step or an earlier one was flagged.
     flagged_step : int or None
@@ -159,7 +159,8 @@ class Watch:
     def _look(self, steps: list[Step], done: bool) -> Look:
         """Decide on the turns so far, those that were not seen yet where that is enough."""
         new = [step for step in steps[self._n_monitored :] if step.actor in SEEN]
-        can_follow = type(self.guard.signals_) is ActionSignals and (new or self._last)
+        begins = new and new[0].actor in self.guard.first_actors_
+        can_follow = type(self.guard.signals_) is ActionSignals and (begins or self._last)
         if done or not can_follow:
             whole = Run(self._live.id, self._live.talk.steps)
             return self.guard.look(whole, self.run, done=done, alpha=self.first_alpha)

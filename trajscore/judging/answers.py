@@ -168,8 +168,9 @@ class Endpoint:
                 return self._answer(body)
             except ArgumentError as error:
                 problem = error.text
-        model = f"the model {self._model!r} at {self._url}"
-        raise ArgumentError(f"{place()}: {model} {problem}") from None  # errors may hold the key
+        raise ArgumentError(  # errors may hold the key
+            f"{place()}: the model {self._model!r} at {self._url} {problem}"
+        ) from None
 
     def _reply(self, prompt: str) -> bytes:
         """Return a reply; ask again only where none was begun, since a reply is paid for."""

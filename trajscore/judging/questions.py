@@ -94,9 +94,11 @@ class Questions:
         """Count the answers that could not be read, of which the first is named, and the cuts."""
         if n_missing := np.isnan(cells).sum():
             first = int(np.argmax(np.isnan(cells)))
-            which = f"that of {self.turns.place(first)} is {answers[first].text[:60]!r}"
-            words = f"which cannot be read as {self.endpoint[2].words}; {which}"
-            yield f"Missing: {n_missing:,} of {number_of(len(cells), 'answer')}, {words}"
+            yield (
+                f"Missing: {n_missing:,} of {number_of(len(cells), 'answer')}, which cannot be "
+                f"read as {self.endpoint[2].words}; that of {self.turns.place(first)} is "
+                f"{answers[first].text[:60]!r}"
+            )
         if self.n_cut:
             yield f"Cut: {self.n_cut:,} of {number_of(len(cells), 'record')}, longer than max_chars"
 

@@ -98,8 +98,7 @@ class FleetMonitor(BaseEstimator):
     n_late_outcomes_ : int
         Outcomes that were not taken: of runs before an alarm, which came after it.
     n_without_forecast_ : int
-        Runs, those of the reference among them, that have no step or a missing value: their length
-        and outcome count, and no forecast of theirs.
+        Runs, also of the reference, without a step or a value: their length and outcome count.
 
     See Also
     --------
@@ -214,15 +213,13 @@ class FleetMonitor(BaseEstimator):
         if not (len(train_rows) and len(ranked_rows)):
             raise ValueError("too few runs have a forecast at every step; give more of them")
         self.forecaster_ = None
-        F_train = traces[train_rows]
-        F_ranked = traces[ranked_rows]
+        self._names = traces.channels or ("",)
         if self.forecaster is not None:
+            self._names = (", ".join(self._names),)  # of which one forecast is made
+            train = traces[train_rows]
             y_train = outcomes[train_rows]
-            learnt = train_rows[y_train != CENSORED]
-            self.forecaster_ = clone(self.forecaster).fit(traces[learnt], outcomes[learnt])
-            F_train = cross_fit_traces(self.forecaster, F_train, y_train, groups=tasks[train_rows])
-            F_ranked = self.forecaster_.transform(F_ranked)
-        self._names = [str(name) for name in F_ranked.channels or ("",)]
+            is_known = y_train != CENSORED
+            self.forecaster_ = clone(self.forecaster).fit(train[is_known], y_train[is_known])
         self._processes = [("length", ""), *(("forecast", name) for name in self._names)]
         n_inputs = len(self._processes)
         shares = np.full(n_inputs, 1 / n_inputs)
@@ -233,9 +230,10 @@ class FleetMonitor(BaseEstimator):
             others = np.full(n_others, (1 - _ALPHA_OF_INPUTS) / n_others)
             shares = np.append(_ALPHA_OF_INPUTS * shares, others)
         self._log_thresholds = np.log(2 / (self.alpha * shares))  # twice that after each alarm
-        forecasts = np.full((len(traces), len(self._names)), np.nan)
-        forecasts[train_rows] = forecasts_of_runs(F_train, self.phi)
-        forecasts[ranked_rows] = forecasts_of_runs(F_ranked, self.phi)
+        forecasts = self._forecasts(traces, is_whole)
+        if self.forecaster is not None:  # of the first part by fits to other runs
+            F = cross_fit_traces(self.forecaster, train, y_train, groups=tasks[train_rows])
+            forecasts[train_rows] = forecasts_of_runs(F, self.phi)
         training, ranked = (
             self._runs(traces[rows], forecasts[rows], outcomes[rows], tasks[rows]) for rows in parts
         )
@@ -276,12 +274,7 @@ class FleetMonitor(BaseEstimator):
                 "groups: give the task of each run to fit and to update, or to neither of them"
             )
         traces, outcomes, tasks, is_whole = self._checked(X, y, groups, reset=False)
-        forecasts = np.full((len(traces), len(self._names)), np.nan)
-        if is_whole.any():
-            F = traces[is_whole]
-            if self.forecaster_ is not None:
-                F = self.forecaster_.transform(F)
-            forecasts[is_whole] = forecasts_of_runs(F, self.phi)
+        forecasts = self._forecasts(traces, is_whole)
         n_alarms = len(self.changes_)
         n_repeated = self.n_repeated_
         is_new = are_new(traces, self._earlier)
@@ -382,6 +375,16 @@ class FleetMonitor(BaseEstimator):
         if any(isinstance(part, Forecaster) and part._takes_missing() for part in parts):
             is_whole = traces.lengths > 0
         return traces, outcomes, tasks, is_whole
+
+    def _forecasts(self, X: TrajectoryArray, is_whole: BoolArray) -> FloatArray:
+        """Return one forecast for each run and predictor, NaN of runs that are not whole."""
+        forecasts = np.full((len(X), len(self._names)), np.nan)
+        if is_whole.any():
+            F = X[is_whole]
+            if self.forecaster_ is not None:
+                F = self.forecaster_.transform(F)
+            forecasts[is_whole] = forecasts_of_runs(F, self.phi)
+        return forecasts
 
     def _runs(
         self,

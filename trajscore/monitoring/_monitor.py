@@ -199,8 +199,9 @@ class EProcessMonitor:
             after = self._after(before, scores, done=done)
             if self._may_warn_of_length and due > self.test.longest:
                 self._may_warn_of_length = False
-                message = longer_than_fitted(f"run {label} is", self.test.longest)
-                warnings.warn(message, stacklevel=2)
+                warnings.warn(
+                    longer_than_fitted(f"run {label} is", self.test.longest), stacklevel=2
+                )
             if self._may_warn_of_range and (
                 message := range_warning(scores, self.test.fitted_range, self.test.channels)
             ):

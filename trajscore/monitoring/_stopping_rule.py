@@ -283,8 +283,7 @@ class StoppingRule(ABC, BaseEstimator):
         traces = check_estimator_input(self, X, reset=False, **self._reads)
         has_forecaster = getattr(self, "forecaster_", None) is not None
         if has_forecaster and (longer := (traces.lengths > self.longest_).sum()):
-            message = longer_than_fitted(number_of(longer, "run"), self.longest_)
-            warnings.warn(message, stacklevel=3)
+            warnings.warn(longer_than_fitted(number_of(longer, "run"), self.longest_), stacklevel=3)
         if message := range_warning(traces.cells, self._fitted_range, self.channels_in_):
             warnings.warn(message, stacklevel=3)
         _check_scores(traces)
@@ -308,7 +307,7 @@ class StoppingRule(ABC, BaseEstimator):
             )
         self.n_dropped_ = len(labels) - len(observed)
         self.longest_ = int(traces.lengths.max())
-        usual = OrdinaryRange.of(traces[observed].cells.reshape(-1, self.n_channels_in_))
+        usual = OrdinaryRange.of(traces.cells.reshape(-1, self.n_channels_in_))
         self._fitted_range = tuple(zip(usual.low.tolist(), usual.high.tolist(), strict=True))
         return traces, labels, observed
 

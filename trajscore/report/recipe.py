@@ -11,8 +11,6 @@ _SCRIPT = """\
 import numpy as np
 import skops.io
 import trajscore
-from trajscore.cli.report import judge
-
 {report}
 forecaster = report.forecaster({name!r})
 skops.io.dump(forecaster, 'forecaster.skops')
@@ -32,9 +30,12 @@ def recipes(data: Evaluation, name: str, form: str) -> dict[str, str]:
     stop = _stop(data, name)
     code = NO_CODE
     if form != AS_GIVEN and data.recommendations[name].is_useful:
-        report = "# report is what trajscore.evaluate returned"
+        report = "\n# report is what trajscore.evaluate returned"
         if data.source.command:
-            report = f"report = judge({shlex.join(data.source.words)!r})"
+            report = (
+                f"from trajscore.cli.report import judge\n\n"
+                f"report = judge({shlex.join(data.source.words)!r})"
+            )
         run = data.inputs_of(name)[0][:_N_STEPS].round(4) + 0.0  # which turns -0.0 into 0.0
         signals = data.signals_of(name)
         values = str([run.ravel().tolist()])
