@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted, check_memory
+from sklearn.utils.validation import check_memory
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.values import BoolArray, FloatArray, as_count, check_choice
@@ -159,8 +159,6 @@ class TracerSignals(RunTransformer):
 
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
         self._check_parameters()
-        if not reset:
-            check_is_fitted(self)
         turns = take_turns(X, ("agent", "user"), type(self).__name__)
         stated = StatedConfidence(reads_one=None if reset else self.reads_one_)
         confidence = stated(turns.steps)
@@ -268,6 +266,5 @@ def surprisal(turns: Turns, tokens: Tokens, least: float) -> FloatArray:
             for token in (start + np.flatnonzero(counted[start:stop])).tolist():
                 counted[token] = content_word(strings[token - start]) is not None
     mean, number = mean_of_turns(-tokens.logprobs, counted, tokens)
-    _, recorded = mean_of_turns(-tokens.logprobs, ~np.isnan(tokens.logprobs), tokens)
-    out[tokens.turns] = np.where(recorded == 0, np.nan, np.where(number > 0, mean, _EPSILON))
+    out[tokens.turns] = np.where(number > 0, mean, _EPSILON)
     return out

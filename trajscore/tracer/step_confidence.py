@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import entr, logsumexp
+from scipy.special import entr, softmax
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.values import (
@@ -302,15 +302,14 @@ class StepConfidence(RunTransformer):
             first, last = token_span(turns.steps[turn], find_action)
             in_action[start + first : start + last] = True
 
-        def stream(values: FloatArray, counted: BoolArray) -> FloatArray:
+        def stream(values: FloatArray, counted: BoolArray | bool) -> FloatArray:
             out = np.full(len(turns.steps), np.nan)
             out[tokens.turns] = mean_of_turns(values, counted & ~np.isnan(values), tokens)[0]
             return np.clip(out, 0.0, 1.0)
 
-        whole = np.ones(len(tokens.logprobs), dtype=bool)
         return {
-            "token_probability": stream(probability, whole),
-            "entropy_confidence": stream(confidence, whole),
+            "token_probability": stream(probability, True),
+            "entropy_confidence": stream(confidence, True),
             "action_token_probability": stream(probability, in_action),
             "action_entropy_confidence": stream(confidence, in_action),
         }
@@ -323,8 +322,7 @@ def entropies(turns: Turns, tokens: Tokens, top: int) -> FloatArray:
     out[places] = logs[:, 0]  # for the check alone
     tokens.refuse_positive(out, "a top_logprob of", turns)
     with undefined_is_nan():  # candidates of no chance only
-        share = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
-    out[places] = entr(share).sum(axis=1)
+        out[places] = entr(softmax(logs, axis=1)).sum(axis=1)
     return out
 
 

@@ -1,7 +1,5 @@
 """Runs, taken apart into flat arrays: one row a turn, or one row a token."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,6 +11,7 @@ from typing import Any, Self, get_args
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import TraceTransformer
@@ -83,6 +82,8 @@ class RunTransformer(TraceTransformer, BaseEstimator):
 
     def transform(self, X: Any) -> TrajectoryArray:
         """Return the channels of runs (a list of Run), with the columns of `trajscore.io.meta`."""
+        if self._learns:
+            check_is_fitted(self)
         return self._channels_of(X, reset=False)
 
     def __sklearn_tags__(self) -> Any:
@@ -157,7 +158,7 @@ class Turns:
             place += f" (message {index})"
         return place
 
-    def batches(self) -> Iterator[Turns]:
+    def batches(self) -> Iterator["Turns"]:
         """Split between runs, where enough text has come together."""
         offsets = offsets_of(self.lengths)
         sizes = [
@@ -168,7 +169,7 @@ class Turns:
             steps = self.steps[offsets[rows.start] : offsets[rows.stop]]
             yield Turns(self.runs[rows], steps, self.lengths[rows], rows.start)
 
-    def only(self, rows: BoolArray, whose: str) -> Turns:
+    def only(self, rows: BoolArray, whose: str) -> "Turns":
         """Return some of the turns; every run that the agent began must have one."""
         lengths = np.bincount(self.run_of[rows], minlength=len(self.lengths))
         _refuse_empty(self.runs, lengths, whose)
