@@ -19,8 +19,8 @@ from trajscore.tracer.turns import (
     as_names,
     call_text,
     chosen,
-    mean_of_turns,
-    take_tokens,
+    means_of,
+    take_logprobs,
     take_turns,
 )
 
@@ -204,12 +204,11 @@ class Smoothness(RunTransformer):
 
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
         turns = take_turns(X, ("agent", "user"), type(self).__name__)
-        tokens = take_tokens(turns, None if reset else self.reads_zero_)
+        by_turn, reads_zero = take_logprobs(turns, None if reset else self.reads_zero_)
         if reset:
-            self.reads_zero_ = tokens.reads_zero
+            self.reads_zero_ = reads_zero
         surprisal = np.zeros(len(turns.steps))
-        mean, _ = mean_of_turns(-tokens.logprobs, ~np.isnan(tokens.logprobs), tokens)
-        surprisal[tokens.turns] = mean
+        surprisal[list(by_turn)] = -means_of(list(by_turn.values()))
         errors = np.array([sum(map(has_failed, step.tool_calls)) for step in turns.steps])
         events = errors * turns.is_agent + repeated_calls(turns, np.inf, {}).astype(float)
         runs = turns.container(events, self._output_channels)
