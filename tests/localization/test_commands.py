@@ -99,9 +99,9 @@ def test_a_report_says_which_step_failed(runs, report):
     P = FirstErrorLocator().fit_transform(X, runs[1], task)
     inside = FirstErrorWindow().fit(P, runs[1], task).transform(P)
     assert found.best == "a"
-    for run, window, (step, start, end) in zip(P, inside, found.windows.values(), strict=True):
-        assert step == run.argmax() + 1
-        assert (np.flatnonzero(window) + 1).tolist() == list(range(start, end + 1))
+    for row, (step, start, end) in found.windows.items():
+        assert step == P[row].argmax() + 1
+        assert (np.flatnonzero(inside[row]) + 1).tolist() == list(range(start, end + 1))
     row = found.table.loc["a"]
     said = f"{row['difference']:.2f} nats [{row['low']:.2f}, {row['high']:.2f}] better"
     page = report.to_html()
