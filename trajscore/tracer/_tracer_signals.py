@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_memory
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.values import BoolArray, FloatArray, as_count, check_choice
+from trajscore.core.within_runs import run_numbers, step_numbers
 from trajscore.io.logprobs import are_recorded
 from trajscore.tracer._risk_scorer import ACTORS, CHANNELS
 from trajscore.tracer._similarity import (
@@ -26,12 +27,11 @@ from trajscore.tracer._similarity import (
 )
 from trajscore.tracer.step_confidence import StatedConfidence
 from trajscore.tracer.turns import (
-    Logprobs,
     RunTransformer,
     Turns,
     content_word,
-    means_of,
-    take_logprobs,
+    means_of_turns,
+    take_tokens,
     take_turns,
 )
 
@@ -191,7 +191,7 @@ class TracerSignals(RunTransformer):
 
     def _signals(self, turns: Turns) -> FloatArray:
         """Return all channels of some runs but the last, the confidence."""
-        logprobs, _ = take_logprobs(turns, self.reads_zero_)
+        tokens, _ = take_tokens(turns, self.reads_zero_)
         texts = TextsOfTurns(turns)
         speech, repeated = self._repetition(turns, texts)
         turn = np.flatnonzero(turns.is_agent & (texts.whole >= 0) & (texts.result >= 0))
@@ -200,7 +200,7 @@ class TracerSignals(RunTransformer):
         rows = check_memory(self.memory).cache(embed)(self.embedder_, texts.listed or [""])
         overlaps = word_overlaps(texts.listed, speech)
         columns = (
-            surprisal(turns, logprobs, self.least_surprisal),
+            surprisal(turns, tokens, self.least_surprisal),
             repetition(turns, speech, cosines(rows, speech) * overlaps, repeated),
             gap(turns, results, rows),
             gap(turns, answers, rows),
@@ -256,16 +256,14 @@ def gap(turns: Turns, pairs: PairsOfTurns, rows: Any) -> FloatArray:
     return out
 
 
-def surprisal(turns: Turns, by_turn: Logprobs, least: float) -> FloatArray:
+def surprisal(turns: Turns, tokens: TrajectoryArray, least: float) -> FloatArray:
     """Return U_t: the mean surprisal of the content tokens of each turn."""
-    out = np.full(len(turns.steps), np.nan)
-    parts = []
-    for turn, logprobs in by_turn.items():
-        counted = logprobs <= -least  # False for NaN
-        strings = turns.steps[turn].tokens
+    counted = tokens.cells <= -least  # False for NaN
+    owner = run_numbers(tokens).tolist()
+    number = step_numbers(tokens).tolist()
+    for token in np.flatnonzero(counted).tolist():
+        strings = turns.steps[owner[token]].tokens
         if strings is not None:  # without them, a token of any word counts
-            for token in np.flatnonzero(counted).tolist():
-                counted[token] = content_word(strings[token]) is not None
-        parts.append(-logprobs[counted])
-    out[list(by_turn)] = np.nan_to_num(means_of(parts), nan=_EPSILON)
-    return out
+            counted[token] = content_word(strings[number[token] - 1]) is not None
+    means = means_of_turns(np.where(counted, -tokens.cells, np.nan), tokens)
+    return np.where(tokens.lengths, np.nan_to_num(means, nan=_EPSILON), np.nan)

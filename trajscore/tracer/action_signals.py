@@ -19,8 +19,8 @@ from trajscore.tracer.turns import (
     as_names,
     call_text,
     chosen,
-    means_of,
-    take_logprobs,
+    means_of_turns,
+    take_tokens,
     take_turns,
 )
 
@@ -204,11 +204,10 @@ class Smoothness(RunTransformer):
 
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
         turns = take_turns(X, ("agent", "user"), type(self).__name__)
-        by_turn, reads_zero = take_logprobs(turns, None if reset else self.reads_zero_)
+        tokens, reads_zero = take_tokens(turns, None if reset else self.reads_zero_)
         if reset:
             self.reads_zero_ = reads_zero
-        surprisal = np.zeros(len(turns.steps))
-        surprisal[list(by_turn)] = -means_of(list(by_turn.values()))
+        surprisal = -np.nan_to_num(means_of_turns(tokens.cells, tokens))
         errors = np.array([sum(map(has_failed, step.tool_calls)) for step in turns.steps])
         events = errors * turns.is_agent + repeated_calls(turns, np.inf, {}).astype(float)
         runs = turns.container(events, self._output_channels)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import entr
+from scipy.special import entr, softmax
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.values import (
@@ -20,13 +20,12 @@ from trajscore.core.values import (
 from trajscore.io import Step
 from trajscore.io.logprobs import NOT_RECORDED
 from trajscore.tracer.turns import (
-    Logprobs,
     RunTransformer,
     Turns,
     chosen,
-    means_of,
+    means_of_turns,
     refuse_positive,
-    take_logprobs,
+    take_tokens,
     take_turns,
 )
 
@@ -279,8 +278,8 @@ class StepConfidence(RunTransformer):
         find_action = _action_finder(self.action)
         as_count(self.top, "top", least=2)
         turns = take_turns(X, ("agent",), type(self).__name__)
-        logprobs, reads_zero = take_logprobs(turns, None if reset else self.reads_zero_)
-        streams = {"verbal": stated(turns.steps)} | self._of_tokens(turns, logprobs, find_action)
+        tokens, reads_zero = take_tokens(turns, None if reset else self.reads_zero_)
+        streams = {"verbal": stated(turns.steps)} | self._of_tokens(turns, tokens, find_action)
         if reset:
             self.reads_zero_ = reads_zero
             self.reads_one_ = bool(stated.reads_one)
@@ -293,49 +292,50 @@ class StepConfidence(RunTransformer):
         return chosen(self.channels, STREAMS, "channels", "stream")
 
     def _of_tokens(
-        self, turns: Turns, by_turn: Logprobs, find_action: ActionFinder
+        self, turns: Turns, tokens: TrajectoryArray, find_action: ActionFinder
     ) -> dict[str, FloatArray]:
-        parts: dict[str, list[FloatArray]] = {name: [] for name in STREAMS[1:]}
-        for turn, logprobs in by_turn.items():
-            entropy = entropies(turns, turn, len(logprobs), self.top)
-            in_action = slice(*token_span(turns.steps[turn], find_action))
-            of_tokens = {
-                "token_probability": np.exp(logprobs),
-                "entropy_confidence": 1 - entropy / np.log(self.top),
-            }
-            for name, values in of_tokens.items():
-                parts[name].append(values)
-                parts[f"action_{name}"].append(values[in_action])
-        streams = {name: np.full(len(turns.steps), np.nan) for name in parts}
-        for name, stream in streams.items():
-            stream[list(by_turn)] = means_of(parts[name]).clip(0.0, 1.0)
-        return streams
+        in_action = np.zeros(len(tokens.cells), dtype=bool)
+        for turn in np.flatnonzero(tokens.lengths).tolist():
+            start = tokens.offsets[turn]
+            first, last = token_span(turns.steps[turn], find_action)
+            in_action[start + first : start + last] = True
+        of_tokens = {
+            "token_probability": np.exp(tokens.cells),
+            "entropy_confidence": 1 - entropies(turns, tokens, self.top) / np.log(self.top),
+        }
+        of_action = {
+            f"action_{name}": np.where(in_action, values, np.nan)
+            for name, values in of_tokens.items()
+        }
+        return {
+            name: means_of_turns(values, tokens).clip(0.0, 1.0)
+            for name, values in (of_tokens | of_action).items()
+        }
 
 
-def entropies(turns: Turns, turn: int, n_tokens: int, top: int) -> FloatArray:
+def entropies(turns: Turns, tokens: TrajectoryArray, top: int) -> FloatArray:
     """Return the entropy in nats of each token's `top` likeliest candidates; NaN if fewer."""
-    out = np.full(n_tokens, np.nan)
-    listed = turns.steps[turn].top_logprobs or ()
-    if listed and len(listed) != n_tokens:
-        raise ValueError(
-            f"{turns.place(turn)}: {len(listed)} lists of top_logprobs for {n_tokens} "
-            f"logprobs; give one list for each token, () where none was recorded"
-        )
     table = {}
-    for token, candidates in enumerate(listed):
-        logprobs = [
-            logprob for _, logprob in candidates if logprob > NOT_RECORDED or logprob == -np.inf
-        ]
-        if len(logprobs) >= top:
-            table[token] = sorted(logprobs, reverse=True)[:top]
-    if table:
-        places = list(table)
-        logs = np.array(list(table.values()), dtype=float)
-        out[places] = logs[:, 0]  # for the check alone
-        refuse_positive(out, "a top_logprob of", turns, turn)
-        with undefined_is_nan():  # candidates of no chance only
-            share = np.exp(logs - logs.max(axis=1, keepdims=True))
-            out[places] = entr(share / share.sum(axis=1, keepdims=True)).sum(axis=1)
+    for turn, n_tokens in enumerate(tokens.lengths.tolist()):
+        listed = (n_tokens and turns.steps[turn].top_logprobs) or ()
+        if listed and len(listed) != n_tokens:
+            raise ValueError(
+                f"{turns.place(turn)}: {len(listed)} lists of top_logprobs for {n_tokens} "
+                f"logprobs; give one list for each token, () where none was recorded"
+            )
+        for token, candidates in enumerate(listed, tokens.offsets[turn]):
+            logprobs = [
+                logprob for _, logprob in candidates if logprob > NOT_RECORDED or logprob == -np.inf
+            ]
+            if len(logprobs) >= top:
+                table[token] = sorted(logprobs, reverse=True)[:top]
+    places = list(table)
+    logs = np.array(list(table.values()), dtype=float).reshape(-1, top)
+    out = np.full(len(tokens.cells), np.nan)
+    out[places] = logs[:, 0]  # for the check alone
+    refuse_positive(out, "a top_logprob of", turns, tokens.offsets)
+    with undefined_is_nan():  # candidates of no chance only
+        out[places] = entr(softmax(logs, axis=1)).sum(axis=1)
     return out
 
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain, compress
 from typing import Any, Self, get_args
 
 import numpy as np
@@ -28,7 +29,7 @@ from trajscore.core.values import (
     undefined_is_nan,
 )
 from trajscore.core.weights import row_chunks
-from trajscore.core.within_runs import offsets_of
+from trajscore.core.within_runs import offsets_of, run_numbers
 from trajscore.io import Run, Step, ToolCall, outcomes
 from trajscore.io._run import Actor
 from trajscore.io.logprobs import NOT_RECORDED, any_below_zero, any_recorded, are_recorded
@@ -262,56 +263,50 @@ def call_text(call: ToolCall) -> str:
 # ------------------------------------------------------------------ tokens and words
 
 
-Logprobs = dict[int, FloatArray]
-"""Log-probabilities of the tokens of each turn that has any, by turn.
+def take_tokens(turns: Turns, reads_zero: bool | None) -> tuple[TrajectoryArray, bool]:
+    """Return a run of log-probabilities for each turn, and tell whether zeros are recorded ones.
 
-NaN where one token's is missing; -inf is `LOWEST_LOGPROB`.
-"""
-
-
-def take_logprobs(turns: Turns, reads_zero: bool | None) -> tuple[Logprobs, bool]:
-    """Collect the log-probabilities of all turns, and tell whether zeros are recorded ones.
-
-    That is decided for a log: for the runs of `fit`, or else for these.
+    A turn without any is empty, a missing one is NaN, and -inf is `LOWEST_LOGPROB`. What zeros are
+    is decided for a log: for the runs of `fit`, or else for these.
     """
     if reads_zero is None:
         reads_zero = are_recorded(turns.runs)
     has_any = any_recorded if reads_zero else any_below_zero
-    by_turn = {}
-    for turn, step in enumerate(turns.steps):
-        if not has_any(step.logprobs or ()):
-            continue
-        logprobs = np.array(step.logprobs, dtype=float)
-        refuse_positive(logprobs, "the logprob", turns, turn)
-        if step.tokens is not None and len(step.tokens) != len(logprobs):
+    recorded = [step.logprobs or () for step in turns.steps]
+    lengths = [len(logprobs) * has_any(logprobs) for logprobs in recorded]
+    for turn, length in enumerate(lengths):
+        strings = turns.steps[turn].tokens
+        if length and strings is not None and len(strings) != length:
             raise ValueError(
-                f"{turns.place(turn)}: there are {len(step.tokens)} tokens for {len(logprobs)} "
-                f"logprobs; give one for each, or no tokens"
+                f"{turns.place(turn)}: there are {len(strings)} tokens for {length} logprobs; give "
+                f"one for each, or no tokens"
             )
-        logprobs[(logprobs <= NOT_RECORDED) & np.isfinite(logprobs)] = np.nan
-        by_turn[turn] = logprobs.clip(LOWEST_LOGPROB, 0.0)
-    return by_turn, reads_zero
+    flat = np.fromiter(chain.from_iterable(compress(recorded, lengths)), float)
+    refuse_positive(flat, "the logprob", turns, offsets_of(lengths))
+    flat[(flat <= NOT_RECORDED) & np.isfinite(flat)] = np.nan
+    return TrajectoryArray(flat.clip(LOWEST_LOGPROB, 0.0), lengths, missing="allow"), reads_zero
 
 
-def means_of(parts: Sequence[FloatArray]) -> FloatArray:
-    """Return the mean of the values of each part that are not missing; NaN where all are."""
-    flat = np.concatenate([np.empty(0), *parts])
-    there = ~np.isnan(flat)
-    owner = np.repeat(np.arange(len(parts)), np.fromiter(map(len, parts), int))[there]
-    total: Any = np.bincount(owner, flat[there], len(parts))
+def means_of_turns(values: FloatArray, tokens: TrajectoryArray) -> FloatArray:
+    """Return the mean over the tokens of each turn whose value is not missing; NaN without one."""
+    there = ~np.isnan(values)
+    owner = run_numbers(tokens)[there]
+    total: Any = np.bincount(owner, values[there], len(tokens))
     with undefined_is_nan():
-        return total / np.bincount(owner, minlength=len(parts))
+        return total / np.bincount(owner, minlength=len(tokens))
 
 
-def refuse_positive(logprobs: FloatArray, name: str, turns: Turns, turn: int) -> None:
-    """Say at which token of a turn a log-probability is above 0."""
-    refuse_first(
-        logprobs > UNIT_ROUNDING,
-        lambda token: (
-            f"{turns.place(turn)}, token {token}: {name} {logprobs[token]:g} is above 0; logprobs "
-            f"are natural logarithms of probabilities"
-        ),
-    )
+def refuse_positive(logprobs: FloatArray, name: str, turns: Turns, offsets: IntArray) -> None:
+    """Say at which token of which turn a log-probability is above 0."""
+
+    def problem(token: int) -> str:
+        turn = int(np.searchsorted(offsets, token, side="right")) - 1
+        return (
+            f"{turns.place(turn)}, token {token - offsets[turn]}: {name} {logprobs[token]:g} is "
+            f"above 0; logprobs are natural logarithms of probabilities"
+        )
+
+    refuse_first(logprobs > UNIT_ROUNDING, problem)
 
 
 @lru_cache(1 << 14)
