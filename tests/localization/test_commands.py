@@ -80,6 +80,23 @@ def test_a_table_says_where_each_new_run_went_wrong(runs, report, words, tmp_pat
         assert (row.window_start, row.window_end) == (steps[0], steps[-1])
 
 
+def test_rows_of_users_move_no_label(runs, tmp_path, capsys):
+    table = pd.read_csv(f"{runs[0]}.csv").assign(role="assistant")
+    table[["step", "first"]] *= 2  # a user speaks before each step
+    users = table.assign(step=table["step"] - 1, role="user", human="")
+    users.loc[users["run"] == "r1", "first"] = 1
+    table.loc[table["run"] == "r1", "first"] = 1
+    pd.concat([users, table]).to_csv(file := f"{tmp_path}/roles.csv", index=False)
+    out = f"{tmp_path}/steps.csv"
+    steps = []
+    for words in ("first-error=first", "step-label=human"):
+        assert main(["locate", file, file, "--score=a", f"--{words}", "--out", out]) == 0
+        steps.append(pd.read_csv(out)[["step", "window_start", "window_end"]])
+        assert (steps[-1] % 2 == 0).all(axis=None)
+    assert (steps[0]["step"] == steps[1]["step"]).mean() > 0.9
+    assert "such as step 1 of run 'r1'" in capsys.readouterr().err
+
+
 def test_missing_values_are_counted(runs, tmp_path, capsys):
     table = pd.read_csv(f"{runs[0]}.csv")
     table["b"] = table["b"].mask(table["step"] == 2)

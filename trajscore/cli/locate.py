@@ -39,9 +39,9 @@ def run(arguments: argparse.Namespace) -> None:
     P = locator.transform(X)
     table = steps_to_read(P, window)
     if inputs.table_steps is not None:
-        for name in ("step", "window_start", "window_end"):
-            cells = P.offsets[:-1] + table[name] - 1
-            table[name] = inputs.table_steps.cells[cells].astype(int)
+        steps = ["step", "window_start", "window_end"]
+        cells = P.offsets[:-1, None] + table[steps] - 1
+        table[steps] = inputs.table_steps.cells[cells].astype(int)
     write_table(table, arguments.out)
     print(f"wrote {arguments.out}: {len(P):,} runs")
 

@@ -142,7 +142,7 @@ def _refuse_missing(traces: TrajectoryArray, remedy: str) -> NoReturn:
         )
         problem = f"{_first(traces, missing)}: the value is missing"
         if missing[traces.offsets[:-1]].any(axis=1).all():
-            forecaster = "forecast with PrefixForecaster(HistGradientBoostingClassifier())"
+            forecaster = "forecast with calibration.CombinedForecaster(), which reads gaps, too"
             problem += "; no run has one at its first step"
             raise ValueError(f"{problem}; {remedy or forecaster}")
     if remedy:

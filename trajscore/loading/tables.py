@@ -173,7 +173,9 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
     first_error = None
     if chosen.label is not None:
         first_error = first_error_labels(X[chosen.label], chosen.step_label is not None)
-    table_steps = X[TABLE_STEP] if TABLE_STEP in frame else None
+    table_steps = None
+    if TABLE_STEP in frame:
+        table_steps = X[TABLE_STEP]
     X = X[list(chosen.scores)]
     is_counted = np.ones(len(y), dtype=bool)  # not ended by an infrastructure error
     if ended is not None:
