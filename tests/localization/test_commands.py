@@ -80,21 +80,19 @@ def test_a_table_says_where_each_new_run_went_wrong(runs, report, words, tmp_pat
         assert (row.window_start, row.window_end) == (steps[0], steps[-1])
 
 
-def test_rows_of_users_move_no_label(runs, tmp_path, capsys):
+@pytest.mark.parametrize("label", ["--first-error=first", "--step-label=human"])
+def test_rows_of_users_move_no_label(runs, label, tmp_path, capsys):
     table = pd.read_csv(f"{runs[0]}.csv").assign(role="assistant")
-    table[["step", "first"]] *= 2  # a user speaks before each step
+    table[["step", "first"]] *= 2  # a user speaks before each step, and is wrong in run r1
+    table["first"] = table["first"].where(table["run"] != "r1", 1)
     users = table.assign(step=table["step"] - 1, role="user", human="")
-    users.loc[users["run"] == "r1", "first"] = 1
-    table.loc[table["run"] == "r1", "first"] = 1
     pd.concat([users, table]).to_csv(file := f"{tmp_path}/roles.csv", index=False)
-    out = f"{tmp_path}/steps.csv"
-    steps = []
-    for words in ("first-error=first", "step-label=human"):
-        assert main(["locate", file, file, "--score=a", f"--{words}", "--out", out]) == 0
-        steps.append(pd.read_csv(out)[["step", "window_start", "window_end"]])
-        assert (steps[-1] % 2 == 0).all(axis=None)
-    assert (steps[0]["step"] == steps[1]["step"]).mean() > 0.9
-    assert "such as step 1 of run 'r1'" in capsys.readouterr().err
+    assert main(["locate", file, file, "--score=a", label, f"--out={tmp_path}/steps.csv"]) == 0
+    steps = pd.read_csv(f"{tmp_path}/steps.csv").set_index("run")
+    truth = table.groupby("run")["first"].first().loc[lambda first: first > 1]
+    assert (steps["step"].loc[truth.index] == truth).mean() > 0.9
+    assert (steps[["window_start", "window_end"]] % 2 == 0).all(axis=None)
+    assert ("step 1 of run 'r1'" in capsys.readouterr().err) == ("first" in label)
 
 
 def test_missing_values_are_counted(runs, tmp_path, capsys):

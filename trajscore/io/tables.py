@@ -330,20 +330,18 @@ def agent_rows(frame: pd.DataFrame, chosen: Fields) -> tuple[pd.DataFrame, tuple
         frame = frame.assign(**{TABLE_STEP: numbers})
         if chosen.step is not None:
             frame[chosen.step] = frame[chosen.step].mask(others) if are_times else counted
-        notes = [
-            f"{int(others.sum())} of {number_of(len(frame), 'row')} left out: by column {name!r} "
-            f"they are not the agent's; a report counts the agent's steps from 1"
-        ]
+        left_out = f"{int(others.sum())} of {number_of(len(frame), 'row')} left out: by column"
+        notes = [f"{left_out} {name!r} they are not the agent's; a report counts the others from 1"]
         if chosen.first_error is not None:
             first = parse_numbers(frame[chosen.first_error])
             step = counted.where(numbers == first).groupby(keys).transform("min")
             frame[chosen.first_error] = frame[chosen.first_error].mask(first > 0, step)
             ids = joined_ids(frame, chosen.ids)[(first > 0) & step.isna()]
-            for row in ids.index[:1]:
-                notes.append(
-                    f"{number_of(ids.nunique(), 'run')} taken as not labelled: the first wrong "
-                    f"step is not the agent's, such as step {first[row]:g} of run {ids[row]!r}"
-                )
+            notes += [
+                f"{number_of(ids.nunique(), 'run')} taken as not labelled: the first wrong step is "
+                f"not the agent's, such as step {first[row]:g} of run {ids[row]!r}"
+                for row in ids.index[:1]
+            ]
         unstarted = others.groupby(keys).transform("all")
         unstarted &= ~unstarted.groupby(keys).cumcount().astype(bool)  # the first row of each
         if n := int(unstarted.sum()):

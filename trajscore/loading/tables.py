@@ -159,7 +159,7 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
         frame,
         id=list(chosen.ids),
         step=step,
-        value=[*chosen.scores, *filter(frame.columns.__contains__, (chosen.label, TABLE_STEP))],
+        value=[*chosen.scores, *frame.columns.intersection([chosen.label, TABLE_STEP])],
         outcome=chosen.outcome,
         outcome_map=request.outcome_map,
         horizon=None,
@@ -173,9 +173,7 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
     first_error = None
     if chosen.label is not None:
         first_error = first_error_labels(X[chosen.label], chosen.step_label is not None)
-    table_steps = None
-    if TABLE_STEP in frame:
-        table_steps = X[TABLE_STEP]
+    table_steps = _table_steps(X)
     X = X[list(chosen.scores)]
     is_counted = np.ones(len(y), dtype=bool)  # not ended by an infrastructure error
     if ended is not None:
@@ -222,6 +220,13 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
         first_error=first_error,
         table_steps=table_steps,
     )
+
+
+def _table_steps(X: TrajectoryArray) -> TrajectoryArray | None:
+    """Return the numbers that steps have in their table, where they are counted anew."""
+    if X.channels and TABLE_STEP in X.channels:
+        return X[TABLE_STEP]
+    return None
 
 
 def first_step_of(frame: pd.DataFrame, chosen: Fields, request: LoadRequest) -> int:
