@@ -265,7 +265,7 @@ FROM = "TrajectoryArray.from_frame(df, id='run', step='step', value='p'"
 PYTHON = [  # a call, what is to be written, the call with it, and what else there is
     ("evaluate(X, y, weights='linear_front')", r"give (Eval\S+\)),",
      "evaluate(X, y, weights='linear_front', options={})", {}),
-    ("evaluate(X, y)", r"; (Eval\S+\)) repeats", "evaluate(X, y, options={})", {"X": FIRST}),
+    ("evaluate(X, y)", r"; (options=Eval\S+\)) repeats", "evaluate(X, y, {})", {"X": FIRST}),
     (TPS + ")", r"give (horizon=30)", TPS + ", {})", {}),
     ("tps_score(y, X)", r"with (X.ffill\(\))", "tps_score(y, {})", {"X": FIRST}),
     ("tps_score(y, X)", r"with (censored_tps_score)", "{}(y, X)", {"y": np.where(Y == 0, -1, Y)}),

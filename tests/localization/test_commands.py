@@ -80,6 +80,21 @@ def test_a_table_says_where_each_new_run_went_wrong(runs, report, words, tmp_pat
         assert (row.window_start, row.window_end) == (steps[0], steps[-1])
 
 
+@pytest.mark.parametrize("label", ["--first-error=first", "--step-label=human"])
+def test_rows_of_users_move_no_label(runs, label, tmp_path, capsys):
+    table = pd.read_csv(f"{runs[0]}.csv").assign(role="assistant")
+    table[["step", "first"]] *= 2  # a user speaks before each step, and is wrong in run r1
+    table["first"] = table["first"].where(table["run"] != "r1", 1)
+    users = table.assign(step=table["step"] - 1, role="user", human="")
+    pd.concat([users, table]).to_csv(file := f"{tmp_path}/roles.csv", index=False)
+    assert main(["locate", file, file, "--score=a", label, f"--out={tmp_path}/steps.csv"]) == 0
+    steps = pd.read_csv(f"{tmp_path}/steps.csv").set_index("run")
+    truth = table.groupby("run")["first"].first().loc[lambda first: first > 1]
+    assert (steps["step"].loc[truth.index] == truth).mean() > 0.9
+    assert (steps[["window_start", "window_end"]] % 2 == 0).all(axis=None)
+    assert ("step 1 of run 'r1'" in capsys.readouterr().err) == ("first" in label)
+
+
 def test_missing_values_are_counted(runs, tmp_path, capsys):
     table = pd.read_csv(f"{runs[0]}.csv")
     table["b"] = table["b"].mask(table["step"] == 2)

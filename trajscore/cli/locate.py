@@ -35,8 +35,14 @@ def run(arguments: argparse.Namespace) -> None:
     )
     if not row["beats_position"]:
         print("warning: these runs do not show that the signals say more than the position alone")
-    P = locator.transform(_read(arguments.new, arguments)[1])
-    write_table(steps_to_read(P, window), arguments.out)
+    inputs, X = _read(arguments.new, arguments)
+    P = locator.transform(X)
+    table = steps_to_read(P, window)
+    if inputs.table_steps is not None:
+        steps = ["step", "window_start", "window_end"]
+        cells = P.offsets[:-1, None] + table[steps] - 1
+        table[steps] = inputs.table_steps.cells[cells].astype(int)
+    write_table(table, arguments.out)
     print(f"wrote {arguments.out}: {len(P):,} runs")
 
 

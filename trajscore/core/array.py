@@ -1,7 +1,5 @@
 """The container that everything else reads: many runs, each with its own number of steps."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -261,7 +259,7 @@ class TrajectoryArray(Ragged):
         return X if y is None else (X, y)
 
     @classmethod
-    def concat(cls, arrays: Sequence[TrajectoryArray]) -> Self:
+    def concat(cls, arrays: Sequence["TrajectoryArray"]) -> Self:
         """Put the runs of several containers after one another.
 
         Parameters

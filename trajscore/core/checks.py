@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from trajscore.core.array import TrajectoryArray, as_container
+from trajscore.core.convert import as_row_index
 from trajscore.core.errors import ArgumentError
 from trajscore.core.ids import check_index, check_same_runs, id_order
 from trajscore.core.outcomes import CENSORED, check_outcomes
@@ -141,7 +142,7 @@ def _refuse_missing(traces: TrajectoryArray, remedy: str) -> NoReturn:
         )
         problem = f"{_first(traces, missing)}: the value is missing"
         if missing[traces.offsets[:-1]].any(axis=1).all():
-            forecaster = "forecast with PrefixForecaster(HistGradientBoostingClassifier())"
+            forecaster = "forecast with calibration.CombinedForecaster(), which reads gaps, too"
             problem += "; no run has one at its first step"
             raise ValueError(f"{problem}; {remedy or forecaster}")
     if remedy:
@@ -257,8 +258,7 @@ class Sample:
 
     def take(self, rows: ArrayLike) -> Self:
         """Return some of the runs, in the order given; `rows` are positions, or a mask."""
-        index = np.asarray(rows)
-        index = index if index.size else index.astype(np.int64)
+        index = as_row_index(rows, len(self))
         of_runs = {
             name: values[index]
             for name in ("y", "weight", "groups", "q_z")

@@ -76,7 +76,7 @@ zone behind every time, such as Z for UTC'
     """
     texts = pd.Series(np.asarray(times, dtype=str))
     has_zone = texts.str.contains("[Zz+]|^.{10,}-")  # a "-" within the date is none
-    if has_zone.all() or not has_zone.any():
+    if has_zone.nunique() < 2:
         return ""
     first, bare = (
         f"{noun} {places[k]} at {texts[k]}" for k in (has_zone.argmax(), has_zone.argmin())
@@ -402,16 +402,16 @@ def column_names(df: Any) -> list[Any]:
     return list(getattr(df, "column_names", getattr(df, "columns", ())))
 
 
-def _check_columns(names: Sequence[str], have: Sequence[Any], index: Sequence[Any] = ()) -> None:
+def _check_columns(names: Sequence[str], have: list[Any], index: Sequence[Any] = ()) -> None:
     for name in names:
         if name not in have and name in index:
             raise ValueError(f"{name!r} is in the index, not a column; give df.reset_index()")
         if name not in have:
             raise ValueError(unknown_name("column", name, have))
-        if list(have).count(name) > 1:
+        if have.count(name) > 1:
             raise ValueError(
-                f"the table has {list(have).count(name)} columns named {name!r}; rename all but "
-                f"the one that is meant"
+                f"the table has {have.count(name)} columns named {name!r}; rename all but the one "
+                f"that is meant"
             )
 
 

@@ -114,6 +114,6 @@ def _first_other_id(ids: AnyArray, others: AnyArray) -> int | None:
         return None
     identifying = [candidate for candidate in (ids, others) if not are_default_ids(candidate)]
     # of two containers, one has no ids of its own; is the other one that was put in another order?
-    if len(identifying) == 1 and not (alike and are_default_ids(np.sort(identifying[0]))):
+    if len(identifying) == 1 and not are_default_ids(np.sort(identifying[0])):
         return None
     return row

@@ -9,11 +9,9 @@ The influence of a run is n_runs times the derivative of the metric in the logar
 weight, by default where all runs weigh 1: of a mean, the run's deviation from it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -55,7 +53,7 @@ class MeanOfRuns:
         """Return what each run would add to the mean, had it ended the other way."""
         return weight * (self.other - self.samples) / (weight * self._sizes).sum()
 
-    def __sub__(self, reference: MeanOfRuns) -> MeanOfRuns:
+    def __sub__(self, reference: Self) -> Self:
         """Return what it is above another one of the same runs, with the same divisor."""
         samples = self.samples - reference.samples
         return replace(self, samples=samples, other=self.other - reference.other)

@@ -368,9 +368,9 @@ def _as_function(rule: Rule | None) -> Callable[[str], Mechanism]:
         return lambda name: _checked(rule(name), name)
     if not isinstance(rule, (Mapping, type(None))):
         raise ValueError(f"rule must be a dict of reasons, or a function of one, got {rule!r}")
-    meanings = {_normalize(name): mechanism for name, mechanism in (rule or {}).items()}
-    usual = _MECHANISM_OF_REASON
-    return lambda name: _checked(meanings.get(name, usual.get(name, UNKNOWN)), name)
+    ruled = {_normalize(name): mechanism for name, mechanism in (rule or {}).items()}
+    meanings = _MECHANISM_OF_REASON | ruled
+    return lambda name: _checked(meanings.get(name, UNKNOWN), name)
 
 
 def _checked(mechanism: Any, name: str) -> Mechanism:

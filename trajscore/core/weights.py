@@ -6,8 +6,6 @@ paper, divides the weights of a run by their sum over its own length, which nobo
 run ends. Every score of a set is made of weighted sums of the scores of its runs.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -98,7 +96,7 @@ class StepWeights:
             weights = weights[::-1]
         return np.append(weights, np.zeros(longest))[:longest]
 
-    def of(self, X: Any) -> RunWeights:
+    def of(self, X: Any) -> "RunWeights":
         """Weights of the steps of a container's runs."""
         return RunWeights(self, X.lengths, X.horizon)
 
@@ -132,30 +130,32 @@ class RunWeights:
             raise ValueError(f"weights are all zero over a horizon of {T}; one step must count")
         return sums
 
+    def _places(self, rows: slice) -> tuple[IntArray, IntArray]:
+        """Place in the table of each step's weight, run after run, and where the runs start."""
+        lengths = self.lengths[rows]
+        starts = offsets_of(lengths)
+        place = np.arange(starts[-1])
+        place -= np.repeat(starts[:-1], lengths)
+        if self._weights.is_own and self._weights.schedule == _FROM_END:
+            place = np.repeat(self._horizon[rows] - 1, lengths) - place
+        return place, starts
+
     def cells(self, rows: slice = slice(None)) -> FloatArray:
         """Weight of each step, run after run; `rows` is a slice of the runs."""
-        lengths = self.lengths[rows]
-        offsets = offsets_of(lengths)
-        index = np.arange(offsets[-1])
-        index -= np.repeat(offsets[:-1], lengths)
-        if not self._weights.is_own:
-            return self._table[index]
-        if self._weights.schedule == _FROM_END:
-            index = np.repeat(self._horizon[rows] - 1, lengths) - index
-        return self._table[index] / np.repeat(self._sums[rows], lengths)
+        weights = self._table[self._places(rows)[0]]
+        if self._weights.is_own:
+            weights /= np.repeat(self._sums[rows], self.lengths[rows])
+        return weights
 
     def sums(self, values: FloatArray, rows: slice = slice(None)) -> FloatArray:
         """Weighted sum of each run's values, one a step of these runs."""
-        lengths = self.lengths[rows]
-        offsets = offsets_of(lengths)
-        if self._weights.is_own:
-            return np.add.reduceat(self.cells(rows) * values, offsets[:-1])
+        place, starts = self._places(rows)
         # as a sparse matrix of runs by steps, times the weights of the steps: one pass
-        starts = offsets.astype(np.int32)
-        step = np.arange(starts[-1], dtype=np.int32) - np.repeat(starts[:-1], lengths)
-        return (
-            csr_array((values, step, starts), shape=(len(lengths), len(self._table))) @ self._table
-        )
+        steps = csr_array((values, place, starts), shape=(len(starts) - 1, len(self._table)))
+        sums = steps @ self._table
+        if self._weights.is_own:
+            sums /= self._sums[rows]
+        return sums
 
     @property
     def total(self) -> FloatArray:

@@ -329,7 +329,10 @@ def leave_out_missing(
             f"time" + ", or pass {argument} to let a value hold until the next one" * helps
         )
     else:
-        remedy = "give runs a value at every step"
+        remedy = (
+            "give runs a value at every step: X.with_cells(np.nan_to_num(X.ffill().cells)) "
+            "repeats the value before, and puts 0 before the first one"
+        )
         values = [run_numbers(X)[~np.isnan(X.cells)] for X in runs.traces.values()]
         if helps:
             remedy = "{argument} repeats the value before"
@@ -339,7 +342,7 @@ def leave_out_missing(
             f"no predictor has enough runs without missing values; each of "
             f"{', '.join(runs.traces)} needs complete runs of both outcomes; {remedy}"
         )
-    raise CannotMeasureError(problem, "EvaluationOptions.missing", "ffill")
+    raise CannotMeasureError(problem, "options=EvaluationOptions.missing", "ffill")
 
 
 def leave_out_incomplete(runs: EvaluatedRuns) -> EvaluatedRuns:

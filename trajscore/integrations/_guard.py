@@ -1,7 +1,5 @@
 """Signals of a conversation and the process that was fitted on them, in one."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path

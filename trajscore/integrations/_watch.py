@@ -1,7 +1,5 @@
 """A conversation that a guard follows: what it says of it, and what a person says to that."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.frame import step_places
+from trajscore.core.frame import joined_ids, step_places
 from trajscore.core.outcomes import bare_name, propose
 from trajscore.core.stops import names_among, stop_columns
 from trajscore.core.storage import check_size
@@ -42,6 +42,9 @@ from trajscore.io.wide_tables import as_lists
 
 PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "stop reason"}
 """The parts of a table, and their names in sentences."""
+
+TABLE_STEP = "step of the table"
+"""The column of the numbers that steps had before rows of others than the agent were left out."""
 
 _ONE_OF = ("id", "outcome")  # of which a table may have one column with a usual name
 _HEAD = 1000  # rows that are searched for ids such as 007
@@ -305,7 +308,8 @@ def beyond_unit(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
 def agent_rows(frame: pd.DataFrame, chosen: Fields) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Leave out rows of the user, of tools and of the system, where a column says whose each is.
 
-    A run without a row of the agent keeps one, without step and scores.
+    A run without a row of the agent keeps one, without step and scores. Labels of first wrong steps
+    go with their rows.
     """
     taken = {*chosen.ids, chosen.step, chosen.outcome, *chosen.scores}
     for name in usual_names("actor", frame.columns)[:1]:
@@ -314,15 +318,30 @@ def agent_rows(frame: pd.DataFrame, chosen: Fields) -> tuple[pd.DataFrame, tuple
         if name in taken or not others.any() or not (whose == "agent").any():
             break
         keys = [frame[key] for key in chosen.ids]
+        numbers = frame.groupby(keys).cumcount() + 1
         if chosen.step is not None:  # steps are counted anew
-            rows = ~others & frame[chosen.step].notna()
-            steps = frame.loc[rows, chosen.step]
+            steps = frame[chosen.step].dropna()
             places, are_times = step_places(steps)
-            if not are_times:
-                steps = pd.Series(places, steps.index).groupby(keys).rank(method="dense")
-            frame = frame.assign(**{chosen.step: steps.reindex(frame.index)})
-        left_out = f"{int(others.sum())} of {number_of(len(frame), 'row')} left out"
-        notes = [f"{left_out}: by column {name!r} they are not the agent's"]
+            numbers = pd.Series(places, steps.index) + 1 - guess_first_step(frame, chosen)
+            if are_times:
+                numbers = numbers.groupby(keys).rank(method="dense")
+        numbers = numbers.reindex(frame.index).mask(others)
+        counted = numbers.groupby(keys).rank(method="dense")
+        frame = frame.assign(**{TABLE_STEP: numbers})
+        if chosen.step is not None:
+            frame[chosen.step] = frame[chosen.step].mask(others) if are_times else counted
+        left_out = f"{int(others.sum())} of {number_of(len(frame), 'row')} left out: by column"
+        notes = [f"{left_out} {name!r} they are not the agent's; a report counts the others from 1"]
+        if chosen.first_error is not None:
+            first = parse_numbers(frame[chosen.first_error])
+            step = counted.where(numbers == first).groupby(keys).transform("min")
+            frame[chosen.first_error] = frame[chosen.first_error].mask(first > 0, step)
+            ids = joined_ids(frame, chosen.ids)[(first > 0) & step.isna()]
+            notes += [
+                f"{number_of(ids.nunique(), 'run')} taken as not labelled: the first wrong step is "
+                f"not the agent's, such as step {first[row]:g} of run {ids[row]!r}"
+                for row in ids.index[:1]
+            ]
         unstarted = others.groupby(keys).transform("all")
         unstarted &= ~unstarted.groupby(keys).cumcount().astype(bool)  # the first row of each
         if n := int(unstarted.sum()):

@@ -33,6 +33,7 @@ from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names
 from trajscore.io.outcome_tables import join_outcomes
 from trajscore.io.tables import (
     PARTS,
+    TABLE_STEP,
     agent_rows,
     beyond_unit,
     choose_columns,
@@ -91,6 +92,7 @@ class Inputs:
     has_ids: bool = True
     group: str | None = None  # column of `groups`
     first_error: AnyArray | None = None  # first wrong step of each run, where it is labelled
+    table_steps: TrajectoryArray | None = None  # numbers in the table, where rows were left out
 
     def container(self) -> TrajectoryArray:
         """Return the predictors in one container."""
@@ -157,7 +159,7 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
         frame,
         id=list(chosen.ids),
         step=step,
-        value=[*chosen.scores, *filter(None, [chosen.label])],
+        value=[*chosen.scores, *frame.columns.intersection([chosen.label, TABLE_STEP])],
         outcome=chosen.outcome,
         outcome_map=request.outcome_map,
         horizon=None,
@@ -171,7 +173,8 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
     first_error = None
     if chosen.label is not None:
         first_error = first_error_labels(X[chosen.label], chosen.step_label is not None)
-        X = X[list(chosen.scores)]
+    table_steps = _table_steps(X)
+    X = X[list(chosen.scores)]
     is_counted = np.ones(len(y), dtype=bool)  # not ended by an infrastructure error
     if ended is not None:
         is_counted = (X.meta["stop_kind"] != EXCLUDED).to_numpy()
@@ -205,7 +208,7 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
         (
             *note_on_guesses(guessed, first_step, request.first_step),
             *leaks,
-            *note_on_unused(frame.drop(columns=per_run), chosen),
+            *note_on_unused(frame.drop(columns=[*per_run, TABLE_STEP], errors="ignore"), chosen),
             *of_scales,
             *notes,
             *cost_notes,
@@ -215,7 +218,15 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
         has_ids=bool(ids),
         group=group,
         first_error=first_error,
+        table_steps=table_steps,
     )
+
+
+def _table_steps(X: TrajectoryArray) -> TrajectoryArray | None:
+    """Return the numbers that steps have in their table, where they are counted anew."""
+    if X.channels and TABLE_STEP in X.channels:
+        return X[TABLE_STEP]
+    return None
 
 
 def first_step_of(frame: pd.DataFrame, chosen: Fields, request: LoadRequest) -> int:

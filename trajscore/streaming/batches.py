@@ -1,7 +1,5 @@
 """Batches of whole runs from a source, read on this machine or on a Dask cluster."""
 
-from __future__ import annotations
-
 import pickle
 import tempfile
 import zlib
@@ -37,7 +35,7 @@ class Batch(NamedTuple):
     X: TrajectoryArray
     groups: AnyArray | None
 
-    def take(self, rows: IntArray) -> Batch:
+    def take(self, rows: IntArray) -> "Batch":
         """Return some of the runs."""
         groups = self.groups
         if groups is not None:

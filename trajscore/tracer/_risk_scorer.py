@@ -3,8 +3,6 @@
 For the turns of one side alone, take the signals of `TracerSignals` with its `actors`.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self

@@ -179,15 +179,14 @@ def fit_embedder(embedder: Any, texts: list[str]) -> Any:
 def embed(embedder: Any, texts: list[str]) -> Any:
     """Embed texts; rows of length one, or zero."""
     rows = embedder.transform(texts)
-    if not sparse.issparse(rows):
-        rows = np.asarray(rows, dtype=float)
+    # a product of sparse arrays is that of their cells, as of arrays
+    rows = sparse.csr_array(rows) if sparse.issparse(rows) else np.asarray(rows, dtype=float)
     if rows.ndim != 2 or rows.shape[0] != len(texts):
         raise ValueError(
             f"the embedder returned an array of shape {rows.shape} for {len(texts)} texts; it must "
             f"return one row of numbers for each text"
         )
-    values = rows.data if sparse.issparse(rows) else rows
-    if not np.isfinite(values).all():
+    if not np.isfinite(rows.sum()):
         raise ValueError("the embedder returned a row that is not finite")
     return normalize(rows)  # a zero row stays zero
 
@@ -197,11 +196,6 @@ def cosines(rows: Any, pairs: PairsOfTurns) -> FloatArray:
     out = np.empty(len(pairs.turn))
     for start in range(0, len(out), _PAIRS):
         here = slice(start, start + _PAIRS)
-        a = rows[pairs.first[here]]
-        b = rows[pairs.second[here]]
-        if sparse.issparse(rows):
-            out[here] = np.asarray(a.multiply(b).sum(axis=1)).ravel()
-        else:
-            out[here] = np.einsum("ij,ij->i", a, b)
+        out[here] = (rows[pairs.first[here]] * rows[pairs.second[here]]).sum(axis=1)
     out[(pairs.first == pairs.second) & (out > 0.5)] = 1.0  # the same text, but for rounding
     return np.clip(out, -1.0, 1.0)

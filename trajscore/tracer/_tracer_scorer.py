@@ -1,7 +1,5 @@
 """The risk of a run by TRACER: the tail functional of its steps' risks, and its tuning."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 from typing import Any, Self

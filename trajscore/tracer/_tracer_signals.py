@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted, check_memory
+from sklearn.utils.validation import check_memory
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.values import BoolArray, FloatArray, as_count, check_choice
+from trajscore.core.within_runs import run_numbers, step_numbers
 from trajscore.io.logprobs import are_recorded
 from trajscore.tracer._risk_scorer import ACTORS, CHANNELS
 from trajscore.tracer._similarity import (
@@ -27,10 +28,9 @@ from trajscore.tracer._similarity import (
 from trajscore.tracer.step_confidence import StatedConfidence
 from trajscore.tracer.turns import (
     RunTransformer,
-    Tokens,
     Turns,
     content_word,
-    mean_of_turns,
+    means_of_turns,
     take_tokens,
     take_turns,
 )
@@ -159,8 +159,6 @@ class TracerSignals(RunTransformer):
 
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
         self._check_parameters()
-        if not reset:
-            check_is_fitted(self)
         turns = take_turns(X, ("agent", "user"), type(self).__name__)
         stated = StatedConfidence(reads_one=None if reset else self.reads_one_)
         confidence = stated(turns.steps)
@@ -193,7 +191,7 @@ class TracerSignals(RunTransformer):
 
     def _signals(self, turns: Turns) -> FloatArray:
         """Return all channels of some runs but the last, the confidence."""
-        tokens = take_tokens(turns, self.reads_zero_)
+        tokens, _ = take_tokens(turns, self.reads_zero_)
         texts = TextsOfTurns(turns)
         speech, repeated = self._repetition(turns, texts)
         turn = np.flatnonzero(turns.is_agent & (texts.whole >= 0) & (texts.result >= 0))
@@ -258,16 +256,14 @@ def gap(turns: Turns, pairs: PairsOfTurns, rows: Any) -> FloatArray:
     return out
 
 
-def surprisal(turns: Turns, tokens: Tokens, least: float) -> FloatArray:
+def surprisal(turns: Turns, tokens: TrajectoryArray, least: float) -> FloatArray:
     """Return U_t: the mean surprisal of the content tokens of each turn."""
-    out = np.full(len(turns.steps), np.nan)
-    counted = tokens.logprobs <= -least  # False for NaN
-    for turn, start, stop in zip(tokens.turns, tokens.starts, tokens.starts[1:], strict=False):
-        strings = turns.steps[turn].tokens
+    counted = tokens.cells <= -least  # False for NaN
+    owner = run_numbers(tokens).tolist()
+    number = step_numbers(tokens).tolist()
+    for token in np.flatnonzero(counted).tolist():
+        strings = turns.steps[owner[token]].tokens
         if strings is not None:  # without them, a token of any word counts
-            for token in (start + np.flatnonzero(counted[start:stop])).tolist():
-                counted[token] = content_word(strings[token - start]) is not None
-    mean, number = mean_of_turns(-tokens.logprobs, counted, tokens)
-    _, recorded = mean_of_turns(-tokens.logprobs, ~np.isnan(tokens.logprobs), tokens)
-    out[tokens.turns] = np.where(recorded == 0, np.nan, np.where(number > 0, mean, _EPSILON))
-    return out
+            counted[token] = content_word(strings[number[token] - 1]) is not None
+    means = means_of_turns(np.where(counted, -tokens.cells, np.nan), tokens)
+    return np.where(tokens.lengths, np.nan_to_num(means, nan=_EPSILON), np.nan)

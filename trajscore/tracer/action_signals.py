@@ -1,14 +1,12 @@
 """What an agent has done so far, from runs of steps, and what its tools do."""
 
-from __future__ import annotations
-
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.values import FloatArray
@@ -21,7 +19,7 @@ from trajscore.tracer.turns import (
     as_names,
     call_text,
     chosen,
-    mean_of_turns,
+    means_of_turns,
     take_tokens,
     take_turns,
 )
@@ -38,7 +36,7 @@ SIZES = {
     "tokens": "turns_with_tokens",
 }
 SIGNALS = (*COUNTS, *SIZES)
-_KINDS = ("writes", "reads", "transfers")  # of calls of the agent
+_NOTHING = dict.fromkeys((*SIGNALS, "turns_with_tokens"), 0.0)
 _TROUBLE_OF_A_TURN = 1e-3  # of two runs with as many repeats and errors, the longer has more
 _BY_DEFAULT = tuple(name for name in SIGNALS if name != "tokens")
 
@@ -150,8 +148,6 @@ class ActionSignals(RunTransformer):
 
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
         signals = self._output_channels
-        if not reset:
-            check_is_fitted(self)
         turns = take_turns(X, ("agent", "user"), type(self).__name__)
         if reset:
             self._learn_tools(turns)
@@ -162,10 +158,13 @@ class ActionSignals(RunTransformer):
         self, turns: Turns, calls: Calls, sums_before: FloatArray | float
     ) -> tuple[FloatArray, FloatArray]:
         """Return the signals of turns, after the `calls` of others, and the sums of all facts."""
-        facts = _facts(turns, cache(self._kind), calls)
-        table = np.nan_to_num(np.stack(list(facts.values()), axis=1))
+        kind = cache(self._kind)
+        rows = [list((_NOTHING | _facts(step, kind)).values()) for step in turns.steps]
+        table = np.array(rows, dtype=float).reshape(-1, len(_NOTHING))
+        facts = dict(zip(_NOTHING, table.T, strict=True))
+        facts["repeats"][:] = repeated_calls(turns, np.inf, calls)
         runs = TrajectoryArray(np.zeros(len(table)), turns.lengths, missing="allow")
-        sums = running_sum(runs, table) + sums_before
+        sums = running_sum(runs, np.nan_to_num(table)) + sums_before
         if self.so_far:
             facts = _so_far(dict(zip(facts, sums.T, strict=True)))
         facts |= {name: np.log1p(facts[name]) for name in SIZES}
@@ -205,59 +204,35 @@ class Smoothness(RunTransformer):
 
     def _channels_of(self, X: Any, *, reset: bool) -> TrajectoryArray:
         turns = take_turns(X, ("agent", "user"), type(self).__name__)
-        tokens = take_tokens(turns, None if reset else self.reads_zero_)
+        tokens, reads_zero = take_tokens(turns, None if reset else self.reads_zero_)
         if reset:
-            self.reads_zero_ = tokens.reads_zero
-        surprisal = np.zeros(len(turns.steps))
-        mean, _ = mean_of_turns(-tokens.logprobs, ~np.isnan(tokens.logprobs), tokens)
-        surprisal[tokens.turns] = np.nan_to_num(mean)
-        events = _errors(turns) * turns.is_agent + repeated_calls(turns, np.inf, {})
+            self.reads_zero_ = reads_zero
+        surprisal = -np.nan_to_num(means_of_turns(tokens.cells, tokens))
+        errors = np.array([sum(map(has_failed, step.tool_calls)) for step in turns.steps])
+        events = errors * turns.is_agent + repeated_calls(turns, np.inf, {}).astype(float)
         runs = turns.container(events, self._output_channels)
         trouble = running_sum(runs, events) + running_max(runs, surprisal)
         return runs.with_cells(-trouble - _TROUBLE_OF_A_TURN * step_numbers(runs))
 
 
-def _errors(turns: Turns) -> FloatArray:
-    """Count the calls of each turn that failed."""
-    return np.array([sum(map(has_failed, step.tool_calls)) for step in turns.steps], dtype=float)
-
-
-def _facts(turns: Turns, kind: Callable[[str], str], calls: Calls) -> dict[str, FloatArray]:
-    """Return all counts and sizes of each turn alone, before logarithms, whatever is asked for."""
-    is_agent = turns.is_agent.astype(float)
-
-    def of_turns(fact: Callable[[Step], float]) -> FloatArray:
-        return np.array([fact(step) for step in turns.steps], dtype=float)
-
-    kinds = [[kind(call.name) for call in step.tool_calls] for step in turns.steps]
-    text_size = of_turns(lambda step: len(step.text))
-    tokens = of_turns(n_tokens)
-    of_agent = {
-        "agent_turns": np.ones(len(is_agent)),
-        **{name: np.array([of_turn.count(name) for of_turn in kinds]) for name in _KINDS},
-        "repeats": repeated_calls(turns, np.inf, calls),
-        "errors": _errors(turns),
-        "refusals": of_turns(
-            lambda step: _REFUSAL.search(step.text.replace("\u2019", "'")) is not None
+def _facts(step: Step, kind: Callable[[str], str]) -> dict[str, float]:
+    """Return the counts and sizes that a turn has by itself, before logarithms."""
+    calls = step.tool_calls
+    if step.actor != "agent":
+        return {"user_turns": 1, "user_calls": len(calls), "user_text": len(step.text)}
+    tokens = n_tokens(step)
+    return {
+        "agent_turns": 1,
+        **Counter(kind(call.name) for call in calls),
+        "errors": sum(map(has_failed, calls)),
+        "refusals": _REFUSAL.search(step.text.replace("\u2019", "'")) is not None,
+        "agent_text": len(step.text),
+        "arguments": sum(
+            len(call_text(call)) - len(call.name) - 1 for call in calls if call.arguments
         ),
-        "agent_text": text_size,
-        "arguments": of_turns(
-            lambda step: sum(
-                len(call_text(call)) - len(call.name) - 1
-                for call in step.tool_calls
-                if call.arguments
-            )
-        ),
-        "turns_with_tokens": np.isfinite(tokens).astype(float),
+        "tokens": tokens,
+        "turns_with_tokens": np.isfinite(tokens),
     }
-    of_user = {
-        "user_turns": np.ones(len(is_agent)),
-        "user_calls": of_turns(lambda step: len(step.tool_calls)),
-        "user_text": text_size,
-    }
-    facts = {name: values * is_agent for name, values in of_agent.items()}
-    facts |= {name: values * (1 - is_agent) for name, values in of_user.items()}
-    return facts | {"tokens": np.where(turns.is_agent, tokens, 0.0)}
 
 
 def _so_far(sums: dict[str, FloatArray]) -> dict[str, FloatArray]:

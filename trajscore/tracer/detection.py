@@ -1,7 +1,5 @@
 """How early a risk, watched step by step, predicts failure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Any
 

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import entr, logsumexp
+from scipy.special import entr, softmax
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.values import (
-    BoolArray,
     FloatArray,
     as_count,
     check_choice,
@@ -22,10 +21,10 @@ from trajscore.io import Step
 from trajscore.io.logprobs import NOT_RECORDED
 from trajscore.tracer.turns import (
     RunTransformer,
-    Tokens,
     Turns,
     chosen,
-    mean_of_turns,
+    means_of_turns,
+    refuse_positive,
     take_tokens,
     take_turns,
 )
@@ -279,10 +278,10 @@ class StepConfidence(RunTransformer):
         find_action = _action_finder(self.action)
         as_count(self.top, "top", least=2)
         turns = take_turns(X, ("agent",), type(self).__name__)
-        tokens = take_tokens(turns, None if reset else self.reads_zero_)
+        tokens, reads_zero = take_tokens(turns, None if reset else self.reads_zero_)
         streams = {"verbal": stated(turns.steps)} | self._of_tokens(turns, tokens, find_action)
         if reset:
-            self.reads_zero_ = tokens.reads_zero
+            self.reads_zero_ = reads_zero
             self.reads_one_ = bool(stated.reads_one)
             self.n_missing_ = {name: int(np.isnan(streams[name]).sum()) for name in channels}
         cells = np.stack([streams[name] for name in channels], axis=1)
@@ -293,61 +292,51 @@ class StepConfidence(RunTransformer):
         return chosen(self.channels, STREAMS, "channels", "stream")
 
     def _of_tokens(
-        self, turns: Turns, tokens: Tokens, find_action: ActionFinder
+        self, turns: Turns, tokens: TrajectoryArray, find_action: ActionFinder
     ) -> dict[str, FloatArray]:
-        probability = np.exp(tokens.logprobs)
-        confidence = 1 - entropies(turns, tokens, self.top) / np.log(self.top)
-        in_action = np.zeros(len(tokens.logprobs), dtype=bool)
-        for turn, start in zip(tokens.turns, tokens.starts, strict=False):
+        in_action = np.zeros(len(tokens.cells), dtype=bool)
+        for turn in np.flatnonzero(tokens.lengths).tolist():
+            start = tokens.offsets[turn]
             first, last = token_span(turns.steps[turn], find_action)
             in_action[start + first : start + last] = True
-
-        def stream(values: FloatArray, counted: BoolArray) -> FloatArray:
-            out = np.full(len(turns.steps), np.nan)
-            out[tokens.turns] = mean_of_turns(values, counted & ~np.isnan(values), tokens)[0]
-            return np.clip(out, 0.0, 1.0)
-
-        whole = np.ones(len(tokens.logprobs), dtype=bool)
+        of_tokens = {
+            "token_probability": np.exp(tokens.cells),
+            "entropy_confidence": 1 - entropies(turns, tokens, self.top) / np.log(self.top),
+        }
+        of_action = {
+            f"action_{name}": np.where(in_action, values, np.nan)
+            for name, values in of_tokens.items()
+        }
         return {
-            "token_probability": stream(probability, whole),
-            "entropy_confidence": stream(confidence, whole),
-            "action_token_probability": stream(probability, in_action),
-            "action_entropy_confidence": stream(confidence, in_action),
+            name: means_of_turns(values, tokens).clip(0.0, 1.0)
+            for name, values in (of_tokens | of_action).items()
         }
 
 
-def entropies(turns: Turns, tokens: Tokens, top: int) -> FloatArray:
+def entropies(turns: Turns, tokens: TrajectoryArray, top: int) -> FloatArray:
     """Return the entropy in nats of each token's `top` likeliest candidates; NaN if fewer."""
-    places, logs = _likeliest(turns, tokens, top)
-    out = np.full_like(tokens.logprobs, np.nan)
-    out[places] = logs[:, 0]  # for the check alone
-    tokens.refuse_positive(out, "a top_logprob of", turns)
-    with undefined_is_nan():  # candidates of no chance only
-        share = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
-    out[places] = entr(share).sum(axis=1)
-    return out
-
-
-def _likeliest(turns: Turns, tokens: Tokens, top: int) -> tuple[list[int], FloatArray]:
-    """Return places of tokens with `top` candidates, and log-probabilities of the likeliest."""
-    places = []
-    table = []
-    sizes = np.diff(tokens.starts)
-    for turn, start, n_tokens in zip(tokens.turns, tokens.starts, sizes, strict=False):
-        listed = turns.steps[turn].top_logprobs or ()
+    table = {}
+    for turn, n_tokens in enumerate(tokens.lengths.tolist()):
+        listed = (n_tokens and turns.steps[turn].top_logprobs) or ()
         if listed and len(listed) != n_tokens:
             raise ValueError(
                 f"{turns.place(turn)}: {len(listed)} lists of top_logprobs for {n_tokens} "
                 f"logprobs; give one list for each token, () where none was recorded"
             )
-        for token, candidates in enumerate(listed, int(start)):
+        for token, candidates in enumerate(listed, tokens.offsets[turn]):
             logprobs = [
                 logprob for _, logprob in candidates if logprob > NOT_RECORDED or logprob == -np.inf
             ]
             if len(logprobs) >= top:
-                places.append(token)
-                table.append(sorted(logprobs, reverse=True)[:top])
-    return places, np.array(table, dtype=float).reshape(-1, top)
+                table[token] = sorted(logprobs, reverse=True)[:top]
+    places = list(table)
+    logs = np.array(list(table.values()), dtype=float).reshape(-1, top)
+    out = np.full(len(tokens.cells), np.nan)
+    out[places] = logs[:, 0]  # for the check alone
+    refuse_positive(out, "a top_logprob of", turns, tokens.offsets)
+    with undefined_is_nan():  # candidates of no chance only
+        out[places] = entr(softmax(logs, axis=1)).sum(axis=1)
+    return out
 
 
 def token_span(step: Step, find_action: ActionFinder) -> tuple[int, int]:

@@ -1,18 +1,17 @@
 """Runs, taken apart into flat arrays: one row a turn, or one row a token."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, Self, get_args
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.estimator import TraceTransformer
@@ -22,16 +21,15 @@ from trajscore.core.values import (
     ArrayLike,
     BoolArray,
     FloatArray,
-    FloatPair,
     IntArray,
     check_known,
-    first_true,
     is_iterable,
+    refuse_first,
     run_label,
     undefined_is_nan,
 )
 from trajscore.core.weights import row_chunks
-from trajscore.core.within_runs import offsets_of
+from trajscore.core.within_runs import offsets_of, run_numbers
 from trajscore.io import Run, Step, ToolCall, outcomes
 from trajscore.io._run import Actor
 from trajscore.io.logprobs import NOT_RECORDED, any_below_zero, any_recorded, are_recorded
@@ -83,6 +81,8 @@ class RunTransformer(TraceTransformer, BaseEstimator):
 
     def transform(self, X: Any) -> TrajectoryArray:
         """Return the channels of runs (a list of Run), with the columns of `trajscore.io.meta`."""
+        if self._learns:
+            check_is_fitted(self)
         return self._channels_of(X, reset=False)
 
     def __sklearn_tags__(self) -> Any:
@@ -157,7 +157,7 @@ class Turns:
             place += f" (message {index})"
         return place
 
-    def batches(self) -> Iterator[Turns]:
+    def batches(self) -> Iterator["Turns"]:
         """Split between runs, where enough text has come together."""
         offsets = offsets_of(self.lengths)
         sizes = [
@@ -168,7 +168,7 @@ class Turns:
             steps = self.steps[offsets[rows.start] : offsets[rows.stop]]
             yield Turns(self.runs[rows], steps, self.lengths[rows], rows.start)
 
-    def only(self, rows: BoolArray, whose: str) -> Turns:
+    def only(self, rows: BoolArray, whose: str) -> "Turns":
         """Return some of the turns; every run that the agent began must have one."""
         lengths = np.bincount(self.run_of[rows], minlength=len(self.lengths))
         _refuse_empty(self.runs, lengths, whose)
@@ -263,63 +263,50 @@ def call_text(call: ToolCall) -> str:
 # ------------------------------------------------------------------ tokens and words
 
 
-@dataclass(frozen=True)
-class Tokens:
-    """The tokens of all turns that have log-probabilities."""
+def take_tokens(turns: Turns, reads_zero: bool | None) -> tuple[TrajectoryArray, bool]:
+    """Return a run of log-probabilities for each turn, and tell whether zeros are recorded ones.
 
-    turns: list[int]
-    starts: IntArray
-    """Where each of these turns starts in `logprobs`, and at the end the number of all tokens."""
-    logprobs: FloatArray
-    """NaN where one token's is missing; -inf is `LOWEST_LOGPROB`."""
-    reads_zero: bool
-    """Whether a turn of zeros is certain, or has no log-probabilities."""
-
-    def refuse_positive(self, logprobs: FloatArray, name: str, turns: Turns) -> None:
-        """Say at which token a log-probability, one for each token, is above 0."""
-        token = first_true(logprobs > UNIT_ROUNDING)
-        if token is None:
-            return
-        owner = int(np.searchsorted(self.starts, token, side="right")) - 1
-        raise ValueError(
-            f"{turns.place(self.turns[owner])}, token {token - int(self.starts[owner])}: {name} "
-            f"{logprobs[token]:g} is above 0; logprobs are natural logarithms of probabilities"
-        )
-
-
-def take_tokens(turns: Turns, reads_zero: bool | None) -> Tokens:
-    """Collect the log-probabilities of all turns that have any.
-
-    Whether zeros are recorded is decided for a log: for the runs of `fit`, or else for these.
+    A turn without any is empty, a missing one is NaN, and -inf is `LOWEST_LOGPROB`. What zeros are
+    is decided for a log: for the runs of `fit`, or else for these.
     """
     if reads_zero is None:
         reads_zero = are_recorded(turns.runs)
     has_any = any_recorded if reads_zero else any_below_zero
     recorded = [step.logprobs or () for step in turns.steps]
-    having = [place for place, logprobs in enumerate(recorded) if logprobs and has_any(logprobs)]
-    flat = np.fromiter(chain.from_iterable(recorded[place] for place in having), float)
-    flat[(flat <= NOT_RECORDED) & np.isfinite(flat)] = np.nan
-    sizes = [len(recorded[place]) for place in having]
-    tokens = Tokens(having, offsets_of(sizes), np.clip(flat, LOWEST_LOGPROB, 0.0), reads_zero)
-    tokens.refuse_positive(flat, "the logprob", turns)
-    for place, size in zip(having, sizes, strict=True):
-        strings = turns.steps[place].tokens
-        if strings is not None and len(strings) != size:
+    lengths = [len(logprobs) * has_any(logprobs) for logprobs in recorded]
+    for turn, length in enumerate(lengths):
+        strings = turns.steps[turn].tokens
+        if length and strings is not None and len(strings) != length:
             raise ValueError(
-                f"{turns.place(place)}: there are {len(strings)} tokens for {size} logprobs; give "
+                f"{turns.place(turn)}: there are {len(strings)} tokens for {length} logprobs; give "
                 f"one for each, or no tokens"
             )
-    return tokens
+    flat = np.fromiter(chain.from_iterable(compress(recorded, lengths)), float)
+    refuse_positive(flat, "the logprob", turns, offsets_of(lengths))
+    flat[(flat <= NOT_RECORDED) & np.isfinite(flat)] = np.nan
+    return TrajectoryArray(flat.clip(LOWEST_LOGPROB, 0.0), lengths, missing="allow"), reads_zero
 
 
-def mean_of_turns(values: FloatArray, counted: BoolArray, tokens: Tokens) -> FloatPair:
-    """Return, for each turn that has tokens, the mean over the counted ones and their number."""
-    owner = np.repeat(np.arange(len(tokens.turns)), np.diff(tokens.starts))
-    n_turns = len(tokens.turns)
-    number: Any = np.bincount(owner[counted], minlength=n_turns)
-    total: Any = np.bincount(owner[counted], values[counted], n_turns)
+def means_of_turns(values: FloatArray, tokens: TrajectoryArray) -> FloatArray:
+    """Return the mean over the tokens of each turn whose value is not missing; NaN without one."""
+    there = ~np.isnan(values)
+    owner = run_numbers(tokens)[there]
+    total: Any = np.bincount(owner, values[there], len(tokens))
     with undefined_is_nan():
-        return total / number, number.astype(float)
+        return total / np.bincount(owner, minlength=len(tokens))
+
+
+def refuse_positive(logprobs: FloatArray, name: str, turns: Turns, offsets: IntArray) -> None:
+    """Say at which token of which turn a log-probability is above 0."""
+
+    def problem(token: int) -> str:
+        turn = int(np.searchsorted(offsets, token, side="right")) - 1
+        return (
+            f"{turns.place(turn)}, token {token - offsets[turn]}: {name} {logprobs[token]:g} is "
+            f"above 0; logprobs are natural logarithms of probabilities"
+        )
+
+    refuse_first(logprobs > UNIT_ROUNDING, problem)
 
 
 @lru_cache(1 << 14)
