@@ -14,16 +14,14 @@ TURN = {"role": "assistant", "content": "Hello"}
 
 def test_an_observed_outcome_is_complete_and_others_are_as_they_stopped(log):
     for fields, outcome, kind in [
-        ({"success": True}, 1, "complete"),
+        ({"success": True}, 1, "complete"), ({}, -1, None),
         ({"success": True, "stop_reason": "max_steps"}, 1, "complete"),
         ({"success": False, "stop_reason": "max_steps"}, -1, "administrative"),
         ({"success": False, "stop_reason": "crash"}, 0, "complete"),
         ({"success": False, "stop_reason": "huh"}, 0, "unknown"),
         ({"stop_reason": "max_steps"}, -1, "administrative"),
-        ({"stop_reason": "done"}, -1, "complete"),
-        ({"stop_reason": "huh"}, -1, "unknown"),
-        ({}, -1, None),
-    ]:
+        ({"stop_reason": "done"}, -1, "complete"), ({"stop_reason": "huh"}, -1, "unknown"),
+    ]:  # fmt: skip
         (run,) = io.read_runs(log(fields))
         assert (run.outcome, run.stop_kind) == (outcome, kind), fields
 

@@ -23,6 +23,7 @@ _THREAD = "message_thread"  # of AutoGen, within the state of an agent
 _ANSWERS = {right for _, right in keys.CALL_SIDES}  # lists without what was asked
 _OF_STEPS = {"action", "observation"}  # fields of steps that messages have not
 _OF_TURN = ("role", "content", "tool_calls")
+_BLOCK = {"message_id", "parent_tool_use_id"}  # fields of a message of Claude's Agent SDK
 _OF_CLIENTS = {*keys.PARTS["of_clients"]}
 _CONTENT = {*keys.PARTS["content"]}
 _OF_MESSAGES = {  # any of which it has
@@ -174,7 +175,7 @@ def as_chat(messages: Iterable[Any]) -> Iterable[tuple[int, Any]]:
     chat: list[tuple[int, Any]] = []
     is_open = False  # whether the last one is made of items, and may go on
     for index, message in with_calls(map(_raw_item, messages)):
-        is_item = isinstance(message, dict) and _is_item(message)
+        is_item = isinstance(message, dict) and (_is_item(message) or _BLOCK <= message.keys())
         for part in chat_messages(message):
             start, turn = chat[-1] if is_open else (index, {})
             of_item = is_item and part.get("role") == "assistant"
@@ -431,11 +432,11 @@ def messages_of_parts(fields: Message, parts: list[Any]) -> list[Any]:
         wrapper = wrapper_of(part)
         if wrapper is not None:
             (results if wrapper in keys.PARTS["wrapped_results"] else calls).append(part[wrapper])
-        elif kind in keys.TYPES["call"] or {"name", "arguments"} <= part.keys():
+        elif _is_part(part, "call"):
             calls.append(part)
-        elif kind in keys.TYPES["result"] or {"call_id", "content"} <= part.keys():
+        elif _is_part(part, "result"):
             results.append(part)
-        elif kind in keys.TYPES["thought"] or part.get("thought") is True:
+        elif _is_part(part, "thought") or part.get("thought") is True:
             more["reasoning"] = "\n".join(filter(None, (more.get("reasoning"), thought_of(part))))
         elif kind in keys.TYPES["prompt"]:
             prompts.append({"role": keys.TYPES["prompt"][kind], "content": part.get("content")})
@@ -452,6 +453,12 @@ def messages_of_parts(fields: Message, parts: list[Any]) -> list[Any]:
     is_one_text = "parts" in fields and all(map(is_text, texts))
     content = "".join(map(text_of, texts)) if is_one_text else texts or ""
     return [*others, {**message, "content": content}, *later]
+
+
+def _is_part(part: Record, what: str) -> bool:
+    """Tell a call, a result or a thought by its type, or by its fields."""
+    kinds = keys.TYPES[what]
+    return type_of(part) in kinds or any({*k} <= part.keys() for k in keys.PARTS["marks"][what])
 
 
 def as_id(name: Any) -> str | None:

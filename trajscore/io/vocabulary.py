@@ -194,7 +194,8 @@ def _part_text(part: Any) -> str:
         for name in ("text", "refusal", "logs"):
             if isinstance(part.get(name), str):
                 return str(part[name])
-        if isinstance(part.get("type"), str):  # a picture, a sound: kept in the step's extra
+        kind = part.get("type")
+        if isinstance(kind, str) and not kind.endswith("_result"):  # a picture, a sound: in extra
             return ""
     return json.dumps(part, ensure_ascii=False)
 
