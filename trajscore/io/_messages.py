@@ -175,7 +175,7 @@ def as_chat(messages: Iterable[Any]) -> Iterable[tuple[int, Any]]:
     chat: list[tuple[int, Any]] = []
     is_open = False  # whether the last one is made of items, and may go on
     for index, message in with_calls(map(_raw_item, messages)):
-        is_item = isinstance(message, dict) and (_is_item(message) or _BLOCK <= message.keys())
+        is_item = isinstance(message, dict) and (_is_item(message) or message.keys() >= _BLOCK)
         for part in chat_messages(message):
             start, turn = chat[-1] if is_open else (index, {})
             of_item = is_item and part.get("role") == "assistant"

@@ -171,6 +171,7 @@ class Selection:
         tally.used["outcome", str(chosen)] += value is not None
         outcome = self._as_outcome(value, str(name), run, tally)
         run.outcome = outcome
+        tally.odd["minus_one"] += value == outcome == CENSORED and "reward" in str(name)
         if is_turned and outcome != CENSORED:
             run.outcome = as_grade(1 - outcome) or FAILURE
         if chosen == name and named is None and self.table is None:  # by a usual name

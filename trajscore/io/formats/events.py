@@ -137,7 +137,10 @@ def _of_callback(name: str, data: Record, event: Record) -> Span:
 def _of_graph(event: Any) -> Span | None:
     """Return what LangGraph streams or saves."""
     match event:
-        case [message, {"langgraph_node": _}] if is_message(message):
+        case [message, {"langgraph_node": _}] | {
+            "message": message,
+            "metadata": {"langgraph_node": _},
+        } if is_message(message):
             name = unwrapped(message).get("id")
             return Span(name, "model", name="messages", outputs=message)
         case (
@@ -171,7 +174,8 @@ def _is_update(fields: Record) -> bool:
     if is_chat or is_result or not any(map(_listed, nodes)):
         return False
     are_nodes = all(isinstance(node, (dict, list, type(None))) for node in fields.values())
-    return are_nodes or USUAL_FIELDS.id_of(fields) is not None
+    is_state = not fields.keys().isdisjoint(WORDS["event_holders"])  # in a field of the line
+    return are_nodes or not (is_state or USUAL_FIELDS.id_of(fields) is None)
 
 
 def _of_update(nodes: Record) -> Span:

@@ -31,6 +31,7 @@ from trajscore.io.formats.chat import is_chat
 from trajscore.io.registry import Format, Head, RawRuns, is_turn, register
 from trajscore.io.vocabulary import (
     OF_ANSWERS,
+    WORDS,
     Record,
     answer_part,
     as_fields,
@@ -190,7 +191,7 @@ def _in_order(lines: list[Record], place: Place) -> list[Record]:
     numbers = [fields.value(line, "step") for line in lines]
     if None in numbers:
         if all(map(is_message, lines)) or all(number is None for number in numbers):
-            return lines  # such as a task of smolagents
+            return _in_places(lines)  # such as a task of smolagents
         raise MalformedRunError("some of its lines have no step number")
     name = fields.names(lines[0], ("step",))["step"]
     keys: list[Any] = [_key(number) for number in numbers]
@@ -207,6 +208,15 @@ def _in_order(lines: list[Record], place: Place) -> list[Record]:
         if keys[before] == keys[after] and not is_time:
             raise MalformedRunError(f"it has step {keys[after]:g} twice")
     return [lines[k] for k in order]
+
+
+def _in_places(lines: list[Record]) -> list[Record]:
+    """Return lines in the order of a field that numbers them, if one does."""
+    for name in WORDS["names"]["places"]:
+        places = [line.get(name) for line in lines]
+        if {*map(type, places)} == {int} and len({*places}) == len(places):
+            return sorted(lines, key=itemgetter(name))
+    return lines
 
 
 def _key(number: Any) -> float | int | None:
