@@ -55,11 +55,8 @@ _CALL = frozenset(
 def read_call(call: Any) -> ToolCall:
     """Read a tool call in any of the forms of chat logs."""
     call = as_object(call, "a tool call is")
-    inner = call.get("function")
-    source = call
-    if isinstance(inner, dict):
-        source = inner
-    name = first(source, PARTS["call_name"]) or inner
+    source = as_fields(call, "function") or call
+    name = first(source, PARTS["call_name"]) or call.get("function")
     return ToolCall(
         name="" if not name or isinstance(name, (dict, list)) else str(name),
         arguments=read_arguments(first(source, PARTS["arguments"], blank=True)),
@@ -154,11 +151,9 @@ class Conversation:
             extra["parts"] = content
         if kind == "environment":
             extra["role"] = str(fields["role"])
-        usage = first(extra, USAGES)
-        if usage is not None:
-            counts = token_counts(usage)
-            if any(n is not None for n in counts.values()):
-                extra.setdefault("tokens", counts)
+        counts = token_counts(first(extra, USAGES))
+        if any(n is not None for n in counts.values()):
+            extra.setdefault("tokens", counts)
         calls = check_list(fields.get("tool_calls") or [], "its tool calls are")
         if fields.get("function_call"):  # the older form, one call without an identifier
             calls = [*calls, fields["function_call"]]
@@ -230,8 +225,6 @@ class Conversation:
     def _note_what_came_late(self, run: Run) -> None:
         """Say after how many turns instructions and results came, where that is not as usual."""
         late = [(step, turn) for step, turn in self._before_results if turn is not step]
-        if not (late or any(self._before_instructions)):
-            return
         places = {id(step): place for place, step in enumerate(self.steps, start=1)}
         end = len(self.steps)  # of a turn that was taken out
         after = [

@@ -105,14 +105,11 @@ def _of_sides(record: Record) -> tuple[list[Any], set[str]] | None:
     """Return what a model was given and what it answered, and the names of their fields."""
     whole_first = sorted(keys.CALL_SIDES, key=lambda sides: not record.keys() >= {*sides})
     for left, right in whole_first:
-        inputs = listed(record.get(left))
-        outputs = listed(record.get(right))
-        if inputs is None and outputs is None:
+        sides = [listed(record.get(name)) for name in (left, right)]
+        if sides == [None, None]:
             continue
-        if inputs is None:
-            inputs = _text_message(record.get(left), "user")
-        if outputs is None:
-            outputs = _text_message(record.get(right), "assistant")
+        inputs = sides[0] or _text_message(record.get(left), "user")
+        outputs = sides[1] or _text_message(record.get(right), "assistant")
         if not inputs and _is_answer(outputs[:1]):
             continue
         repeats = outputs[: len(inputs)] == inputs

@@ -204,8 +204,6 @@ class Selection:
             record = step.extra | step.scores
             if step.confidence is not None:
                 record = {"confidence": step.confidence} | record
-            if not record:
-                return
             path = self.fields.names(record, ("confidence",)).get("confidence")
             is_unused = name is not None or path is None
             if is_unused and not record.keys() <= tally.names_of_turns.keys():

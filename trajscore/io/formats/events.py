@@ -26,6 +26,7 @@ from trajscore.io.vocabulary import (
 
 _MAX_WRAPPERS = 3
 _CHUNKS = "tool_call_chunks"
+_SNAPSHOT = "config.configurable.checkpoint_id"  # ids of snapshots sort by their times
 
 
 @register
@@ -63,7 +64,7 @@ class Events(Format):
         if len(logs) != 1:
             raise self.malformed(f"it has {len(logs)} lists of events; write one run a file")
         run = new_run(raw, place, {*logs})
-        (events,) = logs.values()
+        events = _of_newest(*logs.values())
         spans = [s for s in map(span_of, events) if s and (s.inputs or s.outputs)]
         states = [span for span in spans if span.name == "values"]
         states.sort(key=lambda span: len(_listed(span.inputs)))
@@ -82,6 +83,17 @@ class Events(Format):
         run.stop_reason = next(map(as_reason, failures), None)
         updates = [span for span in spans if span.name == "updates"]
         return add_spans(place, _joined(states or updates or spans), run)
+
+
+def _of_newest(snapshots: list[Any]) -> list[Any]:
+    """Return the snapshots that led to the newest one, where a state was gone back to."""
+    led: list[Any] = []
+    above = None
+    for snapshot in sorted(snapshots, key=lambda s: str(dig(s, _SNAPSHOT)), reverse=True):
+        if above in (None, dig(snapshot, _SNAPSHOT)):
+            led.append(snapshot)
+            above = dig(snapshot, f"parent_{_SNAPSHOT}")
+    return led
 
 
 def span_of(event: Any) -> Span | None:

@@ -50,7 +50,8 @@ class JSONLines(Format):
     lax = True
 
     def recognise(self, head: Head) -> bool:
-        if not head.whole or is_chat(head) or not usual_names("id", head.fields):
+        ids = usual_names("id", head.fields)
+        if not head.whole or is_chat(head) or not ids or isinstance(head.fields[ids[0]], dict):
             return False
         steps = as_list(head.fields.get(str(steps_field(head.fields))))
         first_step = steps[0] if steps else head.fields
@@ -143,6 +144,9 @@ def _run_of_lines(lines: list[Record], place: Place) -> Run:
     for name in OF_ONE_RUN & lines[0].keys() if fields.id is None and id_name else ():
         if len({str(line[name]) for line in lines if line.get(name) is not None}) > 1:
             raise several_runs(name, str(place.run), [id_name])
+    for kind in {str(line.get("type")) for line in lines} & WORDS["streams"].keys():
+        instead = WORDS["streams"][kind]
+        raise MalformedRunError(f"its lines are pieces of a stream; save {instead} instead")
     talk = Conversation(place)
     steps = [line for line in lines if _is_step(line, fields)] or lines
     steps = _in_order(steps, place)
@@ -191,7 +195,11 @@ def _in_order(lines: list[Record], place: Place) -> list[Record]:
     numbers = [fields.value(line, "step") for line in lines]
     if None in numbers:
         if all(map(is_message, lines)) or all(number is None for number in numbers):
-            return _in_places(lines)  # such as a task of smolagents
+            for name in WORDS["names"]["places"]:
+                places = [line.get(name) for line in lines]
+                if {*map(type, places)} == {int} and len({*places}) == len(places):
+                    return sorted(lines, key=itemgetter(name))
+            return lines  # such as a task of smolagents
         raise MalformedRunError("some of its lines have no step number")
     name = fields.names(lines[0], ("step",))["step"]
     keys: list[Any] = [_key(number) for number in numbers]
@@ -208,15 +216,6 @@ def _in_order(lines: list[Record], place: Place) -> list[Record]:
         if keys[before] == keys[after] and not is_time:
             raise MalformedRunError(f"it has step {keys[after]:g} twice")
     return [lines[k] for k in order]
-
-
-def _in_places(lines: list[Record]) -> list[Record]:
-    """Return lines in the order of a field that numbers them, if one does."""
-    for name in WORDS["names"]["places"]:
-        places = [line.get(name) for line in lines]
-        if {*map(type, places)} == {int} and len({*places}) == len(places):
-            return sorted(lines, key=itemgetter(name))
-    return lines
 
 
 def _key(number: Any) -> float | int | None:
