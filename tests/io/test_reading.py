@@ -26,6 +26,12 @@ def test_an_observed_outcome_is_complete_and_others_are_as_they_stopped(log):
         assert (run.outcome, run.stop_kind) == (outcome, kind), fields
 
 
+def test_rewards_of_minus_one_are_noted(log):
+    (note,) = io.read_runs(path := log({"reward": -1}, {"reward": 1})).notes
+    assert "pass outcome_map='-1=0'" in note
+    assert [run.outcome for run in io.read_runs(path, outcome_map="-1=0")] == [0, 1]
+
+
 def test_runs_that_an_infrastructure_error_ended_are_left_out(log):
     path = log({}, {"stop_reason": "user_error"}, {"stop_reason": "user_error", "success": 0})
     with pytest.warns(UserWarning, match=r"2 of 3 runs are left out, as .* \(user_error 2\)"):

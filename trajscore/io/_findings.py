@@ -133,8 +133,6 @@ class Findings:
         more = ""
         if len(shared) > 1:
             more = f", and {len(shared) - 1} other ids are shared too"
-        if self.tally.n_beginnings() >= sum(shared.values()) - len(shared):
-            return f"{n_runs} runs have the id {name!r}{more}; keep the longest of each id"
         return (
             f"{n_runs} runs have the id {name!r}{more}; name the field that holds the id with "
             f"{{argument:id}}, or several fields, such as file and id"

@@ -23,7 +23,6 @@ _THREAD = "message_thread"  # of AutoGen, within the state of an agent
 _ANSWERS = {right for _, right in keys.CALL_SIDES}  # lists without what was asked
 _OF_STEPS = {"action", "observation"}  # fields of steps that messages have not
 _OF_TURN = ("role", "content", "tool_calls")
-_BLOCK = {"message_id", "parent_tool_use_id"}  # fields of a message of Claude's Agent SDK
 _OF_CLIENTS = {*keys.PARTS["of_clients"]}
 _CONTENT = {*keys.PARTS["content"]}
 _OF_MESSAGES = {  # any of which it has
@@ -69,8 +68,7 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
         return messages, names
     for name in keys.MESSAGE_LISTS:
         value = parsed(record.get(name))
-        usual = name == keys.MESSAGE_LISTS[0]
-        if isinstance(value, list) and (usual or not value or is_message(value[0])):
+        if isinstance(value, list) and (name == "messages" or not value or is_message(value[0])):
             if record.get("choices") or not _is_answer(value[-1:]):
                 value = _with_answer(value, record)
             return value, {name}
@@ -123,17 +121,16 @@ def spread(record: Record, depth: int = 3) -> Record:
     if not depth or find_messages(record)[0] is not None:
         return record
     owners = {name: spread(as_fields(parsed(v)), depth - 1) for name, v in record.items()}
-    owners = {name: inner for name, inner in owners.items() if _holds_run(inner)}
+    owners = {  # of messages, and not only the answer of a server
+        name: inner
+        for name, inner in owners.items()
+        if not keys.answer_part(inner) and is_chat_list(find_messages(inner)[0])
+    }
     threads = {name: inner for name, inner in owners.items() if _THREAD in inner}
     for name in _usual_or_only(threads or owners, keys.MESSAGE_OWNERS):
         used = find_messages(owners[name])[1] | {name}
         return {**owners[name], **leftover(record, used)}
     return record
-
-
-def _holds_run(fields: Record) -> bool:
-    """Tell an object with messages, and not only the answer of a server."""
-    return not keys.answer_part(fields) and is_chat_list(find_messages(fields)[0])
 
 
 def is_run(fields: Record) -> bool:
@@ -172,7 +169,10 @@ def as_chat(messages: Iterable[Any]) -> Iterable[tuple[int, Any]]:
     chat: list[tuple[int, Any]] = []
     is_open = False  # whether the last one is made of items, and may go on
     for index, message in with_calls(map(_raw_item, messages)):
-        is_item = isinstance(message, dict) and (_is_item(message) or message.keys() >= _BLOCK)
+        # each block of an answer is a message of Claude's Agent SDK
+        is_item = isinstance(message, dict) and (
+            _is_item(message) or "parent_tool_use_id" in message
+        )
         for part in chat_messages(message):
             start, turn = chat[-1] if is_open else (index, {})
             of_item = is_item and part.get("role") == "assistant"

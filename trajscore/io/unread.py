@@ -130,7 +130,7 @@ def _values_of(run: Run) -> list[Any]:
         if step.scores or step.extra:
             values += (step.scores, *_beside_text(step))
         for call in step.tool_calls:
-            values += (call.name, call.arguments, call.result, parsed(call.result), call.extra)
+            values += (call.name, call.arguments, call.result, call.extra)
     return values
 
 

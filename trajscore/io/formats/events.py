@@ -64,7 +64,12 @@ class Events(Format):
         if len(logs) != 1:
             raise self.malformed(f"it has {len(logs)} lists of events; write one run a file")
         run = new_run(raw, place, {*logs})
-        events = _of_newest(*logs.values())
+        events: list[Any] = []
+        above = None  # the snapshot before that of the newest state, which may be gone back to
+        for event in sorted(*logs.values(), key=lambda e: str(dig(e, _SNAPSHOT)), reverse=True):
+            if above in (None, dig(event, _SNAPSHOT)):
+                events.append(event)
+                above = dig(event, f"parent_{_SNAPSHOT}")
         spans = [s for s in map(span_of, events) if s and (s.inputs or s.outputs)]
         states = [span for span in spans if span.name == "values"]
         states.sort(key=lambda span: len(_listed(span.inputs)))
@@ -79,21 +84,10 @@ class Events(Format):
             raise self.malformed(
                 "its messages are what Python prints; write JSON with langchain_core.load.dumps"
             )
-        failures = [span.outputs for span in spans if span.name == "failure"]
-        run.stop_reason = next(map(as_reason, failures), None)
+        failures = (as_reason(span.outputs) for span in spans if span.name == "failure")
+        run.stop_reason = next(failures, None)
         updates = [span for span in spans if span.name == "updates"]
         return add_spans(place, _joined(states or updates or spans), run)
-
-
-def _of_newest(snapshots: list[Any]) -> list[Any]:
-    """Return the snapshots that led to the newest one, where a state was gone back to."""
-    led: list[Any] = []
-    above = None
-    for snapshot in sorted(snapshots, key=lambda s: str(dig(s, _SNAPSHOT)), reverse=True):
-        if above in (None, dig(snapshot, _SNAPSHOT)):
-            led.append(snapshot)
-            above = dig(snapshot, f"parent_{_SNAPSHOT}")
-    return led
 
 
 def span_of(event: Any) -> Span | None:
@@ -186,7 +180,7 @@ def _is_update(fields: Record) -> bool:
     if is_chat or is_result or not any(map(_listed, nodes)):
         return False
     are_nodes = all(isinstance(node, (dict, list, type(None))) for node in fields.values())
-    is_state = not fields.keys().isdisjoint(WORDS["event_holders"])  # in a field of the line
+    is_state = fields.keys() & {*WORDS["event_holders"]}  # in a field of the line
     return are_nodes or not (is_state or USUAL_FIELDS.id_of(fields) is None)
 
 

@@ -29,6 +29,7 @@ from trajscore.io.fields import (
 from trajscore.io.files import Broken, LogFile, Place, stem
 from trajscore.io.formats.chat import is_chat
 from trajscore.io.registry import Format, Head, RawRuns, is_turn, register
+from trajscore.io.unread import save_instead
 from trajscore.io.vocabulary import (
     OF_ANSWERS,
     WORDS,
@@ -51,7 +52,7 @@ class JSONLines(Format):
 
     def recognise(self, head: Head) -> bool:
         ids = usual_names("id", head.fields)
-        if not head.whole or is_chat(head) or not ids or isinstance(head.fields[ids[0]], dict):
+        if not head.whole or is_chat(head) or not ids or as_fields(head.fields[ids[0]]):
             return False
         steps = as_list(head.fields.get(str(steps_field(head.fields))))
         first_step = steps[0] if steps else head.fields
@@ -144,9 +145,8 @@ def _run_of_lines(lines: list[Record], place: Place) -> Run:
     for name in OF_ONE_RUN & lines[0].keys() if fields.id is None and id_name else ():
         if len({str(line[name]) for line in lines if line.get(name) is not None}) > 1:
             raise several_runs(name, str(place.run), [id_name])
-    for kind in {str(line.get("type")) for line in lines} & WORDS["streams"].keys():
-        instead = WORDS["streams"][kind]
-        raise MalformedRunError(f"its lines are pieces of a stream; save {instead} instead")
+    if instead := save_instead({str(line.get("type")) for line in lines}):
+        raise MalformedRunError(f"its lines are pieces of a stream; {instead}")
     talk = Conversation(place)
     steps = [line for line in lines if _is_step(line, fields)] or lines
     steps = _in_order(steps, place)
