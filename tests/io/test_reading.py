@@ -50,9 +50,8 @@ def test_what_is_no_run_is_left_out_with_its_place(write):
         ({"messages": [{"role": "b", "content": "Hi"}]}, "unknown roles: 'b'"),
         ({"x": 1, "messages": [TURN | {"content": " "}]}, "no turn of the agent has a text"),
         ([{"role": "assistant"}], "no turn of the agent has a text"),
-        ({"messages": [TURN | {"logprobs": "abc"}]}, "message 0: its logprobs"),
-        (3, "int"),
-    ]:
+        ({"messages": [TURN | {"logprobs": "abc"}]}, "message 0: its logprobs"), (3, "int"),
+    ]:  # fmt: skip
         path = write("a.json", [good, bad])
         with pytest.warns(UserWarning, match=r"1 of 2 runs .*a\.json, run .*\(index 1\)"):
             (left,) = io.read_runs(path, format="openai").left_out
