@@ -21,6 +21,11 @@ def callback(event, *parents, **data):
     return about | {"event": f"on_{event}", "data": data}
 
 
+def at(key, above=None):
+    keys = {"config": key, "parent_config": above}
+    return {name: {"configurable": {"checkpoint_id": k}} for name, k in keys.items()}
+
+
 # fmt: off
 ASK, LOOK = lc("human", "m1", ASKED), lc("ai", "m2", "I look.", tool_calls=CALLED)
 FOUND, TOLD = lc("tool", "m3", "in Paris", tool_call_id="c1"), lc("ai", "m4", "In Paris.")
@@ -45,6 +50,9 @@ LOGS = {
                  "interrupts": []} for message in TALK)],
     "history, newest first": SNAPSHOTS[::-1],
     "tuples": [[s["values"], [], CONFIG, {}, "", None, []] for s in SNAPSHOTS],
+    "history, gone back": [SNAPSHOTS[3] | at("4", "1"), SNAPSHOTS[1] | at("1"),
+                           {"values": {"messages": [ASK, TOLD]}, "next": []} | at("2", "1")],
+    "lines": [{"run_id": "log", "chunk": state} for state in (STATES[0], *STATES)],
     "checkpoint": [{"config": CONFIG, "checkpoint": {"channel_values": STATES[3]}}],
     "messages": [[piece, {"langgraph_node": "a", "thread_id": "t1"}] for piece in PIECES],
     "callbacks": [
@@ -57,7 +65,7 @@ RESULTS = {
     "dspy": {"question": ASKED, "trajectory": {
         "thought_0": "I look.", "tool_name_0": "find", "tool_args_0": ORDER,
         "observation_0": "in Paris"}, "answer": "In Paris.", "reasoning": "Hm."},
-    "dspy, evaluated": {"example": {"question": ASKED, "answer": "?"}, "prediction": {
+    "dspy, evaluated": {"example": {"question": ASKED, "answer": "?", "gold": "?"}, "prediction": {
         "history": [{"thought": "I look.", "tool_name": "find", "tool_args": ORDER,
                      "observation": "in Paris"}], "answer": "In Paris."}},
     "dspy, spread": {"question": ASKED, "thought_0": "I look.", "tool_name_0": "find",
@@ -68,7 +76,8 @@ RESULTS = {
     "crewai": {"tasks_output": [
         {"raw": "In Paris.", "messages": [chat.ASK, chat.LOOK, chat.FOUND]}]},
     "crewai, react": {"tasks_output": [{"raw": "In Paris.", "messages": [chat.ASK, chat.agent(
-        'I look.\nAction: find\nAction Input: {"order": 3}\nObservation: in Paris'),
+        'I look.\nAction: find\nAction Input: {"order": 3}\nObservation: in Paris\n\n\nYou ONLY '
+        'have access to the following tools: f\nAction Input: x\nObservation: y'),
         chat.user("Analyze the tool result.")]}]},
     "pydantic ai": {"output": "In Paris.", "_state": {"message_history": TALK}},
 }
@@ -122,6 +131,9 @@ def test_what_is_refused_or_stopped(write):
                           ({"messages": [chat.user("[[ ## trajectory ## ]]")], "model_type": "",
                             "outputs": ["x"]}, "toDict"),
                           ([chat.user("\nCurrent Task: x")], "kickoff"),
+                          ([{"run_id": 1, "role": "user", "content": "x"}, {"run_id": 1, "index": 0,
+                            "type": "content_block_start"}], "get_final_message"),
+                          ({k: {"0": k, "1": k} for k in ("run_id", "content")}, "'records'"),
                           ({"tool_calls": [{"tool_name": "f", "tool_id": 1, "tool_output": {}}]},
                            "stream_events"),
                           ({"a": NODES, "b": NODES}, "2 lists")):  # fmt: skip

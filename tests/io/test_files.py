@@ -225,10 +225,9 @@ def test_several_files_and_folders(write, tmp_path):
 def test_paths_that_are_none(tmp_path):
     for path, error, named in [
         (tmp_path / "none.json", FileNotFoundError, "none.json"),
-        (tmp_path, FileNotFoundError, r"\.json"),
-        ([], ValueError, "path"),
+        (tmp_path, FileNotFoundError, r"\.json"), ([], ValueError, "path"),
         (pd.DataFrame({"run_id": [1]}), ValueError, "path .*TrajectoryArray.from_frame"),
-    ]:
+    ]:  # fmt: skip
         for read in (io.read_runs, io.read_tau2):
             with pytest.raises(error, match=named):
                 read(path)

@@ -22,16 +22,14 @@ def test_the_first_line_says_whether_lines_are_runs_or_steps(lines):
 
 def test_lines_in_the_order_of_their_steps(lines):
     for name, numbers, order in [
-        ("step", [2, 0, 1], [1, 2, 0]),
-        ("step", ["2", "10", " -1.5 "], [2, 0, 1]),
-        ("step", [None, None], [0, 1]),
+        ("step", [2, 0, 1], [1, 2, 0]), ("step", ["2", "10", " -1.5 "], [2, 0, 1]),
+        ("step", [None, None], [0, 1]), ("step", [1.5, 0.5], [1, 0]),
         ("step", ["2026-01-02", "2026-01-01", "2026-01-02"], [1, 0, 2]),
         ("step", ["1970-01-01T00:00:00.000001", "1970-01-01"], [1, 0]),
-        ("step", [1.5, 0.5], [1, 0]),
-        ("ts", [0.4, 0.4, 0.5], [0, 1, 2]),
+        ("ts", [0.4, 0.4, 0.5], [0, 1, 2]), ("ts", [1.7e9, 1.6e9], [1, 0]),
         ("time", [0.5, 0.4], [0, 1]),  # which may be how long each took
-        ("ts", [1.7e9, 1.6e9], [1, 0]),
-    ]:
+        ("seq", [2, 0, 1], [1, 2, 0]), ("index", [1, 1, 0], [0, 1, 2]),
+    ]:  # fmt: skip
         rows = [{"run": 1, "text": str(k), name: number} for k, number in enumerate(numbers)]
         (run,) = lines(*rows)
         assert [int(step.text) for step in run.steps] == order, (name, numbers)
@@ -84,9 +82,8 @@ def test_who_acts(lines):
         ({"type": "user"}, {"type": "assistant"}, ["user", "agent"]),
         ({"type": "agent"}, {"type": "plan"}, ["agent", "agent"]),
         ({"role": "user"}, {"role": "assistant"}, ["user", "agent"]),
-        ({"role": "user"}, {}, ["user", "agent"]),
-        ({"role": ""}, {"role": "system"}, ["agent"]),
-    ]:
+        ({"role": "user"}, {}, ["user", "agent"]), ({"role": ""}, {"role": "system"}, ["agent"]),
+    ]:  # fmt: skip
         rows = [{"run": 1, "text": "x"} | fields for fields in (first, second)]
         (run,) = lines(*rows)
         assert [step.actor for step in run.steps] == actors, (first, second)
@@ -149,13 +146,12 @@ def test_parts_that_are_named(lines):
 def test_the_step_of_a_record(lines):
     ask = {"run": 1, "role": "user", "body": "Hi"}
     for record, step in [
-        ({"body": "a"}, ("agent", "a", None)),
-        ({"body": "a", "role": ""}, ("agent", "a", None)),
+        ({"body": "a"}, ("agent", "a", None)), ({"body": "a", "role": ""}, ("agent", "a", None)),
         ({"observation": "o", "body": "b"}, ("agent", "b", "o")),
         ({"observation": [{"text": "o"}], "role": "agent"}, ("agent", "", "o")),
         ({"observation": "o", "cost": 1}, ("agent", "", "o")),
         ({"x": 1, "p": 0.5}, ("agent", "", None)),
-    ]:
+    ]:  # fmt: skip
         (run,) = lines(ask, {"run": 1} | record, {"run": 1, "body": "."}, fields="text=body")
         assert texts(run) == [("user", "Hi", None), step, ("agent", ".", None)], record
     row = {"run": 1, "text": "a", "act": {"n": 1}, "observation": "o", "x": 2}

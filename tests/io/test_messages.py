@@ -33,6 +33,11 @@ def adk(role, *parts, **more):
     return {"author": "a", "actions": {}, "content": {"role": role, "parts": list(parts)}} | more
 
 
+def sdk(**block):
+    about = {"type": "AssistantMessage", "message_id": "m", "parent_tool_use_id": None}
+    return about | {"content": [block]}
+
+
 def step(words, name=None, result=None, **more):
     """Return a step of smolagents' memory."""
     call = {"id": "c1", "type": "function", "function": {"name": name, "arguments": ORDER}}
@@ -123,6 +128,9 @@ FORMS = {
     "llama index, react": [{"role": "user", "blocks": [block(ASKED)]},
      {"role": "assistant", "blocks": [block("I look.\nAction: find\nAction Input: {'order': 3}\n"
      "Observation: in Paris\nThought: In Paris.")]}],
+    "claude sdk": [{"type": "UserMessage", "content": ASKED}, sdk(thinking="Hm.", signature="x"),
+     sdk(text="I look."), sdk(id="c1", name="find", input=ORDER), {"type": "UserMessage",
+     "content": [{"tool_use_id": "c1", "content": "in Paris"}]}, sdk(text="In Paris.")],
     "sharegpt": [{"from": "human", "value": ASKED}, LOOK, FOUND,
      {"from": "gpt", "value": "In Paris."}],
 }  # fmt: skip
@@ -226,6 +234,8 @@ ODD = [
     ([agent("", "f"), part(type="tool_result", tool_use_id="F", content={"type": "json", "n": 3})],
      [("f", {}, '{"type": "json", "n": 3}')]),
     ([agent("", "f"), part(call_id="F", content="9", name="f")], [("f", {}, "9")]),
+    ([agent("", "f"), part(type="web_search_tool_result", tool_use_id="F",
+     content=[{"type": "web_search_result"}])], [("f", {}, '{"type": "web_search_result"}')]),
     ([agent("", "f"), part(type="tool_result", tool_use_id="F", result="", output=None)],
      [("f", {}, "")]),
     ([agent("", "f"), {"role": "user", "content":

@@ -14,18 +14,22 @@ TURN = {"role": "assistant", "content": "Hello"}
 
 def test_an_observed_outcome_is_complete_and_others_are_as_they_stopped(log):
     for fields, outcome, kind in [
-        ({"success": True}, 1, "complete"),
+        ({"success": True}, 1, "complete"), ({}, -1, None),
         ({"success": True, "stop_reason": "max_steps"}, 1, "complete"),
         ({"success": False, "stop_reason": "max_steps"}, -1, "administrative"),
         ({"success": False, "stop_reason": "crash"}, 0, "complete"),
         ({"success": False, "stop_reason": "huh"}, 0, "unknown"),
         ({"stop_reason": "max_steps"}, -1, "administrative"),
-        ({"stop_reason": "done"}, -1, "complete"),
-        ({"stop_reason": "huh"}, -1, "unknown"),
-        ({}, -1, None),
-    ]:
+        ({"stop_reason": "done"}, -1, "complete"), ({"stop_reason": "huh"}, -1, "unknown"),
+    ]:  # fmt: skip
         (run,) = io.read_runs(log(fields))
         assert (run.outcome, run.stop_kind) == (outcome, kind), fields
+
+
+def test_rewards_of_minus_one_are_noted(log):
+    (note,) = io.read_runs(path := log({"reward": -1}, {"reward": 1})).notes
+    assert "pass outcome_map='-1=0'" in note
+    assert [run.outcome for run in io.read_runs(path, outcome_map="-1=0")] == [0, 1]
 
 
 def test_runs_that_an_infrastructure_error_ended_are_left_out(log):
@@ -46,9 +50,8 @@ def test_what_is_no_run_is_left_out_with_its_place(write):
         ({"messages": [{"role": "b", "content": "Hi"}]}, "unknown roles: 'b'"),
         ({"x": 1, "messages": [TURN | {"content": " "}]}, "no turn of the agent has a text"),
         ([{"role": "assistant"}], "no turn of the agent has a text"),
-        ({"messages": [TURN | {"logprobs": "abc"}]}, "message 0: its logprobs"),
-        (3, "int"),
-    ]:
+        ({"messages": [TURN | {"logprobs": "abc"}]}, "message 0: its logprobs"), (3, "int"),
+    ]:  # fmt: skip
         path = write("a.json", [good, bad])
         with pytest.warns(UserWarning, match=r"1 of 2 runs .*a\.json, run .*\(index 1\)"):
             (left,) = io.read_runs(path, format="openai").left_out

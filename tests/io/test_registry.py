@@ -171,7 +171,7 @@ def test_the_nearest_format_and_the_keys_that_are_missing(write):
     for record in (
         {"0": {"turn_history": {"actions": ["ls"]}}}, {"mapping": {"a": {"message": None}}},
         {"span_id": 1, "root_span_id": 1, "input": "Hi"},
-        {"op_name": "x", "trace_id": 1, "inputs": {}}, {"new_agent": 1, "type": 2},
+        {"op_name": "x", "trace_id": 1, "inputs": {}},
         {"output": [{"type": "message", "role": "assistant", "content": []}], "usage": {}},
         {"a" * 50: 1, "b" * 50: [{"c": 1}], "c" * 50: 1},
         {"type": "response.created", "sequence_number": 0},

@@ -33,6 +33,7 @@ from trajscore.io.vocabulary import (
     answer_part,
     as_fields,
     first,
+    is_amount,
     only_text,
     parsed,
     role_of,
@@ -55,11 +56,8 @@ _CALL = frozenset(
 def read_call(call: Any) -> ToolCall:
     """Read a tool call in any of the forms of chat logs."""
     call = as_object(call, "a tool call is")
-    inner = call.get("function")
-    source = call
-    if isinstance(inner, dict):
-        source = inner
-    name = first(source, PARTS["call_name"]) or inner
+    source = as_fields(call, "function") or call
+    name = first(source, PARTS["call_name"]) or call.get("function")
     return ToolCall(
         name="" if not name or isinstance(name, (dict, list)) else str(name),
         arguments=read_arguments(first(source, PARTS["arguments"], blank=True)),
@@ -229,9 +227,6 @@ class Conversation:
 
     def _note_what_came_late(self, run: Run) -> None:
         """Say after how many turns instructions and results came, where that is not as usual."""
-        late = [(step, turn) for step, turn in self._before_results if turn is not step]
-        if not (late or any(self._before_instructions)):
-            return
         places = {id(step): place for place, step in enumerate(self.steps, start=1)}
         end = len(self.steps)  # of a turn that was taken out
         after = [
@@ -239,19 +234,17 @@ class Conversation:
         ]
         if any(after):
             run.extra["system_after"] = after
-        last: dict[int, int] = {}  # of all results of a turn
-        for step, turn in late:
-            last[id(step)] = max(last.get(id(step), 0), places.get(id(turn), end))
-        for place, step in enumerate(self.steps, start=1):
-            if last.get(id(step), place) > place:
-                step.extra["answered_after"] = last[id(step)]
+        for step, turn in self._before_results:  # of which the last counts
+            place = places.get(id(turn), end)
+            if place > max(places.get(id(step), end), step.extra.get("answered_after", 0)):
+                step.extra["answered_after"] = place
 
 
 def add_tokens(run: Run, counts: Iterable[Any]) -> None:
     """Add numbers of tokens by side to those of a run."""
     for tokens in counts:
         for side, number in as_fields(tokens).items():
-            if isinstance(number, (int, float)) and not isinstance(number, bool):
+            if is_amount(number):
                 name = f"{side}_tokens"
                 run.meta[name] = run.meta.get(name, 0) + number
 

@@ -68,8 +68,7 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
         return messages, names
     for name in keys.MESSAGE_LISTS:
         value = parsed(record.get(name))
-        usual = name == keys.MESSAGE_LISTS[0]
-        if isinstance(value, list) and (usual or not value or is_message(value[0])):
+        if isinstance(value, list) and (name == "messages" or not value or is_message(value[0])):
             if record.get("choices") or not _is_answer(value[-1:]):
                 value = _with_answer(value, record)
             return value, {name}
@@ -104,14 +103,11 @@ def _of_sides(record: Record) -> tuple[list[Any], set[str]] | None:
     """Return what a model was given and what it answered, and the names of their fields."""
     whole_first = sorted(keys.CALL_SIDES, key=lambda sides: not record.keys() >= {*sides})
     for left, right in whole_first:
-        inputs = listed(record.get(left))
-        outputs = listed(record.get(right))
-        if inputs is None and outputs is None:
+        sides = [listed(record.get(name)) for name in (left, right)]
+        if sides == [None, None]:
             continue
-        if inputs is None:
-            inputs = _text_message(record.get(left), "user")
-        if outputs is None:
-            outputs = _text_message(record.get(right), "assistant")
+        inputs = sides[0] or _text_message(record.get(left), "user")
+        outputs = sides[1] or _text_message(record.get(right), "assistant")
         if not inputs and _is_answer(outputs[:1]):
             continue
         repeats = outputs[: len(inputs)] == inputs
@@ -125,17 +121,16 @@ def spread(record: Record, depth: int = 3) -> Record:
     if not depth or find_messages(record)[0] is not None:
         return record
     owners = {name: spread(as_fields(parsed(v)), depth - 1) for name, v in record.items()}
-    owners = {name: inner for name, inner in owners.items() if _holds_run(inner)}
+    owners = {  # of messages, and not only the answer of a server
+        name: inner
+        for name, inner in owners.items()
+        if not keys.answer_part(inner) and is_chat_list(find_messages(inner)[0])
+    }
     threads = {name: inner for name, inner in owners.items() if _THREAD in inner}
     for name in _usual_or_only(threads or owners, keys.MESSAGE_OWNERS):
         used = find_messages(owners[name])[1] | {name}
         return {**owners[name], **leftover(record, used)}
     return record
-
-
-def _holds_run(fields: Record) -> bool:
-    """Tell an object with messages, and not only the answer of a server."""
-    return not keys.answer_part(fields) and is_chat_list(find_messages(fields)[0])
 
 
 def is_run(fields: Record) -> bool:
@@ -174,7 +169,10 @@ def as_chat(messages: Iterable[Any]) -> Iterable[tuple[int, Any]]:
     chat: list[tuple[int, Any]] = []
     is_open = False  # whether the last one is made of items, and may go on
     for index, message in with_calls(map(_raw_item, messages)):
-        is_item = isinstance(message, dict) and _is_item(message)
+        # each block of an answer is a message of Claude's Agent SDK
+        is_item = isinstance(message, dict) and (
+            _is_item(message) or "parent_tool_use_id" in message
+        )
         for part in chat_messages(message):
             start, turn = chat[-1] if is_open else (index, {})
             of_item = is_item and part.get("role") == "assistant"
@@ -431,11 +429,11 @@ def messages_of_parts(fields: Message, parts: list[Any]) -> list[Any]:
         wrapper = wrapper_of(part)
         if wrapper is not None:
             (results if wrapper in keys.PARTS["wrapped_results"] else calls).append(part[wrapper])
-        elif kind in keys.TYPES["call"] or {"name", "arguments"} <= part.keys():
+        elif _is_part(part, "call"):
             calls.append(part)
-        elif kind in keys.TYPES["result"] or {"call_id", "content"} <= part.keys():
+        elif _is_part(part, "result"):
             results.append(part)
-        elif kind in keys.TYPES["thought"] or part.get("thought") is True:
+        elif _is_part(part, "thought") or part.get("thought") is True:
             more["reasoning"] = "\n".join(filter(None, (more.get("reasoning"), thought_of(part))))
         elif kind in keys.TYPES["prompt"]:
             prompts.append({"role": keys.TYPES["prompt"][kind], "content": part.get("content")})
@@ -452,6 +450,12 @@ def messages_of_parts(fields: Message, parts: list[Any]) -> list[Any]:
     is_one_text = "parts" in fields and all(map(is_text, texts))
     content = "".join(map(text_of, texts)) if is_one_text else texts or ""
     return [*others, {**message, "content": content}, *later]
+
+
+def _is_part(part: Record, what: str) -> bool:
+    """Tell a call, a result or a thought by its type, or by its fields."""
+    kinds = keys.TYPES[what]
+    return type_of(part) in kinds or any({*k} <= part.keys() for k in keys.PARTS["marks"][what])
 
 
 def as_id(name: Any) -> str | None:

@@ -3,9 +3,19 @@
 from ast import literal_eval
 from typing import Any
 
+from trajscore.core.outcomes import words_of
 from trajscore.io._run import leftover
 from trajscore.io.fields import USUAL_FIELDS
-from trajscore.io.vocabulary import Record, as_fields, as_list, first, first_object, parsed, text_of
+from trajscore.io.vocabulary import (
+    WORDS,
+    Record,
+    as_fields,
+    as_list,
+    first,
+    first_object,
+    parsed,
+    text_of,
+)
 
 REACT_CALL = "[[ ## trajectory ## ]]"
 """What is in the prompt of a call of DSPy's ReAct, which is not a run."""
@@ -16,8 +26,10 @@ _ASKED = ("inputs", "example")
 _ANSWERS = {"answer", "response", "output", "final_answer"}
 _FAILED = ("Execution error in ", "I encountered an error while trying to use the tool")
 _OF_CREW = ("\nCurrent Task:", "Analyze the tool result.")
-_TEMPLATE = "\nThought: ["  # by which CrewAI tells how to go on after a failed call
+# by which CrewAI tells how to go on, after a failed call or after several
+_TEMPLATES = ("\nThought: [", "\nYou ONLY have access to the following tools")
 _OF_RUN = ("id", "outcome", "task", "trial", "stop_reason")
+_LABELS = {*WORDS["names"]["of_examples"]}
 
 
 def result_messages(record: Record) -> tuple[list[Any], set[str]]:
@@ -68,7 +80,7 @@ def _of_prediction(record: Record) -> tuple[list[Any], set[str]]:
     answered = {*_ANSWERS, *after[0], *after[1]}
     beside = {*USUAL_FIELDS.names(fields, _OF_RUN).values(), "reasoning", place}
     # `Evaluate` keeps labels, too
-    asked = [k for k in fields if not (k in answered | beside or k.startswith("example_"))]
+    asked = [k for k in fields if not (k in answered | beside or words_of(k) & _LABELS)]
     messages = said("user", list(map(fields.get, asked)))
     for step in _steps_in(fields[place]):
         messages += _called(*map(step.get, _STEP))
@@ -124,11 +136,12 @@ def spoken_calls(message: Any) -> list[Any]:
     if not has_calls(spoken):
         return [message]
     turns: list[Any] = []
+    for template in _TEMPLATES:
+        spoken = spoken.partition(template)[0]
     spoken, *results = spoken.split("\nObservation:")
     for later in results:
         thought, _, called = spoken.partition("Action:")
         name, _, arguments = called.partition("\nAction Input:")
-        result, _, spoken = later.partition("\nThought:" if _TEMPLATE not in later else _TEMPLATE)
-        spoken *= _TEMPLATE not in later
+        result, _, spoken = later.partition("\nThought:")
         turns += _called(thought.strip(), name.strip(), printed(arguments.strip()), result.strip())
     return turns + said("assistant", [spoken.strip()])

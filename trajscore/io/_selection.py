@@ -92,8 +92,7 @@ class Selection:
             run.id = name
             tally.used["id", str(self.fields.id)] += 1
         self._set_stop_reason(run, record, tally)
-        if run.outcome == CENSORED or self.fields != USUAL_FIELDS:  # else nothing is asked
-            tally.note_fields({"reward": run.meta.get("reward"), **run.extra, **run.scores})
+        tally.note_fields({"reward": run.meta.get("reward"), **run.extra, **run.scores})
         for step in run.steps:
             if self.roles or step.actor == "environment":
                 self._set_actor(step, tally)
@@ -165,15 +164,13 @@ class Selection:
             return
         run.meta["reward"] = value
         run.extra.pop(str(name), None)
-        chosen = name
-        if self.table is None:
-            chosen = named or name
-        tally.used["outcome", str(chosen)] += value is not None
+        tally.used["outcome", str(named or name)] += value is not None
         outcome = self._as_outcome(value, str(name), run, tally)
         run.outcome = outcome
+        tally.odd["minus_one"] += value == outcome == CENSORED and "reward" in str(name)
         if is_turned and outcome != CENSORED:
             run.outcome = as_grade(1 - outcome) or FAILURE
-        if chosen == name and named is None and self.table is None:  # by a usual name
+        if named is None and self.table is None:  # by a usual name
             others = usual_names("outcome", record.keys() - {name})
             grades = [as_grade(as_mapped(scalar(record[k]), self.meanings)) for k in others]
             tally.odd["contrary"] += outcome in (SUCCESS, FAILURE) and 1 - outcome in grades
@@ -244,7 +241,7 @@ def _check_roles(roles: Any) -> dict[str, Actor]:
 
 def as_confidence(value: Any) -> float | None:
     """Read a confidence: a finite number, or per cent as text; None for all else."""
-    number = None if isinstance(value, bool) else parse_number(str(value))
+    number = parse_number(str(value))
     if number is not None and math.isfinite(number):
         return number
     return None
@@ -303,15 +300,14 @@ class Tally:
 
     def _note_turns(self, run: Run) -> None:
         steps = run.steps
-        others = [step for step in steps if step.extra]
-        named = [step for step in others if not _NAMES.isdisjoint(step.extra)]
+        named = [step for step in steps if not _NAMES.isdisjoint(step.extra)]
         is_named = any(step.actor == "agent" for step in named)
         names = [name_of(step, is_named) for step in named if step.actor == "user"]
         users = [name for name in names if name is not None]
         if len({*users}) > 1 or any(name.lower() in _AGENTS for name in users[:1]):
             self.names_of_users.update(users)
         self.odd["turn"] += sum(step.is_empty for step in steps)
-        self.odd["content"] += sum(not is_known(step.extra.get("parts")) for step in others)
+        self.odd["content"] += sum(not is_known(step.extra.get("parts")) for step in steps)
         self.odd["call"] += sum(not call.name for step in steps for call in step.tool_calls)
 
     def _note_beginnings(self, run: Run) -> None:

@@ -119,8 +119,7 @@ def add_spans(place: Place, spans: Iterable[Span], run: Run) -> Run:
         around = (s for s, _ in tree.visits() if s.kind == "other" and s.outputs is not None)
         if (outermost := next(around, None)) is not None:
             _add_answer(thread, outermost, 0)
-    task = scalar(USUAL_FIELDS.value(run.extra, "task")) if run.task is None else run.task
-    run.task = None if task is None else str(task)
+    run.task = run.task or as_id(scalar(USUAL_FIELDS.value(run.extra, "task")))
     unanswered = [s for s in tree.spans if s.kind == "model" and not tree.is_answered(s)]
     if unanswered:
         run.extra["unanswered"] = len(unanswered)

@@ -12,7 +12,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.outcomes import bare_name
 from trajscore.core.stops import ERROR_FIELDS, STOP_FIELDS, names_among
 from trajscore.core.values import number_of, run_label
-from trajscore.io.vocabulary import WORDS, Record, as_fields, as_list, first
+from trajscore.io.vocabulary import WORDS, Record, as_fields, as_list, first, is_amount
 
 USUAL: dict[str, Sequence[str]] = {
     **WORDS["usual"], "stop_reason": STOP_FIELDS, "error": ERROR_FIELDS,
@@ -233,8 +233,7 @@ def steps_field(record: Any) -> str | None:
 def _lists_steps(value: Any) -> bool:
     if not as_list(value):
         return False
-    is_numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in value)
-    return is_numbers or all(isinstance(item, dict) for item in value)
+    return all(map(is_amount, value)) or all(isinstance(item, dict) for item in value)
 
 
 def named_path(record: Record, name: str) -> str:

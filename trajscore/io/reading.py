@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -329,7 +329,12 @@ class _Reading:
             place.stop_reason = run.stop_reason
             self._settle(run)
             if run.ended_before_start:
-                _check_unstarted(unread)
+                texts = [k for k in unread if "." in k and not words_of(k) & _OF_ERRORS]
+                if texts:
+                    raise MalformedRunError(
+                        f"it has no turn of the agent, and its texts in {examples(texts)} are not "
+                        f"read"
+                    )
                 tally.odd["unstarted"] += 1
                 tally.unstarted[run.id] = place.index
             else:
@@ -371,15 +376,6 @@ class _Reading:
             why = f": nothing under {self.format.holds!r} is one"
         return ValueError(
             f"there are no runs in {file.path}{why}; leave the file out, or get it again"
-        )
-
-
-def _check_unstarted(unread: Collection[str]) -> None:
-    """Refuse a run without a turn of the agent of which texts are not read."""
-    texts = [name for name in unread if "." in name and not words_of(name) & _OF_ERRORS]
-    if texts:
-        raise MalformedRunError(
-            f"it has no turn of the agent, and its texts in {examples(texts)} are not read"
         )
 
 

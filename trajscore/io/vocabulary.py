@@ -126,6 +126,11 @@ def is_own_score(name: Any) -> bool:
     return str(name).startswith("trajscore")
 
 
+def is_amount(value: Any) -> bool:
+    """Tell a number of JSON from true and false, and from all else."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 def token_counts(usage: Any, keys: Mapping[str, tuple[str, ...]] = USAGE) -> Record:
     """Return the number of tokens by side, "input" and "output"."""
     return {side: first(as_fields(usage), names) for side, names in keys.items()}
@@ -165,11 +170,7 @@ def whole_text(text: str) -> str:
     """Put "?" for half of a surrogate pair, which JSON allows and text encodings do not."""
     if text.isascii():
         return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode(errors="replace").decode()
-    return text
+    return text.encode(errors="replace").decode()
 
 
 def text_of(content: Any) -> str:
@@ -181,7 +182,7 @@ def _text_of(content: Any) -> str:
     if content is None:
         return ""
     if isinstance(content, list):
-        return "\n".join(filter(None, (_part_text(part) for part in content)))
+        return "\n".join(filter(None, map(_part_text, content)))
     if isinstance(content, dict) and isinstance(content.get("text"), str):
         return str(content["text"])
     return json.dumps(content, ensure_ascii=False)
@@ -194,7 +195,8 @@ def _part_text(part: Any) -> str:
         for name in ("text", "refusal", "logs"):
             if isinstance(part.get(name), str):
                 return str(part[name])
-        if isinstance(part.get("type"), str):  # a picture, a sound: kept in the step's extra
+        kind = part.get("type")
+        if isinstance(kind, str) and not kind.endswith("_result"):  # a picture, a sound: in extra
             return ""
     return json.dumps(part, ensure_ascii=False)
 
@@ -213,7 +215,5 @@ def is_known(content: Any) -> bool:
 
 def only_text(content: Any) -> bool:
     """Tell whether the content of a message holds nothing but text."""
-    if content is None or isinstance(content, str):
-        return True
     parts = map(as_fields, as_list(content))
     return is_known(content) and all(part.keys() <= {*_OF_PART} for part in parts)

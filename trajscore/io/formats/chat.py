@@ -104,7 +104,8 @@ class OpenAI(Format):
             yield file.place(index), run
 
     def run(self, raw: Any, place: Place, options: Any) -> Run:
-        raw = spread(as_object({"messages": raw} if isinstance(raw, list) else raw))
+        record = as_object({"messages": raw} if isinstance(raw, list) else raw)
+        raw = spread(record)
         messages, used = find_messages(raw)
         if is_message(raw) and messages is None:
             messages = [raw]
@@ -112,6 +113,7 @@ class OpenAI(Format):
             if not is_response(raw):
                 raw = {"id": raw.get("id")}
         run = new_run(raw, place, used | {"choices"})
+        run.id = place.name(place.fields.id_of(record), run.id)  # before that of an object within
         if messages is None:
             raise MalformedRunError("it has no list of 'messages'")
         last = first_object(messages[-1:])

@@ -26,6 +26,7 @@ from trajscore.io.vocabulary import (
 
 _MAX_WRAPPERS = 3
 _CHUNKS = "tool_call_chunks"
+_SNAPSHOT = "config.configurable.checkpoint_id"  # ids of snapshots sort by their times
 
 
 @register
@@ -63,7 +64,12 @@ class Events(Format):
         if len(logs) != 1:
             raise self.malformed(f"it has {len(logs)} lists of events; write one run a file")
         run = new_run(raw, place, {*logs})
-        (events,) = logs.values()
+        events: list[Any] = []
+        above = None  # the snapshot before that of the newest state, which may be gone back to
+        for event in sorted(*logs.values(), key=lambda e: str(dig(e, _SNAPSHOT)), reverse=True):
+            if above in (None, dig(event, _SNAPSHOT)):
+                events.append(event)
+                above = dig(event, f"parent_{_SNAPSHOT}")
         spans = [s for s in map(span_of, events) if s and (s.inputs or s.outputs)]
         states = [span for span in spans if span.name == "values"]
         states.sort(key=lambda span: len(_listed(span.inputs)))
@@ -78,8 +84,8 @@ class Events(Format):
             raise self.malformed(
                 "its messages are what Python prints; write JSON with langchain_core.load.dumps"
             )
-        failures = [span.outputs for span in spans if span.name == "failure"]
-        run.stop_reason = next(map(as_reason, failures), None)
+        failures = (as_reason(span.outputs) for span in spans if span.name == "failure")
+        run.stop_reason = next(failures, None)
         updates = [span for span in spans if span.name == "updates"]
         return add_spans(place, _joined(states or updates or spans), run)
 
@@ -137,7 +143,10 @@ def _of_callback(name: str, data: Record, event: Record) -> Span:
 def _of_graph(event: Any) -> Span | None:
     """Return what LangGraph streams or saves."""
     match event:
-        case [message, {"langgraph_node": _}] if is_message(message):
+        case [message, {"langgraph_node": _}] | {
+            "message": message,
+            "metadata": {"langgraph_node": _},
+        } if is_message(message):
             name = unwrapped(message).get("id")
             return Span(name, "model", name="messages", outputs=message)
         case (
@@ -171,7 +180,8 @@ def _is_update(fields: Record) -> bool:
     if is_chat or is_result or not any(map(_listed, nodes)):
         return False
     are_nodes = all(isinstance(node, (dict, list, type(None))) for node in fields.values())
-    return are_nodes or USUAL_FIELDS.id_of(fields) is not None
+    is_state = fields.keys() & {*WORDS["event_holders"]}  # in a field of the line
+    return are_nodes or not (is_state or USUAL_FIELDS.id_of(fields) is None)
 
 
 def _of_update(nodes: Record) -> Span:

@@ -29,8 +29,10 @@ from trajscore.io.fields import (
 from trajscore.io.files import Broken, LogFile, Place, stem
 from trajscore.io.formats.chat import is_chat
 from trajscore.io.registry import Format, Head, RawRuns, is_turn, register
+from trajscore.io.unread import save_instead
 from trajscore.io.vocabulary import (
     OF_ANSWERS,
+    WORDS,
     Record,
     answer_part,
     as_fields,
@@ -49,7 +51,8 @@ class JSONLines(Format):
     lax = True
 
     def recognise(self, head: Head) -> bool:
-        if not head.whole or is_chat(head) or not usual_names("id", head.fields):
+        ids = usual_names("id", head.fields)
+        if not head.whole or is_chat(head) or not ids or as_fields(head.fields[ids[0]]):
             return False
         steps = as_list(head.fields.get(str(steps_field(head.fields))))
         first_step = steps[0] if steps else head.fields
@@ -142,6 +145,8 @@ def _run_of_lines(lines: list[Record], place: Place) -> Run:
     for name in OF_ONE_RUN & lines[0].keys() if fields.id is None and id_name else ():
         if len({str(line[name]) for line in lines if line.get(name) is not None}) > 1:
             raise several_runs(name, str(place.run), [id_name])
+    if instead := save_instead({str(line.get("type")) for line in lines}):
+        raise MalformedRunError(f"its lines are pieces of a stream; {instead}")
     talk = Conversation(place)
     steps = [line for line in lines if _is_step(line, fields)] or lines
     steps = _in_order(steps, place)
@@ -190,6 +195,10 @@ def _in_order(lines: list[Record], place: Place) -> list[Record]:
     numbers = [fields.value(line, "step") for line in lines]
     if None in numbers:
         if all(map(is_message, lines)) or all(number is None for number in numbers):
+            for name in WORDS["names"]["places"]:
+                places = [line.get(name) for line in lines]
+                if {*map(type, places)} == {int} and len({*places}) == len(places):
+                    return sorted(lines, key=itemgetter(name))
             return lines  # such as a task of smolagents
         raise MalformedRunError("some of its lines have no step number")
     name = fields.names(lines[0], ("step",))["step"]

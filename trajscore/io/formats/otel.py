@@ -20,6 +20,7 @@ from trajscore.io.vocabulary import (
     as_list,
     first,
     first_object,
+    is_amount,
     span_kind,
     token_counts,
     unnested,
@@ -188,7 +189,7 @@ def _vercel_answer(attributes: Record) -> Any:
 def _cost(attributes: Record) -> float | None:
     for names in SPANS["costs"]:
         parts: list[Any] = [attributes.get(name) for name in names]
-        if all(isinstance(part, (int, float)) and not isinstance(part, bool) for part in parts):
+        if all(map(is_amount, parts)):
             return float(sum(parts))
     return None
 

@@ -130,6 +130,7 @@ class OpenHands(Format):
     name = "openhands"
     holds = "history"
     stops = MappingProxyType({"max_iterations_reached": "administrative"})
+    _layout = ("output.jsonl",)  # of an evaluation, beside its report
 
     def recognise(self, head: Head) -> bool:
         events = [head.item, *(first_object(head.fields.get(name)) for name in _LISTS)]
