@@ -24,7 +24,7 @@ from trajscore.core.outcomes import (
 )
 from trajscore.core.stops import ReadRule, as_reason, choose_reason
 from trajscore.core.values import as_pairs, check_known, is_number, parse_number, run_label
-from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade
+from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade, leftover
 from trajscore.io.fields import (
     ANY_PARTS,
     LAST,
@@ -62,8 +62,7 @@ class Selection:
         if not isinstance(mapping, Mapping):
             raise ValueError(f"fields must be a dict of names by part, got {mapping!r}")
         check_known(mapping, ANY_PARTS, "part", "fields")
-        named = {part: options.pop(part, None) for part in _PARTS}
-        names = {**mapping, **{part: name for part, name in named.items() if name is not None}}
+        names = {**mapping, **leftover({part: options.pop(part, None) for part in _PARTS})}
         if isinstance(names.get("id"), list):
             names["id"] = tuple(names["id"])
         for part, value in names.items():
@@ -81,9 +80,8 @@ class Selection:
 
     def apply(self, run: Run, tally: Tally) -> None:
         """Set a run's id, stop reason and outcome, and the confidence of its turns."""
-        record = {**run.meta, **run.extra, **run.scores}
         usual = {"id": run.id, "task": run.task, "trial": run.trial, "stop_reason": run.stop_reason}
-        record |= {name: value for name, value in usual.items() if record.get(name) is None}
+        record = usual | leftover({**run.meta, **run.extra, **run.scores})
         tally.n_runs += 1
         if self.fields.id is not None:
             name = self.fields.id_of(record)
@@ -106,12 +104,11 @@ class Selection:
         """Set the reason that decides, of the named field or of all usual ones."""
         name = self.fields.stop_reason
         paths = stop_paths(run.extra) if name is None else [named_path(record, name)]
-        reasons = {path: as_reason(dig(record, path), path) for path in paths}
-        reasons = {path: reason for path, reason in reasons.items() if reason is not None}
-        format_reason = None
-        if not (name is not None and reasons):
-            format_reason = as_reason(run.stop_reason)
-        run.stop_reason = choose_reason([format_reason, *reasons.values()], self.rule)
+        reasons = leftover({path: as_reason(dig(record, path), path) for path in paths})
+        all_reasons = [*reasons.values()]
+        if name is None or not reasons:
+            all_reasons.insert(0, as_reason(run.stop_reason))
+        run.stop_reason = choose_reason(all_reasons, self.rule)
         for path in reasons:
             tally.used["stop_reason", path if name is None else name] += 1
             if run.extra.get(path) == run.stop_reason:  # else it says more, such as a message
@@ -165,15 +162,12 @@ class Selection:
             return
         run.meta["reward"] = value
         run.extra.pop(str(name), None)
-        chosen = name
-        if self.table is None:
-            chosen = named or name
-        tally.used["outcome", str(chosen)] += value is not None
+        tally.used["outcome", named or str(name)] += value is not None
         outcome = self._as_outcome(value, str(name), run, tally)
         run.outcome = outcome
         if is_turned and outcome != CENSORED:
             run.outcome = as_grade(1 - outcome) or FAILURE
-        if chosen == name and named is None and self.table is None:  # by a usual name
+        if named is None and self.table is None:  # by a usual name
             others = usual_names("outcome", record.keys() - {name})
             grades = [as_grade(as_mapped(scalar(record[k]), self.meanings)) for k in others]
             tally.odd["contrary"] += outcome in (SUCCESS, FAILURE) and 1 - outcome in grades
@@ -244,7 +238,7 @@ def _check_roles(roles: Any) -> dict[str, Actor]:
 
 def as_confidence(value: Any) -> float | None:
     """Read a confidence: a finite number, or per cent as text; None for all else."""
-    number = None if isinstance(value, bool) else parse_number(str(value))
+    number = parse_number(str(value))  # none for a boolean
     if number is not None and math.isfinite(number):
         return number
     return None

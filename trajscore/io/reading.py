@@ -267,7 +267,10 @@ class _Reading:
         any_readable = False
         for file in files:
             with refusals(file.path):
-                for run in self._runs_of(file):
+                n_runs = 0
+                for place, raw in self.format.runs(file, self.options):
+                    run = self._run(raw, place)
+                    n_runs += 1
                     if isinstance(run, Run):
                         any_readable = any_readable or not run.ended_before_start
                     elif run.kind == "excluded":
@@ -275,6 +278,8 @@ class _Reading:
                     elif not any_readable:
                         unreadable.append(run)
                     yield run
+                if not n_runs and not file.is_head:
+                    raise self._no_runs(file)
         with refusals(files[0].path):
             if all(file.is_head for file in files):
                 raise self._no_runs(files[0])
@@ -299,16 +304,6 @@ class _Reading:
         return ValueError(
             f"{first.file}: none of the {len(runs)} runs can be read as {name}: {which}"
         )
-
-    def _runs_of(self, file: LogFile) -> Iterator[Run | LeftOut]:
-        """Yield the runs of one file, which must hold runs of this format."""
-        n_runs = 0
-        for place, raw in self.format.runs(file, self.options):
-            run = self._run(raw, place)
-            n_runs += 1
-            yield run
-        if not n_runs and not file.is_head:
-            raise self._no_runs(file)
 
     def _run(self, raw: Any, place: Place) -> Run | LeftOut:
         run = None
