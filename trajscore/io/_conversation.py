@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any
 
 from trajscore.core.values import parse_number, run_label
@@ -111,7 +112,7 @@ class Conversation:
         """Add a message, or a completion with its choices; return the turn, if it is one."""
         fields = as_object(message, f"message {index} is")
         scores = _NO_SCORES
-        if not MAY_HOLD.isdisjoint(fields):
+        if any(map(fields.get, MAY_HOLD.intersection(fields))):
             fields, scores = self._unwrap(fields, index)
         if "role" not in fields:
             raise MalformedRunError(
@@ -232,19 +233,15 @@ class Conversation:
         late = [(step, turn) for step, turn in self._before_results if turn is not step]
         if not (late or any(self._before_instructions)):
             return
-        places = {id(step): place for place, step in enumerate(self.steps, start=1)}
+        places = {id(turn): place for place, turn in enumerate([None, *self.steps])}
         end = len(self.steps)  # of a turn that was taken out
-        after = [
-            0 if turn is None else places.get(id(turn), end) for turn in self._before_instructions
-        ]
+        after = [places.get(id(turn), end) for turn in self._before_instructions]
         if any(after):
             run.extra["system_after"] = after
-        last: dict[int, int] = {}  # of all results of a turn
-        for step, turn in late:
-            last[id(step)] = max(last.get(id(step), 0), places.get(id(turn), end))
-        for place, step in enumerate(self.steps, start=1):
-            if last.get(id(step), place) > place:
-                step.extra["answered_after"] = last[id(step)]
+        results = [(places.get(id(turn), end), step) for step, turn in late]
+        for place, step in sorted(results, key=itemgetter(0)):  # of several, the last counts
+            if place > places.get(id(step), end):
+                step.extra["answered_after"] = place
 
 
 def add_tokens(run: Run, counts: Iterable[Any]) -> None:

@@ -71,7 +71,6 @@ class JsonScanner:
             if "task_name=" in self._buffer:  # what CrewAI logs
                 remedy = "save what kickoff() returns, with model_dump_json()"
             raise ValueError(f"{self._name} holds no JSON list or object; {remedy}")
-        self._index = None
         if self._peek():
             self._fail("something follows the end of the JSON text")
 

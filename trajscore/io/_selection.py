@@ -150,12 +150,10 @@ class Selection:
                     f"{{argument:outcome={name}{LAST}}}",
                     "outcome",
                 )
-            if value is None:
-                name = None
         elif run.outcome == FAILURE and (reward := run.meta.get("reward") or 0.0) > 1:
             value = reward  # on another scale: only the user knows what it means
             name = "reward"
-        else:
+        if value is None and self.table is None:
             name = None
         tally.note_scores("run", run.scores, name)
         if name is None and named is None:
@@ -206,8 +204,7 @@ class Selection:
             name = path
             if path is not None:
                 self._take_confidence(step, record, path, tally)
-        if step.scores:
-            tally.note_scores("step", step.scores, name)
+        tally.note_scores("step", step.scores, name)
 
     def _take_confidence(self, step: Step, record: Record, path: str, tally: Tally) -> None:
         name = self.fields.confidence or ""

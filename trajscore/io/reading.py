@@ -299,10 +299,9 @@ class _Reading:
                 "steps=NAME,text=NAME",
             )
         first = runs[0]
-        name = self.format.name
         which = str(first).removeprefix(f"{first.file}, ")
         return ValueError(
-            f"{first.file}: none of the {len(runs)} runs can be read as {name}: {which}"
+            f"{first.file}: none of the {len(runs)} runs can be read as {self.format.name}: {which}"
         )
 
     def _run(self, raw: Any, place: Place) -> Run | LeftOut:

@@ -139,8 +139,7 @@ def choose_columns(
     if there is None:
         there = columns
     _check_names(fields, frame, there)
-    unnamed = [part for part in PARTS if not getattr(fields, part)]
-    usual = {part: usual_column(frame, part) for part in unnamed}
+    usual = {part: usual_column(frame, part) for part in PARTS if not getattr(fields, part)}
     missing = [part for part, name in usual.items() if name is None and part != "stop_reason"]
     if missing:
         raise _missing_parts(missing, frame, there)

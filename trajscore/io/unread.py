@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from operator import is_
@@ -15,7 +15,7 @@ from trajscore.io._messages import is_message
 from trajscore.io._run import Run, Step
 from trajscore.io._smolagents import REPEATED
 from trajscore.io.logprobs import names_logprobs, recorded_in
-from trajscore.io.vocabulary import WORDS, Record, as_fields, first_object, parsed, unnested
+from trajscore.io.vocabulary import WORDS, Record, parsed, unnested
 
 _BESIDE = {*WORDS["names"]["beside"]}
 _LABELS = {*WORDS["names"]["labels"], *_BESIDE}
@@ -98,9 +98,12 @@ def _contents(outer: Any, *, beside_messages: bool = False) -> tuple[set[str], s
             if "key" in container:  # it may be an attribute of OTLP
                 names.add(str(container["key"]))
             values = container.values()
+        if beside_messages:
+            values = [
+                unnested(value) if isinstance(value, str) and " " in value else value
+                for value in values
+            ]
         for value in values:
-            if beside_messages and isinstance(value, str) and " " in value:
-                value = unnested(value)
             if isinstance(value, str):
                 texts.add(value)
             elif value and isinstance(value, _NESTED):
@@ -136,8 +139,6 @@ def is_prose(text: str) -> bool:
     if " " not in text:
         return False
     words = text.split(None, _FIRST_WORDS)[:_FIRST_WORDS]
-    if len(words) < 2:
-        return False
     have_letters = (any(map(str.isalpha, word[:_LONGEST])) for word in words)
     return any(have_letters) and any(have_letters)  # two of them
 
@@ -170,7 +171,6 @@ _LONG = (
     (re.compile(r"\(([^(){}]{24})[^(){}]{4,}\)"), r"(\1…)"),
     (re.compile(r"'([^'{}]{14})[^'{}]{4,}'"), r"'\1…'"),
 )
-_MOST = 3  # names that are shown
 _INSTEAD = WORDS["instead"]
 
 
@@ -223,38 +223,3 @@ def save_instead(names: Collection[str], least: int = 1) -> str:
         if len(marks.split()) >= least and {*marks.split()} <= {*names}:
             return f"save {instead} instead"
     return ""
-
-
-def unknown_json(
-    file: Path, record: Record, formats: Mapping[str, tuple[str, ...]]
-) -> ArgumentError:
-    """Return the error for a JSON file by its first record, and the fields that formats have."""
-    if not record:
-        return ArgumentError(
-            f"{file}: no JSON object could be read from it; leave the file out, or give a log of "
-            f"runs"
-        )
-    inner = (first_object(value) or as_fields(value) for value in record.values())
-    owners = [record, *inner]
-    if instead := next(filter(None, map(save_instead, owners)), ""):
-        return ArgumentError(f"{file}: it does not hold runs; {instead}", "format")
-    missing = {name: [key for key in keys if key not in record] for name, keys in formats.items()}
-    nearest = max(formats, key=lambda name: len(formats[name]) - len(missing[name]))
-    absent = ", ".join(map(repr, missing[nearest][:2]))
-    near = f"the nearest is {nearest}, but there is no {absent}"
-    if len(missing[nearest]) == len(formats[nearest]):
-        near = "no format has one of these"
-    there = ", ".join(map(repr, list(record)[:_MOST]))
-    steps = next((name for name, value in record.items() if isinstance(value, list) and value), "")
-    if len(steps) >= _SHORTEST:
-        steps = ""
-    step = record[steps][0] if steps else record
-    fields = {k: v for k, v in as_fields(step).items() if not isinstance(v, dict)}
-    names = (k for k, value in fields.items() if is_prose(str(value)) or k == "text")
-    text = max(names, key="text".__eq__, default="NAME")
-    parts = ",".join([f"steps={steps}"] * bool(steps) + [f"text={text}"] * isinstance(step, dict))
-    return ArgumentError(
-        f"{file}: the format is not known; it has {there}; {near}; leave it out, or "
-        f"name its parts, {{argument:fields={parts}}}",
-        "format",
-    )
