@@ -158,7 +158,7 @@ class Conversation:
         usage = first(extra, USAGES)
         if usage is not None:
             counts = token_counts(usage)
-            if any(n is not None for n in counts.values()):
+            if leftover(counts):
                 extra.setdefault("tokens", counts)
         calls = check_list(fields.get("tool_calls") or [], "its tool calls are")
         if fields.get("function_call"):  # the older form, one call without an identifier

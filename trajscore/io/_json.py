@@ -19,7 +19,7 @@ Item = tuple[str | None, int | None, Any]
 _CHUNK = 1 << 18
 # The longest thing that may be cut off without being a string: a surrogate pair, -Infinity.
 _LONGEST_LITERAL = 16
-_SPACE = re.compile(r"[ \t\n\r]*")
+_NO_SPACE = re.compile(r"[^ \t\n\r]")
 # the escape of one half without the other, or after a backslash, which may be its own escape
 _HALF = re.compile(
     r"\\u[dD](?:(?<=\\\\u.)|[89abAB]..(?!\\u[dD][c-fC-F])"
@@ -123,11 +123,11 @@ class JsonScanner:
     def _peek(self) -> str:
         """Return the next character that is not a space, "" at the end."""
         while True:
-            space = _SPACE.match(self._buffer, self._position)
-            if space:
-                self._position = space.end()
-            if self._position < len(self._buffer):
-                return self._buffer[self._position]
+            mark = _NO_SPACE.search(self._buffer, self._position)
+            if mark:
+                self._position = mark.start()
+                return mark[0]
+            self._position = len(self._buffer)
             if not self._fill(_CHUNK):
                 return ""
 

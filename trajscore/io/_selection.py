@@ -38,7 +38,7 @@ from trajscore.io.fields import (
 )
 from trajscore.io.logprobs import are_recorded
 from trajscore.io.outcome_tables import OutcomeTable, examples, read_outcomes
-from trajscore.io.vocabulary import Record, as_list, is_known
+from trajscore.io.vocabulary import Record, as_list, first, is_known
 
 _NOT_STATED = ("", "none", "nan")
 _PARTS = ("outcome", "confidence", "stop_reason", "id")
@@ -88,7 +88,6 @@ class Selection:
             if name is None:
                 raise MalformedRunError(f"it has no value of the id field {self.fields.id!r}")
             run.id = name
-            tally.used["id", str(self.fields.id)] += 1
         self._set_stop_reason(run, record, tally)
         if run.outcome == CENSORED or self.fields != USUAL_FIELDS:  # else nothing is asked
             tally.note_fields({"reward": run.meta.get("reward"), **run.extra, **run.scores})
@@ -110,7 +109,7 @@ class Selection:
             all_reasons.insert(0, as_reason(run.stop_reason))
         run.stop_reason = choose_reason(all_reasons, self.rule)
         for path in reasons:
-            tally.used["stop_reason", path if name is None else name] += 1
+            tally.used["stop_reason", str(name)] += 1
             if run.extra.get(path) == run.stop_reason:  # else it says more, such as a message
                 del run.extra[path]
 
@@ -160,7 +159,7 @@ class Selection:
             return
         run.meta["reward"] = value
         run.extra.pop(str(name), None)
-        tally.used["outcome", named or str(name)] += value is not None
+        tally.used["outcome", str(named)] += value is not None
         outcome = self._as_outcome(value, str(name), run, tally)
         run.outcome = outcome
         if is_turned and outcome != CENSORED:
@@ -209,11 +208,12 @@ class Selection:
     def _take_confidence(self, step: Step, record: Record, path: str, tally: Tally) -> None:
         name = self.fields.confidence or ""
         stated = dig(record, path)
-        value = as_confidence(scalar(stated))
-        step.confidence = value
-        if value is None:
+        step.confidence = None
+        value = parse_number(str(scalar(stated)))  # a number, or per cent as text
+        if value is None or not math.isfinite(value):
             tally.odd["confidence"] += str(stated).lower() not in _NOT_STATED
             return
+        step.confidence = value
         if bare_name(name, record) != name:
             step.confidence = 1 - value
         step.extra.pop(path, None)
@@ -231,14 +231,6 @@ def _check_roles(roles: Any) -> dict[str, Actor]:
             "roles",
         )
     return dict(roles or {})
-
-
-def as_confidence(value: Any) -> float | None:
-    """Read a confidence: a finite number, or per cent as text; None for all else."""
-    number = parse_number(str(value))  # none for a boolean
-    if number is not None and math.isfinite(number):
-        return number
-    return None
 
 
 # What formats count in the extra of a run.
@@ -286,7 +278,7 @@ class Tally:
         self.odd["result"] += len(run.extra.get("unmatched_results", ()))
         if n_scored := sum(step.logprobs is not None for step in run.steps):
             self.n_scored += n_scored
-            self.is_scored = self.is_scored or are_recorded([run])
+            self.is_scored |= are_recorded([run])
         self.n_with_session += "session" in run.meta
         self._note_turns(run)
         if self.n_runs <= _MAX_RUNS and not run.ended_before_start:
@@ -297,8 +289,10 @@ class Tally:
         others = [step for step in steps if step.extra]
         named = [step for step in others if not _NAMES.isdisjoint(step.extra)]
         is_named = any(step.actor == "agent" for step in named)
-        names = [name_of(step, is_named) for step in named if step.actor == "user"]
-        users = [name for name in names if name is not None]
+        # beside the role or for one; the source is one of several where agents have one, too
+        fields = [name for name in _NAMES if is_named or name != "source"]
+        names = [first(step.extra, fields, blank=True) for step in named if step.actor == "user"]
+        users = [str(name) for name in names if name is not None]
         if len({*users}) > 1 or any(name.lower() in _AGENTS for name in users[:1]):
             self.names_of_users.update(users)
         self.odd["turn"] += sum(step.is_empty for step in steps)
@@ -328,14 +322,6 @@ class Tally:
             value = scalar(field_value)
             is_short = isinstance(value, str) and 0 < len(value) <= _MAX_LENGTH
             self.names_of_runs[name] += is_short or is_number(value)
-
-
-def name_of(step: Step, is_source: bool = True) -> str | None:
-    """Return the name beside the role of a turn, or for one."""
-    for name in _NAMES:
-        if name in step.extra and (is_source or name != "source"):
-            return str(step.extra[name])
-    return None
 
 
 def _fields_within(record: Record, depth: int = 2) -> Iterator[tuple[str, Any]]:

@@ -272,7 +272,7 @@ class _Reading:
                     run = self._run(raw, place)
                     n_runs += 1
                     if isinstance(run, Run):
-                        any_readable = any_readable or not run.ended_before_start
+                        any_readable |= not run.ended_before_start
                     elif run.kind == "excluded":
                         any_readable = True
                     elif not any_readable:
@@ -348,7 +348,7 @@ class _Reading:
         kind = self._kind(run.stop_reason)
         settled_outcome = settled(run.outcome, kind)
         is_odd = kind == UNKNOWN and run.outcome != CENSORED
-        if is_odd or (kind == ADMINISTRATIVE and settled_outcome != run.outcome):
+        if is_odd or settled_outcome != run.outcome:  # at the end of a budget
             self.findings.tally.stops[str(kind), str(run.stop_reason)] += 1
         run.outcome = settled_outcome
         is_settled = run.outcome != CENSORED and kind not in (EXCLUDED, UNKNOWN)

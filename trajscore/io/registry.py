@@ -349,7 +349,7 @@ def _unknown_format(file: LogFile) -> ArgumentError:
     if len(missing[nearest]) == len(formats[nearest]):
         near = "no format has one of these"
     there = ", ".join(map(repr, list(record)[:_MOST_NAMED]))
-    steps = next((name for name, value in record.items() if isinstance(value, list) and value), "")
+    steps = next((name for name, value in record.items() if as_list(value)), "")
     if len(steps) > _LONGEST_NAME:
         steps = ""
     step = record[steps][0] if steps else record

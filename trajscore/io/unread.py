@@ -115,9 +115,7 @@ def _values_of(run: Run) -> list[Any]:
     """Return what a run holds, but for what is beside its messages."""
     values = [run.id, run.task, run.stop_reason, run.meta, run.scores]
     for step in run.steps:
-        values += (step.text, step.observation)
-        if step.scores or step.extra:
-            values += (step.scores, *_beside_text(step))
+        values += (step.text, step.observation, step.scores, *_beside_text(step))
         for call in step.tool_calls:
             values += (call.name, call.arguments, call.result, call.extra)
     return values
