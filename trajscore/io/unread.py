@@ -82,9 +82,9 @@ def _holds_all(raw: Any, held: set[str]) -> bool:
 
 
 def _contents(outer: Any, *, beside_messages: bool = False) -> tuple[set[str], set[str]]:
-    """Return all texts within an object or a list, and the names of fields there.
+    """Return all texts within an object or a list, and the names of all fields in it.
 
-    Beside messages, which nobody read, the texts are also those that are written as JSON.
+    With `beside_messages`, it leaves out messages, which nobody read, and reads texts of JSON.
     """
     texts: set[str] = set()
     names: set[Any] = set()
