@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any
 
 from trajscore.core.values import parse_number, run_label
@@ -109,7 +110,7 @@ class Conversation:
         """Add a message, or a completion with its choices; return the turn, if it is one."""
         fields = as_object(message, f"message {index} is")
         scores = _NO_SCORES
-        if not MAY_HOLD.isdisjoint(fields):
+        if any(map(fields.get, MAY_HOLD.intersection(fields))):
             fields, scores = self._unwrap(fields, index)
         if "role" not in fields:
             raise MalformedRunError(
@@ -155,7 +156,7 @@ class Conversation:
         usage = first(extra, USAGES)
         if usage is not None:
             counts = token_counts(usage)
-            if any(n is not None for n in counts.values()):
+            if leftover(counts):
                 extra.setdefault("tokens", counts)
         calls = check_list(fields.get("tool_calls") or [], "its tool calls are")
         if fields.get("function_call"):  # the older form, one call without an identifier
@@ -227,16 +228,17 @@ class Conversation:
 
     def _note_what_came_late(self, run: Run) -> None:
         """Say after how many turns instructions and results came, where that is not as usual."""
-        places = {id(step): place for place, step in enumerate(self.steps, start=1)}
+        late = [(step, turn) for step, turn in self._before_results if turn is not step]
+        if not (late or any(self._before_instructions)):
+            return
+        places = {id(turn): place for place, turn in enumerate([None, *self.steps])}
         end = len(self.steps)  # of a turn that was taken out
-        after = [
-            0 if turn is None else places.get(id(turn), end) for turn in self._before_instructions
-        ]
+        after = [places.get(id(turn), end) for turn in self._before_instructions]
         if any(after):
             run.extra["system_after"] = after
-        for step, turn in self._before_results:  # of which the last counts
-            place = places.get(id(turn), end)
-            if place > max(places.get(id(step), end), step.extra.get("answered_after", 0)):
+        results = [(places.get(id(turn), end), step) for step, turn in late]
+        for place, step in sorted(results, key=itemgetter(0)):  # of several, the last counts
+            if place > places.get(id(step), end):
                 step.extra["answered_after"] = place
 
 

@@ -19,7 +19,7 @@ Item = tuple[str | None, int | None, Any]
 _CHUNK = 1 << 18
 # The longest thing that may be cut off without being a string: a surrogate pair, -Infinity.
 _LONGEST_LITERAL = 16
-_SPACE = re.compile(r"[ \t\n\r]*")
+_NO_SPACE = re.compile(r"[^ \t\n\r]")
 # the escape of one half without the other, or after a backslash, which may be its own escape
 _HALF = re.compile(
     r"\\u[dD](?:(?<=\\\\u.)|[89abAB]..(?!\\u[dD][c-fC-F])"
@@ -71,7 +71,6 @@ class JsonScanner:
             if "task_name=" in self._buffer:  # what CrewAI logs
                 remedy = "save what kickoff() returns, with model_dump_json()"
             raise ValueError(f"{self._name} holds no JSON list or object; {remedy}")
-        self._index = None
         if self._peek():
             self._fail("something follows the end of the JSON text")
 
@@ -124,11 +123,11 @@ class JsonScanner:
     def _peek(self) -> str:
         """Return the next character that is not a space, "" at the end."""
         while True:
-            space = _SPACE.match(self._buffer, self._position)
-            if space:
-                self._position = space.end()
-            if self._position < len(self._buffer):
-                return self._buffer[self._position]
+            mark = _NO_SPACE.search(self._buffer, self._position)
+            if mark:
+                self._position = mark.start()
+                return mark[0]
+            self._position = len(self._buffer)
             if not self._fill(_CHUNK):
                 return ""
 

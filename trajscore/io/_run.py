@@ -12,7 +12,7 @@ import numpy as np
 from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.stops import Mechanism
 from trajscore.core.values import UNIT_ROUNDING, number_of, outside_unit
-from trajscore.io.vocabulary import Record
+from trajscore.io.vocabulary import Record, as_list
 
 Actor = Literal["agent", "user", "environment"]
 
@@ -184,7 +184,8 @@ class Run:
     extra: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.task = None if self.task is None else str(self.task)
+        if self.task is not None:
+            self.task = str(self.task)
 
     @property
     def ended_before_start(self) -> bool:
@@ -232,8 +233,7 @@ def check_list(value: Any, subject: str) -> list[Any]:
 
 def as_objects(raw: Any) -> list[Record]:
     """Return the records that a run is made of, which must be objects in a list."""
-    records = raw if isinstance(raw, list) and raw else [raw]
-    return list(map(as_object, records))
+    return list(map(as_object, as_list(raw) or [raw]))
 
 
 def leftover(fields: Record, used: Collection[str] = ()) -> dict[str, Any]:

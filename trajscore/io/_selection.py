@@ -24,7 +24,7 @@ from trajscore.core.outcomes import (
 )
 from trajscore.core.stops import ReadRule, as_reason, choose_reason
 from trajscore.core.values import as_pairs, check_known, is_number, parse_number, run_label
-from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade
+from trajscore.io._run import Actor, MalformedRunError, Run, Step, as_grade, leftover
 from trajscore.io.fields import (
     ANY_PARTS,
     LAST,
@@ -38,7 +38,7 @@ from trajscore.io.fields import (
 )
 from trajscore.io.logprobs import are_recorded
 from trajscore.io.outcome_tables import OutcomeTable, examples, read_outcomes
-from trajscore.io.vocabulary import Record, as_list, is_known
+from trajscore.io.vocabulary import Record, as_list, first, is_known
 
 _NOT_STATED = ("", "none", "nan")
 _PARTS = ("outcome", "confidence", "stop_reason", "id")
@@ -62,8 +62,7 @@ class Selection:
         if not isinstance(mapping, Mapping):
             raise ValueError(f"fields must be a dict of names by part, got {mapping!r}")
         check_known(mapping, ANY_PARTS, "part", "fields")
-        named = {part: options.pop(part, None) for part in _PARTS}
-        names = {**mapping, **{part: name for part, name in named.items() if name is not None}}
+        names = {**mapping, **leftover({part: options.pop(part, None) for part in _PARTS})}
         if isinstance(names.get("id"), list):
             names["id"] = tuple(names["id"])
         for part, value in names.items():
@@ -81,18 +80,17 @@ class Selection:
 
     def apply(self, run: Run, tally: Tally) -> None:
         """Set a run's id, stop reason and outcome, and the confidence of its turns."""
-        record = {**run.meta, **run.extra, **run.scores}
         usual = {"id": run.id, "task": run.task, "trial": run.trial, "stop_reason": run.stop_reason}
-        record |= {name: value for name, value in usual.items() if record.get(name) is None}
+        record = usual | leftover({**run.meta, **run.extra, **run.scores})
         tally.n_runs += 1
         if self.fields.id is not None:
             name = self.fields.id_of(record)
             if name is None:
                 raise MalformedRunError(f"it has no value of the id field {self.fields.id!r}")
             run.id = name
-            tally.used["id", str(self.fields.id)] += 1
         self._set_stop_reason(run, record, tally)
-        tally.note_fields({"reward": run.meta.get("reward"), **run.extra, **run.scores})
+        if run.outcome == CENSORED or self.fields != USUAL_FIELDS:  # else nothing is asked
+            tally.note_fields({"reward": run.meta.get("reward"), **run.extra, **run.scores})
         for step in run.steps:
             if self.roles or step.actor == "environment":
                 self._set_actor(step, tally)
@@ -105,14 +103,13 @@ class Selection:
         """Set the reason that decides, of the named field or of all usual ones."""
         name = self.fields.stop_reason
         paths = stop_paths(run.extra) if name is None else [named_path(record, name)]
-        reasons = {path: as_reason(dig(record, path), path) for path in paths}
-        reasons = {path: reason for path, reason in reasons.items() if reason is not None}
-        format_reason = None
-        if not (name is not None and reasons):
-            format_reason = as_reason(run.stop_reason)
-        run.stop_reason = choose_reason([format_reason, *reasons.values()], self.rule)
+        reasons = leftover({path: as_reason(dig(record, path), path) for path in paths})
+        all_reasons = [*reasons.values()]
+        if name is None or not reasons:
+            all_reasons.insert(0, as_reason(run.stop_reason))
+        run.stop_reason = choose_reason(all_reasons, self.rule)
         for path in reasons:
-            tally.used["stop_reason", path if name is None else name] += 1
+            tally.used["stop_reason", str(name)] += 1
             if run.extra.get(path) == run.stop_reason:  # else it says more, such as a message
                 del run.extra[path]
 
@@ -152,19 +149,17 @@ class Selection:
                     f"{{argument:outcome={name}{LAST}}}",
                     "outcome",
                 )
-            if value is None:
-                name = None
         elif run.outcome == FAILURE and (reward := run.meta.get("reward") or 0.0) > 1:
             value = reward  # on another scale: only the user knows what it means
             name = "reward"
-        else:
+        if value is None and self.table is None:
             name = None
         tally.note_scores("run", run.scores, name)
         if name is None and named is None:
             return
         run.meta["reward"] = value
         run.extra.pop(str(name), None)
-        tally.used["outcome", str(named or name)] += value is not None
+        tally.used["outcome", str(named)] += value is not None
         outcome = self._as_outcome(value, str(name), run, tally)
         run.outcome = outcome
         tally.odd["minus_one"] += value == outcome == CENSORED and "reward" in str(name)
@@ -209,17 +204,17 @@ class Selection:
             name = path
             if path is not None:
                 self._take_confidence(step, record, path, tally)
-        if step.scores:
-            tally.note_scores("step", step.scores, name)
+        tally.note_scores("step", step.scores, name)
 
     def _take_confidence(self, step: Step, record: Record, path: str, tally: Tally) -> None:
         name = self.fields.confidence or ""
         stated = dig(record, path)
-        value = as_confidence(scalar(stated))
-        step.confidence = value
-        if value is None:
+        step.confidence = None
+        value = parse_number(str(scalar(stated)))  # a number, or per cent as text
+        if value is None or not math.isfinite(value):
             tally.odd["confidence"] += str(stated).lower() not in _NOT_STATED
             return
+        step.confidence = value
         if bare_name(name, record) != name:
             step.confidence = 1 - value
         step.extra.pop(path, None)
@@ -237,14 +232,6 @@ def _check_roles(roles: Any) -> dict[str, Actor]:
             "roles",
         )
     return dict(roles or {})
-
-
-def as_confidence(value: Any) -> float | None:
-    """Read a confidence: a finite number, or per cent as text; None for all else."""
-    number = parse_number(str(value))
-    if number is not None and math.isfinite(number):
-        return number
-    return None
 
 
 # What formats count in the extra of a run.
@@ -292,7 +279,7 @@ class Tally:
         self.odd["result"] += len(run.extra.get("unmatched_results", ()))
         if n_scored := sum(step.logprobs is not None for step in run.steps):
             self.n_scored += n_scored
-            self.is_scored = self.is_scored or are_recorded([run])
+            self.is_scored |= are_recorded([run])
         self.n_with_session += "session" in run.meta
         self._note_turns(run)
         if self.n_runs <= _MAX_RUNS and not run.ended_before_start:
@@ -300,14 +287,17 @@ class Tally:
 
     def _note_turns(self, run: Run) -> None:
         steps = run.steps
-        named = [step for step in steps if not _NAMES.isdisjoint(step.extra)]
+        others = [step for step in steps if step.extra]
+        named = [step for step in others if not _NAMES.isdisjoint(step.extra)]
         is_named = any(step.actor == "agent" for step in named)
-        names = [name_of(step, is_named) for step in named if step.actor == "user"]
-        users = [name for name in names if name is not None]
+        # beside the role or for one; the source is one of several where agents have one, too
+        fields = [name for name in _NAMES if is_named or name != "source"]
+        names = [first(step.extra, fields, blank=True) for step in named if step.actor == "user"]
+        users = [str(name) for name in names if name is not None]
         if len({*users}) > 1 or any(name.lower() in _AGENTS for name in users[:1]):
             self.names_of_users.update(users)
         self.odd["turn"] += sum(step.is_empty for step in steps)
-        self.odd["content"] += sum(not is_known(step.extra.get("parts")) for step in steps)
+        self.odd["content"] += sum(not is_known(step.extra.get("parts")) for step in others)
         self.odd["call"] += sum(not call.name for step in steps for call in step.tool_calls)
 
     def _note_beginnings(self, run: Run) -> None:
@@ -333,14 +323,6 @@ class Tally:
             value = scalar(field_value)
             is_short = isinstance(value, str) and 0 < len(value) <= _MAX_LENGTH
             self.names_of_runs[name] += is_short or is_number(value)
-
-
-def name_of(step: Step, is_source: bool = True) -> str | None:
-    """Return the name beside the role of a turn, or for one."""
-    for name in _NAMES:
-        if name in step.extra and (is_source or name != "source"):
-            return str(step.extra[name])
-    return None
 
 
 def _fields_within(record: Record, depth: int = 2) -> Iterator[tuple[str, Any]]:

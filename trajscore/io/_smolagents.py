@@ -21,7 +21,7 @@ _AT_CAP = "max_steps_error"  # after which the model is asked for an answer
 def is_step(value: Any) -> bool:
     """Tell a step of a memory."""
     fields = as_fields(value).keys()
-    return any(names <= fields for names in _STEPS)
+    return not fields.isdisjoint(STEP_FIELDS) and any(names <= fields for names in _STEPS)
 
 
 def stop_of(step: Any) -> str | None:

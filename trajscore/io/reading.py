@@ -267,14 +267,19 @@ class _Reading:
         any_readable = False
         for file in files:
             with refusals(file.path):
-                for run in self._runs_of(file):
+                n_runs = 0
+                for place, raw in self.format.runs(file, self.options):
+                    run = self._run(raw, place)
+                    n_runs += 1
                     if isinstance(run, Run):
-                        any_readable = any_readable or not run.ended_before_start
+                        any_readable |= not run.ended_before_start
                     elif run.kind == "excluded":
                         any_readable = True
                     elif not any_readable:
                         unreadable.append(run)
                     yield run
+                if not n_runs and not file.is_head:
+                    raise self._no_runs(file)
         with refusals(files[0].path):
             if all(file.is_head for file in files):
                 raise self._no_runs(files[0])
@@ -294,21 +299,10 @@ class _Reading:
                 "steps=NAME,text=NAME",
             )
         first = runs[0]
-        name = self.format.name
         which = str(first).removeprefix(f"{first.file}, ")
         return ValueError(
-            f"{first.file}: none of the {len(runs)} runs can be read as {name}: {which}"
+            f"{first.file}: none of the {len(runs)} runs can be read as {self.format.name}: {which}"
         )
-
-    def _runs_of(self, file: LogFile) -> Iterator[Run | LeftOut]:
-        """Yield the runs of one file, which must hold runs of this format."""
-        n_runs = 0
-        for place, raw in self.format.runs(file, self.options):
-            run = self._run(raw, place)
-            n_runs += 1
-            yield run
-        if not n_runs and not file.is_head:
-            raise self._no_runs(file)
 
     def _run(self, raw: Any, place: Place) -> Run | LeftOut:
         run = None
@@ -359,7 +353,7 @@ class _Reading:
         kind = self._kind(run.stop_reason)
         settled_outcome = settled(run.outcome, kind)
         is_odd = kind == UNKNOWN and run.outcome != CENSORED
-        if is_odd or (kind == ADMINISTRATIVE and settled_outcome != run.outcome):
+        if is_odd or settled_outcome != run.outcome:  # at the end of a budget
             self.findings.tally.stops[str(kind), str(run.stop_reason)] += 1
         run.outcome = settled_outcome
         is_settled = run.outcome != CENSORED and kind not in (EXCLUDED, UNKNOWN)

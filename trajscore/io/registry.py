@@ -28,8 +28,8 @@ from trajscore.io.files import (
     parquet_files,
     refuse_database,
 )
-from trajscore.io.unread import unknown_json
-from trajscore.io.vocabulary import FORMATS, WORDS, Record, as_list, first_object
+from trajscore.io.unread import is_prose, save_instead
+from trajscore.io.vocabulary import FORMATS, WORDS, Record, as_fields, as_list, first_object
 
 RawRuns = Iterator[tuple[Place, Any]]
 """What `Format.run` reads of each run, with its place."""
@@ -37,6 +37,8 @@ RawRuns = Iterator[tuple[Place, Any]]
 _ENDINGS = (*JSON_ENDINGS, *LINES_ENDINGS)
 # Lists of which the first item is enough to detect a format.
 STREAMED = frozenset({"simulations", "samples", "steps", "messages", "traj", "ticks"})
+_MOST_NAMED = 3  # fields that an error shows
+_LONGEST_NAME = 23  # of a field that it proposes
 
 
 @dataclass
@@ -325,17 +327,41 @@ def is_folder_of_tables(path: Path) -> bool:
 
 
 def _unknown_format(file: LogFile) -> ArgumentError:
-    """Return the error for a file in no known format."""
+    """Return the error for a file in no known format, by its first record."""
     *_, head = _heads(file)
-    fields = {
-        candidate.name: (
-            candidate.holds,
-            *candidate.beside,
-            *WORDS["nearest"].get(candidate.name, ()),
+    record = head.fields
+    if not record:
+        return ArgumentError(
+            f"{file.path}: no JSON object could be read from it; leave the file out, or give a log "
+            f"of runs"
         )
-        for candidate in _by_name().values()
+    inner = (first_object(value) or as_fields(value) for value in record.values())
+    if instead := next(filter(None, map(save_instead, (record, *inner))), ""):
+        return ArgumentError(f"{file.path}: it does not hold runs; {instead}", "format")
+    formats = {
+        name: (candidate.holds, *candidate.beside, *WORDS["nearest"].get(name, ()))
+        for name, candidate in _by_name().items()
     }
-    return unknown_json(file.path, head.fields, fields)
+    missing = {name: [key for key in keys if key not in record] for name, keys in formats.items()}
+    nearest = max(formats, key=lambda name: len(formats[name]) - len(missing[name]))
+    absent = ", ".join(map(repr, missing[nearest][:2]))
+    near = f"the nearest is {nearest}, but there is no {absent}"
+    if len(missing[nearest]) == len(formats[nearest]):
+        near = "no format has one of these"
+    there = ", ".join(map(repr, list(record)[:_MOST_NAMED]))
+    steps = next((name for name, value in record.items() if as_list(value)), "")
+    if len(steps) > _LONGEST_NAME:
+        steps = ""
+    step = record[steps][0] if steps else record
+    fields = {k: v for k, v in as_fields(step).items() if not isinstance(v, dict)}
+    names = (k for k, value in fields.items() if is_prose(str(value)) or k == "text")
+    text = max(names, key="text".__eq__, default="NAME")
+    parts = ",".join([f"steps={steps}"] * bool(steps) + [f"text={text}"] * isinstance(step, dict))
+    return ArgumentError(
+        f"{file.path}: the format is not known; it has {there}; {near}; leave it out, or "
+        f"name its parts, {{argument:fields={parts}}}",
+        "format",
+    )
 
 
 def _format_of(file: LogFile) -> Format | None:

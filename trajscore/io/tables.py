@@ -138,12 +138,10 @@ def choose_columns(
     >>> choose_columns(frame, Fields(id="run_id"))[1]
     {'step': ('step',), 'outcome': ('solved',), 'scores': ('confidence',)}
     """
-    columns = list(frame.columns)
     if there is None:
-        there = columns
+        there = list(frame)
     _check_names(fields, frame, there)
-    unnamed = [part for part in PARTS if not getattr(fields, part)]
-    usual = {part: usual_column(frame, part) for part in unnamed}
+    usual = {part: usual_column(frame, part) for part in PARTS if not getattr(fields, part)}
     missing = [part for part, name in usual.items() if name is None and part != "stop_reason"]
     if missing:
         raise _missing_parts(missing, frame, there)
@@ -151,7 +149,7 @@ def choose_columns(
     guessed: dict[str, tuple[str, ...]] = {
         part: (str(name),) for part, name in usual.items() if name is not None
     }
-    outcome = bare_name(str(chosen.outcome), columns)
+    outcome = bare_name(str(chosen.outcome), frame)
     for name in (*chosen.ids, outcome):
         if holds_objects(frame[name]):
             raise ValueError(
@@ -163,8 +161,8 @@ def choose_columns(
     scores = fields.predictors
     if not replace(fields, scales=()).predictors:  # a scale chooses none
         taken = {*chosen.ids, chosen.step, outcome, chosen.stop_reason, fields.label, *scores}
-        score_names = names_among(SCORES, [name for name in columns if name not in taken])
-        guessed["scores"] = tuple(name for name in columns if name in score_names)
+        score_names = names_among(SCORES, [name for name in frame if name not in taken])
+        guessed["scores"] = tuple(name for name in frame if name in score_names)
         scores += guessed["scores"]
         if not scores:
             raise _no_scores(frame, chosen)
@@ -176,7 +174,7 @@ def _check_names(fields: Fields, frame: pd.DataFrame, there: Sequence[Any]) -> N
     of_parts: dict[str, Iterable[str | None]] = {
         "id": fields.ids,
         "step": (fields.step,) if fields.step != ROWS else (),
-        "outcome": (fields.outcome and bare_name(fields.outcome, frame.columns),),
+        "outcome": (fields.outcome and bare_name(fields.outcome, frame),),
         "stop_reason": (fields.stop_reason,),
         "risks": fields.risks,
         "scales": dict(fields.scales),
@@ -193,7 +191,7 @@ def _check_names(fields: Fields, frame: pd.DataFrame, there: Sequence[Any]) -> N
 
 def usual_column(frame: pd.DataFrame, part: str) -> Any:
     """Return the column with a usual name of a part; None without one."""
-    names = stop_columns(frame) if part == "stop_reason" else usual_names(part, frame.columns)
+    names = stop_columns(frame) if part == "stop_reason" else usual_names(part, frame)
     if part == "outcome" and not names:
         names = [name for name in names_among(OUTCOMES_IN_WORDS, frame) if _are_words(frame[name])]
     if len(names) > 1 and part in _ONE_OF:
@@ -263,7 +261,7 @@ def holds_objects(column: pd.Series) -> bool:
 
 def _refuse_several_runs(frame: pd.DataFrame, ids: Sequence[str]) -> None:
     """Ask about runs that have several models or trials, where nobody named the id."""
-    for name in frame.columns:
+    for name in frame:
         if name not in OF_ONE_RUN or name in ids or holds_objects(frame[name]):
             continue
         if frame[name].dtype.kind == "f" and (frame[name] % 1 > 0).any():  # a signal of that name
@@ -275,17 +273,17 @@ def _refuse_several_runs(frame: pd.DataFrame, ids: Sequence[str]) -> None:
 
 def unused_columns(frame: pd.DataFrame, chosen: Fields) -> tuple[list[Any], list[Any]]:
     """Return the columns that have neither a part nor a usual name: all, and those of numbers."""
-    outcome = bare_name(chosen.outcome or "", frame.columns)
+    outcome = bare_name(chosen.outcome or "", frame)
     taken = {*chosen.ids, chosen.step, outcome, chosen.stop_reason, chosen.group, chosen.label}
-    taken |= {name for part in USUAL for name in usual_names(part, frame.columns)}
+    taken |= {name for part in USUAL for name in usual_names(part, frame)}
     taken |= {*chosen.scores, *OF_ONE_RUN}
-    unused = [name for name in frame.columns if name not in taken]
+    unused = [name for name in frame if name not in taken]
     return unused, list(frame[unused].select_dtypes("number").columns)
 
 
 def notes_on_trials(frame: pd.DataFrame, ids: Sequence[str]) -> tuple[str, ...]:
     """Say how many runs of a table have the task and the trial of another."""
-    names = [name for part in ("task", "trial") for name in usual_names(part, frame.columns)[:1]]
+    names = [name for part in ("task", "trial") for name in usual_names(part, frame)[:1]]
     if len(names) < 2:
         return ()
     rows = frame[list({*ids, *names})].dropna().astype(str).drop_duplicates()
@@ -312,7 +310,7 @@ def agent_rows(frame: pd.DataFrame, chosen: Fields) -> tuple[pd.DataFrame, tuple
     go with their rows.
     """
     taken = {*chosen.ids, chosen.step, chosen.outcome, *chosen.scores}
-    for name in usual_names("actor", frame.columns)[:1]:
+    for name in usual_names("actor", frame)[:1]:
         whose = frame[name].map(role_of)
         others = whose.isin(("user", "tool", "system"))
         if name in taken or not others.any() or not (whose == "agent").any():
@@ -391,7 +389,7 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
 
 def guess_first_step(frame: pd.DataFrame, fields: Fields) -> int:
     """Return 0 if every run starts at step 0, else 1."""
-    if frame.empty or fields.step not in frame.columns:
+    if frame.empty or fields.step not in frame:
         return 1
     firsts = parse_numbers(frame[fields.step]).groupby([frame[name] for name in fields.ids]).min()
     return int((firsts.dropna() != 0).any())

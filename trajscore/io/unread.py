@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from operator import is_
@@ -15,7 +15,7 @@ from trajscore.io._messages import is_message
 from trajscore.io._run import Run, Step
 from trajscore.io._smolagents import REPEATED
 from trajscore.io.logprobs import names_logprobs, recorded_in
-from trajscore.io.vocabulary import WORDS, Record, as_fields, first_object, parsed
+from trajscore.io.vocabulary import WORDS, Record, parsed, unnested
 
 _BESIDE = {*WORDS["names"]["beside"]}
 _LABELS = {*WORDS["names"]["labels"], *_BESIDE}
@@ -32,32 +32,23 @@ def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
     scores: Counter[str] = Counter()
     if "n_left_out" in run.extra:
         return unread, scores
-    steps = _Contents(_values_of(run))
-    beside = _Contents((run.extra,), beside_messages=True)
-    held = steps.texts
-    held |= beside.texts
+    held, _ = _contents(_values_of(run))
+    held |= _contents([run.extra], beside_messages=True)[0]
     is_scored = any(step.logprobs is not None for step in run.steps)
-    ids: set[int] = set()  # of objects and lists that it holds
-    if is_scored or not (steps.has_logprobs or beside.has_logprobs):
-        ids = {*map(id, steps.containers + beside.containers * beside.is_whole)}
-    if not is_scored and _holds_all(raw, held, ids):
+    if not is_scored and _holds_all(raw, held):
         return unread, scores
-    turns: list[str] = []
-    joined = ""
-    for path, value in _places(raw, held, ids):
+    joined = "\n".join(held)
+    texts = [text for step in run.steps for text in (step.text, step.observation)]
+    turns = [text for text in texts if text and is_prose(text)]
+    for path, value in _places(raw, held):
         if names_logprobs(path.rpartition(".")[2]):
             scores[path] += not is_scored and any(recorded_in(value))
-            continue
-        if not joined:
-            joined = "\n".join(held)
-            texts = [text for step in run.steps for text in (step.text, step.observation)]
-            turns = [text for text in texts if text and is_prose(text)]
-        if value.strip() not in joined and not any(turn in value for turn in turns):
+        elif value.strip() not in joined and not any(turn in value for turn in turns):
             unread[path] += 1
     return unread, +scores
 
 
-def _places(raw: Any, held: Collection[str], ids: Collection[int]) -> Iterator[tuple[str, Any]]:
+def _places(raw: Any, held: Collection[str]) -> Iterator[tuple[str, Any]]:
     """Yield the other texts within a record, and all log-probabilities, each with its way."""
     seen: set[str] = set()
     todo: list[tuple[str, Any]] = [("", raw)]
@@ -65,9 +56,9 @@ def _places(raw: Any, held: Collection[str], ids: Collection[int]) -> Iterator[t
         path, value = todo.pop()
         if names_logprobs(path.rpartition(".")[2]):
             yield path, value
-        elif isinstance(value, list) and id(value) not in ids:
+        elif isinstance(value, list):
             todo += ((path, inner) for inner in value)
-        elif isinstance(value, dict) and id(value) not in ids:
+        elif isinstance(value, dict):
             todo += _turn_fields(path, value)
         elif isinstance(value, str) and value not in held and value not in seen and is_prose(value):
             seen.add(value)
@@ -78,57 +69,53 @@ def _places(raw: Any, held: Collection[str], ids: Collection[int]) -> Iterator[t
                 todo.append((path, inner))
 
 
-def _holds_all(raw: Any, texts: set[str], ids: Collection[int]) -> bool:
+def _holds_all(raw: Any, held: set[str]) -> bool:
     """Tell that nothing is unread, as is usual, without looking where each text stands."""
     values = [raw]
     while values:
-        rest = _Contents(values, ids)
-        lacking = [text for text in rest.texts - texts if is_prose(text)]
+        texts, names = _contents(values)
+        lacking = [text for text in texts - held if is_prose(text)]
         values = list(map(parsed, lacking))
-        if rest.has_logprobs or any(map(is_, values, lacking)):
+        if any(map(names_logprobs, names)) or any(map(is_, values, lacking)):
             return False
     return True
 
 
-class _Contents:
-    """All that an object or a list holds, but for objects and lists of some ids."""
+def _contents(outer: Any, *, beside_messages: bool = False) -> tuple[set[str], set[str]]:
+    """Return all texts within an object or a list, and the names of all fields in it.
 
-    def __init__(
-        self, outer: Any, ids: Collection[int] = (), *, beside_messages: bool = False
-    ) -> None:
-        self.texts = texts = set[str]()
-        self.containers = containers = [outer]  # kept, so that no id is used again
-        self.is_whole = True  # nothing is in a message, which nobody read, or written as JSON
-        names: set[Any] = set()
-        for container in containers:  # which get more
-            values = container
+    With `beside_messages`, it leaves out messages, which nobody read, and reads texts of JSON.
+    """
+    texts: set[str] = set()
+    names: set[Any] = set()
+    containers = [outer]
+    for container in containers:  # which get more
+        values = container
+        if isinstance(container, dict):
             if beside_messages and is_message(container):
-                self.is_whole = False
                 continue
-            if isinstance(container, dict):
-                names.update(container)
-                if "key" in container:  # it may be an attribute of OTLP
-                    names.add(str(container["key"]))
-                values = container.values()
-            for value in values:
-                if isinstance(value, str):
-                    if beside_messages and " " in value and (inner := parsed(value)) is not value:
-                        self.is_whole = False
-                        containers.append([inner])
-                    else:
-                        texts.add(value)
-                elif value and isinstance(value, _NESTED) and id(value) not in ids:
-                    containers.append(value)
-        self.has_logprobs = any(map(names_logprobs, map(str, names)))
+            names.update(container)
+            if "key" in container:  # it may be an attribute of OTLP
+                names.add(str(container["key"]))
+            values = container.values()
+        if beside_messages:
+            values = [
+                unnested(value) if isinstance(value, str) and " " in value else value
+                for value in values
+            ]
+        for value in values:
+            if isinstance(value, str):
+                texts.add(value)
+            elif value and isinstance(value, _NESTED):
+                containers.append(value)
+    return texts, set(map(str, names))
 
 
 def _values_of(run: Run) -> list[Any]:
     """Return what a run holds, but for what is beside its messages."""
     values = [run.id, run.task, run.stop_reason, run.meta, run.scores]
     for step in run.steps:
-        values += (step.text, step.observation)
-        if step.scores or step.extra:
-            values += (step.scores, *_beside_text(step))
+        values += (step.text, step.observation, step.scores, *_beside_text(step))
         for call in step.tool_calls:
             values += (call.name, call.arguments, call.result, call.extra)
     return values
@@ -150,8 +137,6 @@ def is_prose(text: str) -> bool:
     if " " not in text:
         return False
     words = text.split(None, _FIRST_WORDS)[:_FIRST_WORDS]
-    if len(words) < 2:
-        return False
     have_letters = (any(map(str.isalpha, word[:_LONGEST])) for word in words)
     return any(have_letters) and any(have_letters)  # two of them
 
@@ -184,7 +169,6 @@ _LONG = (
     (re.compile(r"\(([^(){}]{24})[^(){}]{4,}\)"), r"(\1…)"),
     (re.compile(r"'([^'{}]{14})[^'{}]{4,}'"), r"'\1…'"),
 )
-_MOST = 3  # names that are shown
 _INSTEAD = WORDS["instead"]
 
 
@@ -237,38 +221,3 @@ def save_instead(names: Collection[str], least: int = 1) -> str:
         if len(marks.split()) >= least and {*marks.split()} <= {*names}:
             return f"save {instead} instead"
     return ""
-
-
-def unknown_json(
-    file: Path, record: Record, formats: Mapping[str, tuple[str, ...]]
-) -> ArgumentError:
-    """Return the error for a JSON file by its first record, and the fields that formats have."""
-    if not record:
-        return ArgumentError(
-            f"{file}: no JSON object could be read from it; leave the file out, or give a log of "
-            f"runs"
-        )
-    inner = (first_object(value) or as_fields(value) for value in record.values())
-    owners = [record, *inner]
-    if instead := next(filter(None, map(save_instead, owners)), ""):
-        return ArgumentError(f"{file}: it does not hold runs; {instead}", "format")
-    missing = {name: [key for key in keys if key not in record] for name, keys in formats.items()}
-    nearest = max(formats, key=lambda name: len(formats[name]) - len(missing[name]))
-    absent = ", ".join(map(repr, missing[nearest][:2]))
-    near = f"the nearest is {nearest}, but there is no {absent}"
-    if len(missing[nearest]) == len(formats[nearest]):
-        near = "no format has one of these"
-    there = ", ".join(map(repr, list(record)[:_MOST]))
-    steps = next((name for name, value in record.items() if isinstance(value, list) and value), "")
-    if len(steps) >= _SHORTEST:
-        steps = ""
-    step = record[steps][0] if steps else record
-    fields = {k: v for k, v in as_fields(step).items() if not isinstance(v, dict)}
-    names = (k for k, value in fields.items() if is_prose(str(value)) or k == "text")
-    text = max(names, key="text".__eq__, default="NAME")
-    parts = ",".join([f"steps={steps}"] * bool(steps) + [f"text={text}"] * isinstance(step, dict))
-    return ArgumentError(
-        f"{file}: the format is not known; it has {there}; {near}; leave it out, or "
-        f"name its parts, {{argument:fields={parts}}}",
-        "format",
-    )

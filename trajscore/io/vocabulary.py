@@ -215,5 +215,7 @@ def is_known(content: Any) -> bool:
 
 def only_text(content: Any) -> bool:
     """Tell whether the content of a message holds nothing but text."""
+    if content is None or isinstance(content, str):
+        return True
     parts = map(as_fields, as_list(content))
     return is_known(content) and all(part.keys() <= {*_OF_PART} for part in parts)

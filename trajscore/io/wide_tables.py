@@ -21,12 +21,12 @@ _EDGES = "_-. ()[]#:"  # of the name of a predictor
 
 def has_row_per_run(frame: pd.DataFrame, ids: Sequence[str]) -> bool:
     """Tell a table without columns of ids, or in which no run has two rows."""
-    return {*ids} <= {*frame.columns} and not frame[list(ids)].astype(str).duplicated().any()
+    return {*ids} <= {*frame} and not frame[list(ids)].astype(str).duplicated().any()
 
 
 def as_long(frame: pd.DataFrame, fields: Fields) -> tuple[pd.DataFrame, Fields, tuple[str, ...]]:
     """Return a table with one row a step, its names, and what was done, in sentences."""
-    ids = list(fields.ids or usual_names("id", frame.columns)[:1])
+    ids = list(fields.ids or usual_names("id", frame)[:1])
     is_wide = has_row_per_run(frame, ids)
     if fields.wide and not is_wide:
         raise ArgumentError(
@@ -99,7 +99,7 @@ def _columns_of(frame: pd.DataFrame, prefix: str) -> list[str]:
     """Return the columns of a prefix in the order of their numbers, of which none is missing."""
     before, star, after = prefix.partition("*")
     pattern = re.compile(rf"{re.escape(before)}(\d+){re.escape(after if star else '')}")
-    matches = {name: pattern.fullmatch(str(name)) for name in frame.columns}
+    matches = {name: pattern.fullmatch(str(name)) for name in frame}
     numbered = {int(match[1]): name for name, match in matches.items() if match}
     if not numbered:
         raise ArgumentError(
