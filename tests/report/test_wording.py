@@ -31,7 +31,7 @@ NOISE = replace(USELESS, predictor="noise")
 
 @pytest.fixture(autouse=True)
 def what_is_said(monkeypatch):
-    monkeypatch.setattr(wording, "typical", lambda data, key: Stated(0.67, 0.8, 0.74, 0.4))
+    monkeypatch.setattr(wording, "typical", lambda data, name: Stated(0.67, 0.8, 0.74, 0.4, True))
 
 
 def evaluation(*best, stays=True, n_hidden=0, command="", stops=None, leaks=()):
@@ -109,7 +109,9 @@ def test_what_is_shown_comes_first():
     first, second = wording.statements(evaluation(replace(SHOWN, at_its_word=Shown.OPEN)))
     assert (first.question, first.shown) == ("Does judge know anything?", Shown.YES)
     assert (second.question, second.shown) == ("Can it be taken at its word?", Shown.OPEN)
-    assert second.text.endswith("40% succeed, which may be chance; more runs would tell")
+    assert second.text.endswith(
+        "40% succeed, too far off for chance; more runs would tell whether it matters"
+    )
 
 
 @pytest.mark.parametrize(

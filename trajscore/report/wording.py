@@ -178,24 +178,35 @@ def of_its_word(data: Evaluation, subject: str) -> Statement:
     best = data.best
     best = data.recommendations.get(best.best_alone, best)
     question = f"Can {subject} be taken at its word?"
-    if best.has_too_few_runs:
-        return Statement(question, Shown.OPEN, "there are too few runs to say anything")
     if AS_GIVEN not in data.forms_of(best.predictor):
         return Statement(question, Shown.NO, "as given it is not a probability")
+    if best.has_too_few_runs:
+        return Statement(question, Shown.OPEN, "there are too few runs to say anything")
     return Statement(question, best.at_its_word, _forecast_and_rate(data, best))
 
 
 def _forecast_and_rate(data: Evaluation, best: Recommendation) -> str:
     """Say what happens where a predictor says what it mostly says."""
-    stated = typical(data, (best.predictor, AS_GIVEN))
+    stated = typical(data, best.predictor)
     forecast, low, high = (f"{value:.0%}" for value in (stated.forecast, stated.low, stated.high))
     if low != high:
         forecast = f"{low} to {high} ({forecast} on average)"
-    only = "only " * (stated.rate < stated.forecast and best.at_its_word == Shown.NO)
+    is_off = stated.is_off
+    is_wrong = best.at_its_word == Shown.NO
+    only = "only " * (is_wrong and is_off and stated.rate < stated.forecast)
     happened = f"where it says {forecast}, {only}{stated.rate:.0%} succeed"
-    if best.at_its_word == Shown.OPEN:
-        return f"{happened}, which may be chance; more runs would tell"
-    return f"{happened}, too far off for chance" if best.at_its_word == Shown.NO else happened
+    if best.at_its_word == Shown.YES:
+        return happened
+    happened += ", too far off for chance" if is_off else ", which may be chance"
+    if not is_wrong:
+        return f"{happened}; more runs would tell{' whether it matters' * is_off}"
+    if is_off:
+        return happened
+    if best.gain.low > 0:
+        return f"{happened}, but recalibrated it is shown to be better"
+    if best.as_given.high < 0:
+        return f"{happened}, but always saying the success rate is shown to be better"
+    return f"{happened}; over all steps it is too far off for chance"
 
 
 def of_its_worth(data: Evaluation, subject: str) -> Statement:
