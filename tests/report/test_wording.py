@@ -109,9 +109,7 @@ def test_what_is_shown_comes_first():
     first, second = wording.statements(evaluation(replace(SHOWN, at_its_word=Shown.OPEN)))
     assert (first.question, first.shown) == ("Does judge know anything?", Shown.YES)
     assert (second.question, second.shown) == ("Can it be taken at its word?", Shown.OPEN)
-    assert second.text.endswith(
-        "40% succeed, too far off for chance; more runs would tell whether it matters"
-    )
+    assert second.text.endswith("too far off for chance; more runs would tell whether it matters")
 
 
 @pytest.mark.parametrize(
@@ -144,11 +142,11 @@ def test_several_predictors_of_no_use_are_named_together():
 
 
 @pytest.mark.parametrize(
-    ("stays", "then"), [(True, "both answers stay."), (False, "the answer is: use none of these.")]
+    ("stays", "then"), [(True, "both answers stay, at 24%."), (False, "the answer is: use none")]
 )
 def test_a_budget_is_a_fact(stays, then):
     data = evaluation(SHOWN, stays=stays, n_hidden=12, command="trajscore report x", stops="known")
-    assert wording.of_budget(data) == (
+    assert wording.of_budget(data).startswith(
         "12 runs hit their budget (max_steps) and count as failures; without them (--censored "
         f"drop) {then}"
     )
