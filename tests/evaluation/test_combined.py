@@ -120,11 +120,11 @@ def test_nothing_else_changes_but_how_sure_cards_are():
 def test_counting_steps_is_said_with_the_number_without_unobserved_runs():
     real = load_real_runs(model="gemma3_270m", task="ring")
     report = evaluate(real.data, real.target, groups=real.data.meta["question"], options=QUICK)
-    reason = trajscore.report.wording.answer(report).reason.text
+    answer = trajscore.report.wording.answer(report)
     observed = report.observed_cards.loc["all together"]
     share = 100 * observed["recalibrated"] * 0.02 / observed["matters"]
-    assert "Counting steps alone goes " in reason
-    assert f"Without these runs, \u201call together\u201d goes {share:.0f}% (" in reason
+    assert "Counting steps alone goes " in answer.reason.text
+    assert answer.budget.endswith(f"both answers stay, at {share:.0f}%.")
     margins = report.cards["recalibrated"]
     assert margins["all together"] > 2 * margins.drop("all together").max()
 

@@ -31,7 +31,7 @@ NOISE = replace(USELESS, predictor="noise")
 
 @pytest.fixture(autouse=True)
 def what_is_said(monkeypatch):
-    monkeypatch.setattr(wording, "typical", lambda data, key: Stated(0.67, 0.8, 0.74, 0.4))
+    monkeypatch.setattr(wording, "typical", lambda data, name: Stated(0.67, 0.8, 0.74, 0.4, True))
 
 
 def evaluation(*best, stays=True, n_hidden=0, command="", stops=None, leaks=()):
@@ -109,7 +109,7 @@ def test_what_is_shown_comes_first():
     first, second = wording.statements(evaluation(replace(SHOWN, at_its_word=Shown.OPEN)))
     assert (first.question, first.shown) == ("Does judge know anything?", Shown.YES)
     assert (second.question, second.shown) == ("Can it be taken at its word?", Shown.OPEN)
-    assert second.text.endswith("40% succeed, which may be chance; more runs would tell")
+    assert second.text.endswith("too far off for chance; more runs would tell whether it matters")
 
 
 @pytest.mark.parametrize(
@@ -142,11 +142,11 @@ def test_several_predictors_of_no_use_are_named_together():
 
 
 @pytest.mark.parametrize(
-    ("stays", "then"), [(True, "both answers stay."), (False, "the answer is: use none of these.")]
+    ("stays", "then"), [(True, "both answers stay, at 24%."), (False, "the answer is: use none")]
 )
 def test_a_budget_is_a_fact(stays, then):
     data = evaluation(SHOWN, stays=stays, n_hidden=12, command="trajscore report x", stops="known")
-    assert wording.of_budget(data) == (
+    assert wording.of_budget(data).startswith(
         "12 runs hit their budget (max_steps) and count as failures; without them (--censored "
         f"drop) {then}"
     )

@@ -13,6 +13,7 @@ from trajscore.core.weights import PART_STARTS, run_sums, step_parts
 from trajscore.core.within_runs import run_numbers
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import RowKey
+from trajscore.evaluation.recommendation import intervals_of
 from trajscore.inference.intervals import wilson_interval
 
 _MOST_BINS = 10
@@ -41,30 +42,33 @@ class Stated(NamedTuple):
     high: float
     forecast: float
     rate: float
+    is_off: bool  # whether they are shown to differ
 
 
-def typical(data: Evaluation, key: RowKey) -> Stated:
-    """Return what a row says at the middle half of all steps, and how many runs succeed there.
+def typical(data: Evaluation, name: str) -> Stated:
+    """Return what a predictor says at the middle half of all steps, and how many succeed there.
 
     Where the middle is right and the rest is not, the lower or upper quarter: the one that is more
-    wrong. Groups change none of these.
+    wrong. Groups change none of these but what is shown.
     """
-    X = data.traces[key]
-    weight = data.options.weights.of(X).cells()
-    label = data.runs.labels[run_numbers(X)]
-    quarter = bins_of(X.cells, weight, 4, "quantile")
-    parts = []
-    for place in ((1, 2), (0,), (3,)):
-        of_part = np.isin(quarter, place) & (weight > 0)
-        if of_part.any():
-            w = weight[of_part]
-            cells = X.cells[of_part]
-            means = np.average(cells, weights=w), np.average(label[of_part], weights=w)
-            parts.append((float(w.sum()), Stated(cells.min(), cells.max(), *map(float, means))))
-    gaps = np.array([abs(part.rate - part.forecast) for _, part in parts])
-    share = np.array([weight_of_part for weight_of_part, _ in parts])
-    middle_is_right = gaps[0] < np.average(gaps, weights=share) / 2
-    return parts[int(np.argmax(gaps)) if middle_is_right else 0][1]
+    row = data.rows_of(name)[0]
+    weights = data.options.weights
+    cells = row.traces.cells
+    weight = weights.of(row.traces).cells()
+    quarter = bins_of(cells, weight, 4, "quantile")
+    parts = [np.isin(quarter, place) & (weight > 0) for place in ((1, 2), (0,), (3,))]
+    parts = [part for part in parts if part.any()]
+    stated = [row.overconfidence(weights, part) for part in parts]
+    gaps = np.abs([each.mean for each in stated])
+    middle_is_right = gaps[0] < np.average(gaps, weights=[weight @ part for part in parts]) / 2
+    k = int(np.argmax(gaps)) if middle_is_right else 0
+    level = data.recommendations[name].confidence_level
+    ends = intervals_of({name: stated[k]}, row.runs.units, data.options.settings, level)
+    gap = ends[name]
+    cells = cells[parts[k]]
+    forecast = float(np.average(cells, weights=weight[parts[k]]))
+    rate = forecast - gap.estimate
+    return Stated(cells.min(), cells.max(), forecast, rate, gap.low > 0 or gap.high < 0)
 
 
 def reliability(data: Evaluation, key: RowKey, part: str | None = None) -> Bins:

@@ -73,11 +73,15 @@ class Row:
         other = run_sums(self.runs.opposite_labels, self.traces, score, weights)
         return MeanOfRuns(sums.total, other.total, sums.divisor)
 
-    def overconfidence(self, weights: StepWeights) -> MeanOfRuns:
-        """Return how much more success is forecast than happens, and with each end turned round."""
+    def overconfidence(self, weights: StepWeights, part: Any = True) -> MeanOfRuns:
+        """Return how much more success all steps, or a part, forecast than happens.
+
+        With it, what that were, had each run ended the other way.
+        """
         of_runs = weights.of(self.traces)
-        divisor = of_runs.divisor()
-        forecast = of_runs.sums(self.traces.cells)
+        cells = self.traces.cells
+        divisor = of_runs.sums(np.ones(len(cells)) * part)
+        forecast = of_runs.sums(cells * part)
         labels = self.runs.labels
         other = forecast - self.runs.opposite_labels * divisor
         return MeanOfRuns(forecast - labels * divisor, other, divisor)

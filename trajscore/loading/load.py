@@ -209,7 +209,7 @@ def _predictors(
             reason = "no confidence of the log could be read"
         elif coverage:
             reason = "no confidence covers enough turns"
-        text = f"{reason}; judging it by minus TRACER's risk"
+        text = f"{reason}; judging it by minus these risks: {', '.join(fields.scores or RISKS)}"
         judgements = () if coverage else names_among(SCORES, tally.names_of_turns)
         if judgements:
             name = judgements[0]

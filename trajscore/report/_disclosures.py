@@ -197,9 +197,9 @@ def of_budget(data: Evaluation) -> str:
     runs = f"{number_hidden(data)} hit {budget}{f' ({names})' * (names not in ('', 'budget'))}"
     alone = "counts" if data.facts.n_censored == 1 else "count"
     other = data.other_choice("observed")
-    then = "both answers stay"
-    if not other.stays:
-        then = f"the answer is: {other_answer(data, other)}"
+    then = f"the answer is: {other_answer(data, other)}"
+    if other.stays:
+        then = f"both answers stay{_other_share(data, other)}"
     counted = COUNTED_AS[data.facts.censored]
     return f"{runs} and {alone} {counted}; without them ({how_to_drop(data)}) {then}."
 
@@ -212,8 +212,16 @@ def _what_stays(data: Evaluation, other: OtherChoice) -> str:
     if best.is_open:
         return "it is still not known"
     if other.best is None or best.predictor == other.best.predictor or not best.is_useful:
-        return "the choice stays"
+        return f"the choice stays{_other_share(data, other)}"
     return "a predictor that is tied with it leads"
+
+
+def _other_share(data: Evaluation, other: OtherChoice) -> str:
+    """Say how far what is of use goes under another choice of runs."""
+    best = other.best
+    if best is None or not data.best.is_useful:
+        return ""
+    return f", at {100 * best.share(best.margin.estimate):.0f}%"
 
 
 def other_answer(data: Evaluation, other: OtherChoice) -> str:

@@ -16,7 +16,7 @@ forecaster = report.forecaster({name!r})
 skops.io.dump(forecaster, 'forecaster.skops')
 p = forecaster.transform({run})[0]{flat}  # a running run, its values so far
 print(p, {score})  # its steps; once it ends, the run
-# To stop failing runs: {stop}"""
+# To stop failing runs, by another rule: {stop}"""
 _N_STEPS = 3  # of the run that is forecast
 _NOT_OF_STOPPING = (
     "--score=", "--risk=", "--weights=", "--horizon=", "--missing=", "--calibrator=", "--censored=",

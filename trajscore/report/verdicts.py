@@ -225,7 +225,7 @@ def of_stopping(data: Evaluation) -> str:
     table = data.monitoring
     if table is None:
         ask = "--monitor" if data.source.command else "monitoring=True"
-        return f"Chosen on these runs. For a rule judged on other runs: {ask}."
+        return f"Chosen on these runs. Another rule, judged on others: {ask}."
     none = "These runs are too few, or too alike, to fit a rule on some and judge it on others."
     if table.empty:
         return none

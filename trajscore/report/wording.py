@@ -178,24 +178,33 @@ def of_its_word(data: Evaluation, subject: str) -> Statement:
     best = data.best
     best = data.recommendations.get(best.best_alone, best)
     question = f"Can {subject} be taken at its word?"
-    if best.has_too_few_runs:
-        return Statement(question, Shown.OPEN, "there are too few runs to say anything")
     if AS_GIVEN not in data.forms_of(best.predictor):
         return Statement(question, Shown.NO, "as given it is not a probability")
+    if best.has_too_few_runs:
+        return Statement(question, Shown.OPEN, "there are too few runs to say anything")
     return Statement(question, best.at_its_word, _forecast_and_rate(data, best))
 
 
 def _forecast_and_rate(data: Evaluation, best: Recommendation) -> str:
     """Say what happens where a predictor says what it mostly says."""
-    stated = typical(data, (best.predictor, AS_GIVEN))
+    stated = typical(data, best.predictor)
     forecast, low, high = (f"{value:.0%}" for value in (stated.forecast, stated.low, stated.high))
     if low != high:
         forecast = f"{low} to {high} ({forecast} on average)"
-    only = "only " * (stated.rate < stated.forecast and best.at_its_word == Shown.NO)
-    happened = f"where it says {forecast}, {only}{stated.rate:.0%} succeed"
+    only = "only " * (best.at_its_word == Shown.NO and stated.rate < stated.forecast)
+    happened = f"where it says {forecast}, {only * stated.is_off}{stated.rate:.0%} succeed"
+    if best.at_its_word == Shown.YES:
+        return happened
+    chance = "too far off for chance" if stated.is_off else "which may be chance"
     if best.at_its_word == Shown.OPEN:
-        return f"{happened}, which may be chance; more runs would tell"
-    return f"{happened}, too far off for chance" if best.at_its_word == Shown.NO else happened
+        return f"{happened}, {chance}; more runs would tell{' whether it matters' * stated.is_off}"
+    if stated.is_off:
+        return f"{happened}, {chance}"
+    if best.gain.low > 0:
+        return f"{happened}, {chance}, but recalibrated it is shown to be better"
+    if best.as_given.high < 0:
+        return f"{happened}, {chance}, but always saying the success rate is shown to be better"
+    return f"{happened}; over all steps it is too far off for chance"
 
 
 def of_its_worth(data: Evaluation, subject: str) -> Statement:
@@ -243,18 +252,14 @@ def _worth_together(data: Evaluation, way: str, n: int) -> str:
 
 
 def _of_clock(data: Evaluation, best: Recommendation) -> str:
-    """Say how much of it is counting steps, where stopped runs count as failures, and without."""
+    """Say how much of it is counting steps, where runs without an outcome count as failures."""
     counted = float(data.intervals.loc[(ALIVE, AS_GIVEN, data.score_name), MARGIN[0]])
     if data.observed is None or data.facts.censored != "failure" or counted < best.matters:
         return ""
-    text = (
+    return (
         f"Counting steps alone goes {100 * best.share(counted):.0f}%, as runs without an outcome "
         f"count as failures."
     )
-    for other in data.observed:
-        if other.predictor == best.predictor:
-            text += f" Without these runs, {quoted(best.predictor)} goes {way_gone(other)}."
-    return text
 
 
 def _worth_nothing(data: Evaluation) -> str:

@@ -64,7 +64,7 @@ def said_against_happened(
         plot.points(of_form.forecast, of_form.rate, form)
     if part is None:
         if AS_GIVEN in bins:
-            stated = typical(data, (name, AS_GIVEN))
+            stated = typical(data, name)
             text = f"said {stated.forecast:.0%}, {stated.rate:.0%} {view.won}"
             plot.note(stated.forecast, stated.rate, text, f"strong {AS_GIVEN}")
         for form, of_form in bins.items():
