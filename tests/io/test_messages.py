@@ -34,8 +34,7 @@ def adk(role, *parts, **more):
 
 
 def sdk(**block):
-    about = {"type": "AssistantMessage", "message_id": "m", "parent_tool_use_id": None}
-    return about | {"content": [block]}
+    return {"type": "AssistantMessage", "message_id": "m", "content": [block]}
 
 
 def step(words, name=None, result=None, **more):

@@ -57,19 +57,16 @@ def report(runs):
     return judge(f"{runs[0]}.jsonl --score a --score b --step-label human")
 
 
-@pytest.mark.parametrize(
-    "words",
-    [".csv --first-error first", ".csv --step-label human", ".jsonl --first-error first",
-     ".jsonl --step-label human"],
-)  # fmt: skip
-def test_a_table_says_where_each_new_run_went_wrong(runs, report, words, tmp_path, capsys):
-    file, *label = f"{runs[0]}{words}".split()
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+@pytest.mark.parametrize("label", ["--first-error=first", "--step-label=human"])
+def test_a_table_says_where_each_new_run_went_wrong(runs, report, kind, label, tmp_path, capsys):
+    file = f"{runs[0]}.{kind}"
     out = str(tmp_path / "steps.csv")
-    assert main(["locate", file, file, "--score=a", "--score=b", "--out", out, *label]) == 0
+    assert main(["locate", file, file, "--score=a", "--score=b", "--out", out, label]) == 0
     assert f"119 labelled runs, {(runs[1] > 0).sum()} with a wrong" in capsys.readouterr().out
-    X = report.inputs_of("all together")
-    held = FirstErrorLocator().fit_transform(X, runs[1], report.runs.groups)
-    window = FirstErrorWindow().fit(held, runs[1], report.runs.groups)
+    X, groups = report.inputs_of("all together"), report.runs.groups
+    held = FirstErrorLocator().fit_transform(X, runs[1], groups)
+    window = FirstErrorWindow().fit(held, runs[1], groups)
     P = FirstErrorLocator().fit(X, runs[1]).transform(X)
     table = pd.read_csv(out).set_index("run").loc[X.ids]
     assert table["step"].tolist() == [run.argmax() + 1 for run in P]

@@ -316,8 +316,7 @@ def test_a_score_on_another_scale_is_named():
                 process.predict(runs)
             assert re.search(said, str(caught[0].message)), (low, outside)
     scores[1], y[1] = 12, -1  # a run of the fit whose outcome was not observed
-    X = Runs(scores, np.ones(40, int), channels=["p", "q"])
-    process.fit(X, y).predict(X)
+    process.fit(X := Runs(scores, np.ones(40, int), channels=["p", "q"]), y).predict(X)
 
 
 def test_bad_parameters(runs):

@@ -46,8 +46,10 @@ def parts_of_any(X: Any) -> ByName:
     if isinstance(X, pd.DataFrame):
         check_columns(X)
     runs = _runs_of(X)
-    parts = parts_of_padded(X) if runs is None else parts_of_list(runs)
-    return parts | {"ids": row_ids(X)}
+    ids = row_ids(X)
+    if runs is not None:
+        return parts_of_list(runs) | {"ids": ids}
+    return parts_of_padded(X) | {"ids": ids}
 
 
 def refuse_log(X: Any) -> None:
