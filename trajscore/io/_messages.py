@@ -66,6 +66,9 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
     messages, names = result_messages(record)
     if messages:
         return messages, names
+    for path in keys.BATCH_ANSWERS if "custom_id" in record else ():
+        if answer := as_fields(record, *path):
+            return [answer], {*path}
     for name in keys.MESSAGE_LISTS:
         value = parsed(record.get(name))
         if isinstance(value, list) and (name == "messages" or not value or is_message(value[0])):
