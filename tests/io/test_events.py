@@ -133,7 +133,7 @@ def test_what_is_refused_or_stopped(write):
                           ([chat.user("\nCurrent Task: x")], "kickoff"),
                           ([{"run_id": 1, "role": "user", "content": "x"}, {"run_id": 1, "index": 0,
                             "type": "content_block_start"}], "get_final_message"),
-                          ({k: {"0": k, "1": k} for k in ("run_id", "content")}, "'records'"),
+                          ({"columns": [], "index": [], "data": [[1]]}, "'records'"),
                           ({"tool_calls": [{"tool_name": "f", "tool_id": 1, "tool_output": {}}]},
                            "stream_events"),
                           ({"a": NODES, "b": NODES}, "2 lists")):  # fmt: skip
