@@ -150,7 +150,13 @@ def test_one_dialogue_as_many_libraries_write_it(write):
         columns = {key: {k: run[key] for k, run in talks.items()} for key in talks["a"]}
         rows = [{"run_id": k, "success": k == "a", "message": m} for k in "ab" for m in messages]
         frame = {key: {k: row[key] for k, row in enumerate(rows, 7)} for key in rows[0]}
-        for record in (talks, columns, {"runs": [*talks.values()]}, frame):
+        for record in (
+            talks,
+            columns,
+            {"data": {"runs": [*talks.values()]}},
+            {"runs": talks},
+            frame,
+        ):
             a, b = io.read_runs(write("log.json", record))
             assert (said(a), a.id, a.outcome, said(b)) == (ALL, "a", 1, ALL), (name, record.keys())
         for lines in (rows, [row | row.pop("message") for row in map(dict, rows)]):
