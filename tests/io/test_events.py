@@ -134,8 +134,8 @@ def test_what_is_refused_or_stopped(write):
                           ([{"run_id": 1, "role": "user", "content": "x"}, {"run_id": 1, "index": 0,
                             "type": "content_block_start"}], "get_final_message"),
                           ({"columns": [], "index": [], "data": [[1]]}, "'records'"),
-                          ({"tool_calls": [{"tool_name": "f", "tool_id": 1, "tool_output": {}}]},
-                           "stream_events"),
+                          ({"ids": ["a"], "conversations": [NODES]}, "on a line, with its id"),
+                          ({"log": [{"tool_name": 1, "tool_id": 1, "tool_output": {}}]}, "stream"),
                           ({"a": NODES, "b": NODES}, "2 lists")):  # fmt: skip
         with pytest.raises(ValueError, match=words) as refusal:
             io.read_runs(write("log.json", record))

@@ -150,20 +150,14 @@ def test_one_dialogue_as_many_libraries_write_it(write):
         columns = {key: {k: run[key] for k, run in talks.items()} for key in talks["a"]}
         rows = [{"run_id": k, "success": k == "a", "message": m} for k in "ab" for m in messages]
         frame = {key: {k: row[key] for k, row in enumerate(rows, 7)} for key in rows[0]}
-        for record in (
-            talks,
-            columns,
-            {"data": {"runs": [*talks.values()]}},
-            {"runs": talks},
-            frame,
-        ):
+        within = {"data": {"runs": [*talks.values()]}}
+        for record in (talks, columns, within, within["data"], {"runs": talks}, frame):
             a, b = io.read_runs(write("log.json", record))
             assert (said(a), a.id, a.outcome, said(b)) == (ALL, "a", 1, ALL), (name, record.keys())
         for lines in (rows, [row | row.pop("message") for row in map(dict, rows)]):
             runs = io.read_runs(write("log.jsonl", lines, lines=True))
             assert [(said(run), run.outcome) for run in runs] == [(ALL, 1), (ALL, 0)], name
-        named = {"a": messages, "b": messages}
-        assert [run.id for run in io.read_runs(write("log.json", named))] == ["a", "b"], name
+        assert len(io.read_runs(write("log.json", {"a": messages, "b": messages}))) == 2, name
         for path in (write("log.json", messages), write("l.jsonl", messages, lines=True)):
             assert [said(run) for run in io.read_runs(path)] == [ALL], (name, path.name)
 
