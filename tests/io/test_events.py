@@ -133,9 +133,9 @@ def test_what_is_refused_or_stopped(write):
                           ([chat.user("\nCurrent Task: x")], "kickoff"),
                           ([{"run_id": 1, "role": "user", "content": "x"}, {"run_id": 1, "index": 0,
                             "type": "content_block_start"}], "get_final_message"),
-                          ({k: {"0": k, "1": k} for k in ("run_id", "content")}, "'records'"),
-                          ({"tool_calls": [{"tool_name": "f", "tool_id": 1, "tool_output": {}}]},
-                           "stream_events"),
+                          ({"columns": [], "index": [], "data": [[1]]}, "'records'"),
+                          ({"ids": ["a"], "conversations": [NODES]}, "on a line, with its id"),
+                          ({"log": [{"tool_name": 1, "tool_id": 1, "tool_output": {}}]}, "stream"),
                           ({"a": NODES, "b": NODES}, "2 lists")):  # fmt: skip
         with pytest.raises(ValueError, match=words) as refusal:
             io.read_runs(write("log.json", record))

@@ -186,6 +186,7 @@ def test_texts_that_no_run_holds_are_counted_by_their_fields(write):
         ({}, {"x": json.dumps({"y": more})}, "x.y.content"), ({}, {"x": json.dumps([words])}, None),
         ({"comment": words}, {}, None), ({"note": "Hello there"}, {}, None),
         ({"isMeta": True, "note": words}, {}, None), ({"when": "2025-01-01 10:00:00"}, {}, None),
+        ({"content": {"a": f"{words}\n{words}"}}, {}, None),
         ({"note": words}, {"x": words}, None), ({"tools": {"note": words}}, {}, None),
     ]:  # fmt: skip
         turns = [TURN | {"content": "Hello there"}, {"role": "tool", "content": "1"} | of_result]
@@ -193,10 +194,7 @@ def test_texts_that_no_run_holds_are_counted_by_their_fields(write):
             write("a.json", [{"id": "a", "success": 1, "messages": turns} | of_run])
         )
         notes = [note for note in runs.notes if "not read" in note]
-        assert notes == [f"1 text not read, in {unread!r}"] * (unread is not None), (
-            of_result,
-            of_run,
-        )
+        assert notes == [f"1 text not read, in {unread!r}"] * (unread is not None), of_result
     for turn, n in (({"note": words}, 0), ({"note": words, "content": ""}, 1),
                     ({"thought": words, "content": ""}, 0)):  # fmt: skip
         turn = TURN | {"tool_calls": [{"name": "f"}]} | turn

@@ -158,7 +158,7 @@ class Conversation:
             counts = token_counts(usage)
             if leftover(counts):
                 extra.setdefault("tokens", counts)
-        calls = check_list(fields.get("tool_calls") or [], "its tool calls are")
+        calls = check_list(parsed(fields.get("tool_calls")) or [], "its tool calls are")
         if fields.get("function_call"):  # the older form, one call without an identifier
             calls = [*calls, fields["function_call"]]
         step = Step(kind, text_of(content), list(map(read_call, calls)), index=index, extra=extra)

@@ -24,7 +24,7 @@ from trajscore.core.storage import check_size
 from trajscore.core.values import as_path, check_file, is_iterable, run_label
 from trajscore.io._json import Item, JsonScanner, read_value
 from trajscore.io.fields import USUAL_FIELDS, Fields
-from trajscore.io.vocabulary import Record
+from trajscore.io.vocabulary import Record, as_fields
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 JSON_ENDINGS = (".json", ".json.gz")
@@ -103,11 +103,25 @@ class LogFile:
             if _BETWEEN.search(head):  # of one text, commas separate the objects
                 yield from scanner.texts()
             else:
-                yield from scanner.items(streamed)
+                yield from _rows(scanner.items(streamed))
 
     def whole(self) -> dict[str, Any]:
         """Read a file that holds one JSON object, such as one run."""
         return {key: value for key, _, value in self.items() if key is not None}
+
+
+def _rows(items: Iterator[Item]) -> Iterator[Item]:
+    """Yield items as they are, but the rows of an object of numbered columns, as of a frame."""
+    columns: dict[str, Record] = {}
+    for key, index, value in items:
+        if key is None or not next(iter(as_fields(value)), "").isdigit():
+            yield from ((name, None, column) for name, column in columns.items())
+            yield key, index, value
+            yield from items
+            return
+        columns[key] = value
+    for k, row in enumerate(dict.fromkeys(chain(*columns.values()))):
+        yield None, k, {name: column.get(row) for name, column in columns.items()}
 
 
 def list_paths(path: Paths) -> list[Path]:

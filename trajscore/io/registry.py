@@ -332,8 +332,8 @@ def _unknown_format(file: LogFile) -> ArgumentError:
     record = head.fields
     if not record:
         return ArgumentError(
-            f"{file.path}: no JSON object could be read from it; leave the file out, or give a log "
-            f"of runs"
+            f"{file.path}: no JSON object could be read from it; write runs with json.dumps, or "
+            f"leave the file out"
         )
     inner = (first_object(value) or as_fields(value) for value in record.values())
     if instead := next(filter(None, map(save_instead, (record, *inner))), ""):

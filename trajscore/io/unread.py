@@ -1,5 +1,6 @@
 """What is not read: texts and log-probabilities that no run holds, and files that are refused."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -43,9 +44,11 @@ def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
     for path, value in _places(raw, held):
         if names_logprobs(path.rpartition(".")[2]):
             scores[path] += not is_scored and any(recorded_in(value))
-        elif value.strip() not in joined and not any(turn in value for turn in turns):
-            unread[path] += 1
-    return unread, +scores
+        elif not any(turn in value for turn in turns):
+            text = value.strip()  # in JSON, it stands with escapes
+            within = text in joined or json.dumps(text, ensure_ascii=False)[1:-1] in joined
+            unread[path] += not within
+    return +unread, +scores
 
 
 def _places(raw: Any, held: Collection[str]) -> Iterator[tuple[str, Any]]:

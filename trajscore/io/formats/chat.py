@@ -23,6 +23,7 @@ from trajscore.io.vocabulary import (
     USAGES,
     Record,
     as_fields,
+    as_list,
     first,
     first_object,
     is_response,
@@ -30,7 +31,7 @@ from trajscore.io.vocabulary import (
 )
 
 _ANSWER_ID = ("id", "response_id")
-RUN_LISTS = ("runs", "data", "results")
+RUN_LISTS = ("runs", "data", "results", "trajectories")
 """Fields of a file that list its runs."""
 
 
@@ -45,8 +46,7 @@ def is_chat(head: Head) -> bool:
     if is_message(fields):
         is_of_pydantic = {"parts", "kind"} <= fields.keys() and not usual_names("outcome", fields)
         return is_of_pydantic or is_of_line
-    runs = (first_object(fields.get(name)) for name in RUN_LISTS)
-    return is_chat_list(head.item) or any(map(is_run, (fields, *runs))) or bool(named_runs(fields))
+    return is_chat_list(head.item) or is_run(fields) or bool(named_runs(fields))
 
 
 def is_talk(record: Record) -> bool:
@@ -55,13 +55,18 @@ def is_talk(record: Record) -> bool:
 
 
 def named_runs(fields: Record, is_one: Callable[[Record], Any] = is_talk) -> list[Record]:
-    """Return the runs of an object that has them by their ids, or by columns as frames do."""
+    """Return the runs of an object: by their ids, by columns as of a frame, or in a usual field."""
     rows = next(map(as_fields, fields.values()), {})
     by_row = {row: {k: as_fields(v).get(row) for k, v in fields.items()} for row in rows}
     runs: list[Record]
     for named in (fields, by_row):
         runs = [{"id": k, **(as_fields(run) or {"messages": run})} for k, run in named.items()]
         if len(runs) > 1 and all(map(is_one, runs)):
+            return runs
+    for held in filter(None, map(fields.get, RUN_LISTS)):
+        if any(map(is_one, map(as_fields, as_list(held)))):
+            return as_list(held)
+        if runs := named_runs(as_fields(held), is_one):
             return runs
     return []
 

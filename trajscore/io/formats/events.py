@@ -10,7 +10,7 @@ from trajscore.io._run import Run, as_object, leftover
 from trajscore.io._spans import Span, add_spans
 from trajscore.io.fields import USUAL_FIELDS, dig
 from trajscore.io.files import Broken, LogFile, Place, stem
-from trajscore.io.formats.chat import RUN_LISTS, named_runs, new_run
+from trajscore.io.formats.chat import named_runs, new_run
 from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import (
     MESSAGE_OWNERS,
@@ -206,11 +206,10 @@ def _logs(record: Any) -> dict[str, list[Any]]:
 
 
 def _runs_in(fields: Record) -> list[Record]:
-    """Return the runs of an object: itself, or those that it lists, or has as a frame does."""
+    """Return the runs of an object: itself, or those within."""
     if _logs(fields):
         return [fields]
-    listed = [run for name in RUN_LISTS for run in as_list(fields.get(name)) if _logs(run)]
-    return listed or named_runs(fields, _logs)
+    return named_runs(fields, _logs)
 
 
 def _run_name(event: Any) -> str | None:
