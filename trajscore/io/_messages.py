@@ -66,7 +66,7 @@ def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
     messages, names = result_messages(record)
     if messages:
         return messages, names
-    for path in keys.BATCH_ANSWERS if "custom_id" in record else ():
+    for path in keys.WORDS["batch_answers"] if "custom_id" in record else ():
         if answer := as_fields(record, *path):
             return [answer], {*path}
     for name in keys.MESSAGE_LISTS:

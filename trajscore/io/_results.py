@@ -21,7 +21,6 @@ REACT_CALL = "[[ ## trajectory ## ]]"
 """What is in the prompt of a call of DSPy's ReAct, which is not a run."""
 
 _TASK = {"description", "raw"}
-_OF_AGENT = {"agent_role", "raw"}
 _STEP = ("thought", "tool_name", "tool_args", "observation")
 _ASKED = ("inputs", "example")
 _ANSWERS = {"answer", "response", "output", "final_answer"}
@@ -35,7 +34,7 @@ _LABELS = {*WORDS["names"]["of_examples"]}
 
 def result_messages(record: Record) -> tuple[list[Any], set[str]]:
     """Return the messages of a result and the names of their fields; none of anything else."""
-    if record.keys() >= _TASK or record.keys() >= _OF_AGENT:
+    if "raw" in record and ("description" in record or "agent_role" in record):
         return _of_task(record), {"messages"}
     names = [k for k, v in record.items() if first_object(v).keys() >= _TASK]
     for name in names if len(names) == 1 else {"tasks_output"} & record.keys():

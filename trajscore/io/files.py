@@ -112,10 +112,11 @@ class LogFile:
 
 def _rows(items: Iterator[Item]) -> Iterator[Item]:
     """Yield items as they are, but the rows of an object of numbered columns, as of a frame."""
-    columns: dict[str, Record] = {}
+    columns = dict[str, Record]()
     for key, index, value in items:
         if key is None or not next(iter(as_fields(value)), "").isdigit():
-            yield from ((name, None, column) for name, column in columns.items())
+            for name, column in columns.items():
+                yield name, None, column
             yield key, index, value
             yield from items
             return

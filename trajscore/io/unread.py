@@ -29,8 +29,8 @@ _FIRST_WORDS = 20  # of a text that are looked at
 
 def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
     """Count the texts that a run does not hold, and the log-probabilities of one without any."""
-    unread: Counter[str] = Counter()
-    scores: Counter[str] = Counter()
+    unread = Counter[str]()
+    scores = Counter[str]()
     if "n_left_out" in run.extra:
         return unread, scores
     held, _ = _contents(_values_of(run))
@@ -46,8 +46,8 @@ def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
             scores[path] += not is_scored and any(recorded_in(value))
         elif not any(turn in value for turn in turns):
             text = value.strip()  # in JSON, it stands with escapes
-            within = text in joined or json.dumps(text, ensure_ascii=False)[1:-1] in joined
-            unread[path] += not within
+            escaped = json.dumps(text, ensure_ascii=False)[1:-1]
+            unread[path] += not (text in joined or escaped in joined)
     return +unread, +scores
 
 

@@ -23,7 +23,6 @@ def _by_word(kinds: Mapping[str, Iterable[str]]) -> dict[str, Any]:
 # ------------------------------------------------------------------ where messages are
 MESSAGE_LISTS = WORDS["message_lists"]
 CALL_SIDES = WORDS["call_sides"]
-BATCH_ANSWERS = WORDS["batch_answers"]
 ITEM_LISTS = WORDS["item_lists"]
 MESSAGE_OWNERS = WORDS["message_owners"]
 PROMPTS = WORDS["prompts"]

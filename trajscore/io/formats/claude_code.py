@@ -118,7 +118,7 @@ class _Session:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.left_out: Counter[str] = Counter()
+        self.left_out = Counter[str]()
         self.messages: list[Message] = []
         self._turn: Message = {}  # of the last answer
         self._turns: dict[str, Message] = {}  # by a line, and by what identifies an answer
