@@ -53,7 +53,7 @@ def count_unread(raw: Any, run: Run) -> tuple[Counter[str], Counter[str]]:
 
 def _places(raw: Any, held: Collection[str]) -> Iterator[tuple[str, Any]]:
     """Yield the other texts within a record, and all log-probabilities, each with its way."""
-    seen: set[str] = set()
+    seen = set[str]()
     todo: list[tuple[str, Any]] = [("", raw)]
     while todo:
         path, value = todo.pop()

@@ -59,7 +59,9 @@ def named_runs(fields: Record, is_one: Callable[[Record], Any] = is_talk) -> lis
     rows = next(map(as_fields, fields.values()), {})
     by_row = {row: {k: as_fields(v).get(row) for k, v in fields.items()} for row in rows}
     for named in (fields, by_row):
-        runs: list[Record] = [{"id": k, **(as_fields(run) or {"messages": run})} for k, run in named.items()]
+        runs: list[Record] = [
+            {"id": k, **(as_fields(run) or {"messages": run})} for k, run in named.items()
+        ]
         if len(runs) > 1 and all(map(is_one, runs)):
             return runs
     for held in filter(None, map(fields.get, RUN_LISTS)):
