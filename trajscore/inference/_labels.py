@@ -295,18 +295,7 @@ class FewLabels:
         outcome = np.where(labelled, y, 0).astype(float)
         inverse = labelled / probability
         units = any_units(sample.groups, len(y))
-        if (units.sums(inverse) > 0).sum() < 2:
-            raise ValueError("all labelled runs are of one group; label runs of at least two")
-        total = inverse.sum()
-        # as if runs of a group were labelled together
-        errors = np.sqrt(inverse * np.maximum(inverse - 1, 0))
-        error = np.linalg.norm(units.sums(errors))
-        if abs(total - len(y)) > _MOST_ERRORS * error + 0.01 * len(y):
-            raise ValueError(
-                f"by their label_probability the labelled runs stand for {total:,.0f} runs, but "
-                f"there are {len(y):,}; give the chance with which each was chosen, and -1 as the "
-                f"outcome of runs that were not"
-            )
+        _check_total(inverse, units)
         fold = _folds(sample.X.ids, outcome, labelled, sample.groups)
         train = labelled & (fold != np.arange(fold.max() + 1)[:, None])
         features = outcome_features(sample.X, judge)
@@ -404,6 +393,23 @@ class FewLabels:
         if self.outcome[self.labelled].all():
             return "No labelled run failed; label more runs"
         return ""
+
+
+def _check_total(inverse: FloatArray, units: Units) -> None:
+    """Refuse probabilities that do not fit the number of labels, and labels of one group only."""
+    n = len(inverse)
+    total = inverse.sum()
+    if (units.sums(inverse) > 0).sum() < 2:
+        raise ValueError("all labelled runs are of one group; label runs of at least two")
+    # as if runs of a group were labelled together
+    errors = np.sqrt(inverse * np.maximum(inverse - 1, 0))
+    error = np.linalg.norm(units.sums(errors))
+    if abs(total - n) > _MOST_ERRORS * error + 0.01 * n:
+        raise ValueError(
+            f"by their label_probability the labelled runs stand for {total:,.0f} runs, but there "
+            f"are {n:,}; give the chance with which each was chosen, and -1 as the outcome of runs "
+            f"that were not"
+        )
 
 
 def _bounds_of_rate(

@@ -111,14 +111,7 @@ def compare_predictors(
     1         a         c        0.01 -0.21  0.23    0.91
     2         b         c        0.42  0.15  0.70    0.00
     """
-    if isinstance(samples, Mapping):
-        samples = _from_mapping(samples)
-    table = scores_table(samples)
-    if table.shape[1] < 2:
-        raise ValueError(f"a comparison needs at least 2 predictors, got {table.shape[1]}")
-    if not table.columns.is_unique:
-        twice = table.columns[table.columns.duplicated()][0]
-        raise ValueError(f"two predictors are called {twice!r}; give each a name of its own")
+    table = _checked_table(samples)
     pairs = _pairs(list(table.columns), reference)
     check_resamples(n_resamples)
     error = 1 - as_fraction(confidence_level, "confidence_level")
@@ -138,13 +131,7 @@ def compare_predictors(
         n_jobs=n_jobs,
     )
     low, high = _intervals(moments, t, error)
-    constant = moments.is_constant
-    size = abs(moments.difference) / np.where(constant, 1.0, moments.std_error)
-    least = 1 / (1 + n_resamples)
-    p = least * (1 + (t >= size * (1 - SUM_ROUNDING)).sum(axis=0))
-    p = np.where(constant, np.maximum(moments.ranges.p_values(), least), p)
-    order = np.argsort(p, kind="stable")
-    stepped = np.minimum(1.0, p[order] * np.arange(len(p), 0, -1))  # Holm's step-down
+    p = _p_values(moments, t)
     names = table.columns.to_numpy()
     return pd.DataFrame(
         {
@@ -155,7 +142,7 @@ def compare_predictors(
             "high": high,
             "std_error": moments.std_error,
             "p_value": p,
-            "p_holm": np.maximum.accumulate(stepped)[np.argsort(order)],
+            "p_holm": _holm(p),
         }
     )
 
@@ -271,6 +258,33 @@ def _critical_values(t: FloatArray, error: float) -> FloatArray:
         below = np.searchsorted(values, column * (1 - SUM_ROUNDING))
         np.minimum(rank, n_resamples - below, out=rank)
     return ascending[-max(1, np.sort(rank)[n_outside] - 1)]
+
+
+def _p_values(moments: _Moments, t: FloatArray) -> FloatArray:
+    constant = moments.is_constant
+    size = abs(moments.difference) / np.where(constant, 1.0, moments.std_error)
+    least = 1 / (1 + len(t))
+    p = least * (1 + (t >= size * (1 - SUM_ROUNDING)).sum(axis=0))
+    return np.where(constant, np.maximum(moments.ranges.p_values(), least), p)
+
+
+def _holm(p: FloatArray) -> FloatArray:
+    """Return Holm's step-down adjustment of p-values."""
+    order = np.argsort(p, kind="stable")
+    steps = np.minimum(1.0, p[order] * np.arange(len(p), 0, -1))
+    return np.maximum.accumulate(steps)[np.argsort(order)]
+
+
+def _checked_table(samples: Mapping[Any, ArrayLike] | pd.DataFrame) -> pd.DataFrame:
+    if isinstance(samples, Mapping):
+        samples = _from_mapping(samples)
+    table = scores_table(samples)
+    if table.shape[1] < 2:
+        raise ValueError(f"a comparison needs at least 2 predictors, got {table.shape[1]}")
+    if not table.columns.is_unique:
+        twice = table.columns[table.columns.duplicated()][0]
+        raise ValueError(f"two predictors are called {twice!r}; give each a name of its own")
+    return table
 
 
 def _from_mapping(samples: Mapping[Any, ArrayLike]) -> pd.DataFrame:

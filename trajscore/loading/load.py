@@ -100,20 +100,13 @@ def _load_log(
         raise ValueError(f"{path}: the log holds no run that can be judged")
     if request.needs_outcomes and (problem := stream.findings.outcome_problem()):
         raise ArgumentError(f"{path}: {problem}")
-    lost = []
-    if request.keep_lost:  # that can be read and were not run again
-        readable = {run.id for run in log}
-        last = {left.run.id: left.run for left in log.left_out if left.run is not None}
-        lost = [run for name, run in last.items() if name not in readable]
+    lost = _lost_runs(log) if request.keep_lost else []
     runs = [*log, *lost]
     notes = []
     if log.left_out:
         notes.append(count_left_out(log.left_out, len(log)))
     tally = stream.findings.tally
-    # stated confidences have the name of the field that holds them, if it has its own
-    holders = {name for (part, name), n in tally.used.items() if part == "confidence" and n}
-    holders.discard("confidence")
-    stated = holders.pop() if len(holders) == 1 else _VERBAL
+    stated = _stated_name(tally)
     predictors = _predictors(log, lost, request, tally, stated, notes)
     for used in (fields.label, *fields.scores):
         tally.unused.pop(("step", str(used)), None)
@@ -182,6 +175,20 @@ def _field_of(turns: Turns, name: str, is_verdict: bool = True) -> TrajectoryArr
         return None
     values[missing & ~turns.is_agent & is_verdict] = 1.0
     return turns.container(values[:, None], [name])
+
+
+def _lost_runs(runs: io.Runs) -> list[io.Run]:
+    """Return the runs that an infrastructure error ended, if readable and not run again."""
+    readable = {run.id for run in runs}
+    lost = {left.run.id: left.run for left in runs.left_out if left.run is not None}
+    return [run for name, run in lost.items() if name not in readable]
+
+
+def _stated_name(tally: Tally) -> str:
+    """Return the name of stated confidences: of the field that holds them, if it has its own."""
+    names = {name for (part, name), n in tally.used.items() if part == "confidence" and n}
+    names.discard("confidence")
+    return names.pop() if len(names) == 1 else _VERBAL
 
 
 def _predictors(

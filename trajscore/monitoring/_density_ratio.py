@@ -37,18 +37,24 @@ def added_to_log_m(
     """
     if end_worth is None:
         return (-log_offset,), 0.0
-    # The mean share of its steps that a failing run still has, at each step and after all of them.
-    # Those of N >= t steps have 1 - t / N left after step t; N = t is left out if the end is known.
+    worth = _remaining_shares(lengths, end == "step") + end_worth
+    going = np.log(np.maximum(worth, _NOTHING)) - log_offset
+    return tuple(going.tolist()), float(np.log(max(end_worth, _NOTHING)))
+
+
+def _remaining_shares(lengths: IntArray, without_ends: bool) -> FloatArray:
+    """Mean share of its steps that a failing run still has, at each step and after all of them.
+
+    Those of N >= t steps have 1 - t / N left after step t; `without_ends`, N = t is not counted.
+    """
     count = np.bincount(lengths)[1:]
     step = np.arange(1, len(count) + 1)
     n = np.cumsum(count[::-1])[::-1]
     per_step = np.cumsum((count / step)[::-1])[::-1]
     left = np.append(n - step * per_step, 0.0)
-    n = np.append(n - count * (end == "step"), 0)
+    n = np.append(n - count * without_ends, 0)
     overall = (left.sum() + 0.5) / (n.sum() + 1)
-    worth = (left + _SHRINKAGE * overall) / (n + _SHRINKAGE) + end_worth
-    going = np.log(np.maximum(worth, _NOTHING)) - log_offset
-    return tuple(going.tolist()), float(np.log(max(end_worth, _NOTHING)))
+    return (left + _SHRINKAGE * overall) / (n + _SHRINKAGE)
 
 
 def final_forecaster(forecaster: Any) -> Any:

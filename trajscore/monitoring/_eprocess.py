@@ -238,19 +238,7 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         train = runs[~held_out]
         y_train = outcomes[~held_out]
         if has_outcomes:
-            if not outcomes_vary(y_train):
-                raise ValueError(
-                    f"all training runs of the density ratio (n_samples = {len(train)}) have the "
-                    f"same outcome; it needs successes and failures"
-                )
-            self.forecaster_ = fitted_forecaster(self.forecaster, END_AWARE, train, y_train)
-            end = getattr(final_forecaster(self.forecaster_), "end", None)
-            if threshold.needs_end and self.forecaster_ and end is None:
-                raise ValueError(
-                    f'threshold="{threshold.keyword}" needs a forecaster that knows the end of a '
-                    f'run, such as PrefixForecaster(features="running", pooled=True, end="step")'
-                )
-            self.base_rate_ = float(y_train.mean())
+            end = self._learn(train, y_train, threshold)
             log_offset = float(self.log_offset)
         sought = train.lengths[y_train != self._spared]
         going, at_end = added_to_log_m(sought, end, log_offset, threshold.end_worth)
@@ -285,16 +273,26 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
             threshold.fit(maxima, spared.ids, self.alphas_)
         # forecasts of all runs take time: not asked for where maxima of the held-out runs differ,
         # which with end_worth they may by their lengths alone
-        may_be_alike = threshold.end_worth is not None or len(maxima) < 2 or np.ptp(maxima) < TIE
-        if may_be_alike and len(runs) > 1 and np.ptp(self.test_.log_m(runs)) < TIE:
-            least = getattr(final_forecaster(self.forecaster_), "min_class_count", 1)
-            warnings.warn(
-                f"The forecasts of all {len(runs)} runs are the same at every step, so the process "
-                f"cannot distinguish runs. Give scores that vary, or more runs: a step needs "
-                f"{least} runs of each outcome",
-                stacklevel=2,
-            )
+        if threshold.end_worth is not None or len(maxima) < 2 or np.ptp(maxima) < TIE:
+            _warn_if_alike(self.test_, runs)
         return self
+
+    def _learn(self, train: TrajectoryArray, y: IntArray, threshold: Threshold) -> str | None:
+        """Learn the density ratio, and return when its forecaster knows that a run has ended."""
+        if not outcomes_vary(y):
+            raise ValueError(
+                f"all training runs of the density ratio (n_samples = {len(y)}) have the "
+                f"same outcome; it needs successes and failures"
+            )
+        self.forecaster_ = fitted_forecaster(self.forecaster, END_AWARE, train, y)
+        self.base_rate_ = float(y.mean())
+        end: str | None = getattr(final_forecaster(self.forecaster_), "end", None)
+        if threshold.needs_end and self.forecaster_ and end is None:
+            raise ValueError(
+                f'threshold="{threshold.keyword}" needs a forecaster that knows the end of a run, '
+                f'such as PrefixForecaster(features="running", pooled=True, end="step")'
+            )
+        return end
 
     def transform(self, X: Any) -> Any:
         """Return the logarithm of M after every step.
@@ -460,3 +458,15 @@ class DensityRatioEProcess(TraceTransformer, StoppingRule):
         if not self.test_.has_outcomes:
             return -self.test_.sign * log_threshold
         return float(np.exp(log_threshold))
+
+
+def _warn_if_alike(test: FittedTest, X: TrajectoryArray) -> None:
+    if len(X) < 2 or np.ptp(test.log_m(X)) >= TIE:
+        return
+    least = getattr(final_forecaster(test.forecaster), "min_class_count", 1)
+    warnings.warn(
+        f"The forecasts of all {len(X)} runs are the same at every step, so the process cannot "
+        f"distinguish runs. Give scores that vary, or more runs: a step needs {least} runs of "
+        f"each outcome",
+        stacklevel=3,
+    )
