@@ -32,7 +32,9 @@ class Thread(Conversation):
     def weave(self, messages: list[Message], index: int) -> list[Step]:
         """Add the new messages of a list; return the turns that it holds."""
         messages = [message for message in messages if not _says_nothing(message)]
-        places = self._align(list(filter(_is_turn, messages)))
+        aligned = self._align(list(filter(_is_turn, messages)))
+        later = [place for place in reversed(aligned) if place is not None]
+        places = iter(aligned)
         woven: list[Step] = []
         moved = 0  # by how much places have shifted
         waiting: list[Called] = []  # calls of the last turn, for results in order
@@ -40,13 +42,11 @@ class Thread(Conversation):
             if not _is_turn(message):
                 self._add_other(message, index, waiting, woven[-1] if woven else None)
                 continue
-            place = places.pop(0)
-            if place is None:
-                later = (k + moved for k in places if k is not None)
-                step = self.insert(message, index, next(later, None))
+            if next(places) is None:
+                step = self.insert(message, index, later[-1] + moved if later else None)
                 moved += 1
             else:
-                step = self.steps[place + moved]
+                step = self.steps[later.pop() + moved]
             woven.append(step)
             ids = {call.id for call in _calls(message) if call.id is not None}
             waiting = [(step, call) for call in step.tool_calls if not ids or call.id in ids]
@@ -58,9 +58,9 @@ class Thread(Conversation):
         same = sum(takewhile(bool, map(eq, keys, self.keys)))
         places: list[int | None] = [*range(same), *[None] * (len(keys) - same)]
         matcher = SequenceMatcher(None, keys[same:], self.keys[same:], autojunk=False)
-        for block in matcher.get_matching_blocks():
-            for k in range(block.size):
-                places[same + block.a + k] = same + block.b + k
+        for ours, theirs, size in matcher.get_matching_blocks():
+            for k in range(size):
+                places[same + ours + k] = same + theirs + k
         for k, turn in enumerate(turns):
             if places[k] is None:
                 places[k] = self._place_of_calls(turn)
