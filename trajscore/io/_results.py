@@ -20,7 +20,6 @@ from trajscore.io.vocabulary import (
 REACT_CALL = "[[ ## trajectory ## ]]"
 """What is in the prompt of a call of DSPy's ReAct, which is not a run."""
 
-_TASK = {"description", "raw"}
 _STEP = ("thought", "tool_name", "tool_args", "observation")
 _ASKED = ("inputs", "example")
 _ANSWERS = {"answer", "response", "output", "final_answer"}
@@ -36,7 +35,7 @@ def result_messages(record: Record) -> tuple[list[Any], set[str]]:
     """Return the messages of a result and the names of their fields; none of anything else."""
     if "raw" in record and ("description" in record or "agent_role" in record):
         return _of_task(record), {"messages"}
-    names = [k for k, v in record.items() if first_object(v).keys() >= _TASK]
+    names = [k for k, v in record.items() if first_object(v).keys() >= {"description", "raw"}]
     for name in names if len(names) == 1 else {"tasks_output"} & record.keys():
         tasks = as_list(record[name])
         return [message for task in tasks for message in _of_task(as_fields(task))], {name}

@@ -79,18 +79,18 @@ def _holds_all(raw: Any, held: set[str]) -> bool:
         texts, names = _contents(values)
         lacking = [text for text in texts - held if is_prose(text)]
         values = list(map(parsed, lacking))
-        if any(map(names_logprobs, names)) or any(map(is_, values, lacking)):
+        if any(map(names_logprobs, map(str, names))) or any(map(is_, values, lacking)):
             return False
     return True
 
 
-def _contents(outer: Any, *, beside_messages: bool = False) -> tuple[set[str], set[str]]:
+def _contents(outer: Any, *, beside_messages: bool = False) -> tuple[set[str], set[Any]]:
     """Return all texts within an object or a list, and the names of all fields in it.
 
     With `beside_messages`, it leaves out messages, which nobody read, and reads texts of JSON.
     """
-    texts: set[str] = set()
-    names: set[Any] = set()
+    texts = set[str]()
+    names = set[Any]()
     containers = [outer]
     for container in containers:  # which get more
         values = container
@@ -111,7 +111,7 @@ def _contents(outer: Any, *, beside_messages: bool = False) -> tuple[set[str], s
                 texts.add(value)
             elif value and isinstance(value, _NESTED):
                 containers.append(value)
-    return texts, set(map(str, names))
+    return texts, names
 
 
 def _values_of(run: Run) -> list[Any]:
