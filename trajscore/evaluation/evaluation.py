@@ -17,6 +17,7 @@ from trajscore.evaluation.first_errors import FirstErrors
 from trajscore.evaluation.groups import InGroup
 from trajscore.evaluation.options import (
     AS_GIVEN,
+    FORMS,
     GAIN,
     MARGIN,
     OVER_ALIVE,
@@ -311,5 +312,10 @@ def _cards(recommended: list[Recommendation]) -> pd.DataFrame:
 
 
 def _margins(rows: list[Row], recommended: list[Recommendation]) -> list[float]:
-    best = {each.predictor: each for each in recommended}
-    return [best[row.predictor].interval(row.form).estimate for row in rows]
+    margins = {
+        (each.predictor, form): each.interval(form).estimate
+        for each in recommended
+        for form in FORMS
+    }
+    # under another choice of runs, signals together may not be made, or of other signals
+    return [margins.get(row.key, np.nan) for row in rows]
