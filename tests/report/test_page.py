@@ -425,7 +425,7 @@ def talk(n, n_agent, *, cost=0.5, known=1.0):
         steps = []
         for t in range(n_agent):
             own = cost if k < known * n else None
-            extra = {} if own is None else {"usage": {"input_tokens": 3, "output_tokens": 4}}
+            extra = {} if own is None else {"usage": {"inputTokens": 3, "outputTokens": 4}}
             steps += [
                 io.Step("user", f"<b>question {t}</b>"),
                 io.Step("agent", "x" * 5000 if t == 0 else "**answer**", cost=own, extra=extra),
