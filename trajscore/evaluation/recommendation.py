@@ -38,7 +38,8 @@ from trajscore.inference.mean_intervals import intervals_of_means, n_of_rarer_ou
 
 GAINED = "gain"
 OVERCONFIDENT = "overconfidence"
-ESTIMATES = (*FORMS, GAINED, OVERCONFIDENT)
+MARGINS = (*FORMS, GAINED)  # of the leading score
+ESTIMATES = (*MARGINS, OVERCONFIDENT)
 """What recommendations are decided by: columns of the cards, with an interval each."""
 
 
