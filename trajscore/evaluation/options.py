@@ -35,6 +35,8 @@ RUN_METRICS: dict[str, RunMetric] = DIAGNOSTICS | {
     f"ECUAS_{n}": CostMetric(_ECUAS, partial(cost_of_reliance, n=n)) for n in (0, 1, 128)
 }
 STEP_ERRORS = {"S-ECE": None} | {f"S-ECE {part}": part for part in PART_STARTS}
+FRACTIONS = (*STEP_ERRORS, *DIAGNOSTICS)
+"""Metrics that lie in [0, 1]."""
 RANK_METRICS = [name for name, metric in RUN_METRICS.items() if isinstance(metric, RankMetric)]
 
 

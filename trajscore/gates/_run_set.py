@@ -37,7 +37,7 @@ from trajscore.core.values import (
     unknown_name,
 )
 from trajscore.core.weights import as_step_weights
-from trajscore.evaluation.options import FORMS, REFERENCES, STEP_ERRORS, Note, Options, RowKey
+from trajscore.evaluation.options import FORMS, FRACTIONS, REFERENCES, Note, Options, RowKey
 from trajscore.evaluation.rows import make_rows, row_metrics
 from trajscore.evaluation.runs import (
     Exclusion,
@@ -49,7 +49,6 @@ from trajscore.evaluation.runs import (
 from trajscore.io.fields import USUAL_FIELDS, Fields
 from trajscore.loading.load import load
 from trajscore.loading.tables import Inputs, LoadRequest, describe_notes
-from trajscore.metrics.run_metrics import DIAGNOSTICS
 from trajscore.report.verdicts import note_text, without_variation
 
 _UNOBSERVED = Exclusion(ExclusionKind.UNOBSERVED)
@@ -430,7 +429,7 @@ def is_rate(metric: str) -> bool:
 
 def is_fraction(metric: str) -> bool:
     """Whether a metric lies in [0, 1]."""
-    return is_rate(metric) or metric in (*STEP_ERRORS, *DIAGNOSTICS)
+    return is_rate(metric) or metric in FRACTIONS
 
 
 def within_range(
