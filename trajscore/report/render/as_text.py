@@ -126,7 +126,7 @@ def _warnings(data: Evaluation, screen: FirstScreen) -> list[str]:
     if data.exclusions and not stated.doubts[0].startswith(left_out(data)):
         sentences.append(left_out(data, _MOST_REASONS))
     how = "; code for new runs: --code" * data.best.is_useful
-    return [*sentences, _more(data.source.command, how), screen.about.partition(" · judged")[0]]
+    return [*sentences, _more(data.source.command, how), screen.about]
 
 
 def _more(command: str, how: str) -> str:
@@ -217,7 +217,7 @@ def to_markdown(data: Evaluation) -> str:
         table(["predictor", "what to do", "at its word", "why"], _cards(data)),
         _marked_actions(screen),
         f"**Data: {stated.light}.** {escaped(stated.doubts[0])}",
-        escaped(screen.about),
+        escaped(f"{screen.about} · {screen.judged}"),
         f"<details><summary>All numbers of {number_of_runs(data.facts.n_runs)}</summary>",
         *map(_section, shown),
         _list("In words", map(escaped, verdicts(data))),
