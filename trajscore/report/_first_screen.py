@@ -16,7 +16,6 @@ from trajscore.evaluation.acting import (
     Accepting,
     Stopping,
     accepting,
-    price_text,
     stopping,
 )
 from trajscore.evaluation.evaluation import Evaluation
@@ -24,7 +23,13 @@ from trajscore.evaluation.options import FORMS, RECALIBRATED, RowKey
 from trajscore.evaluation.reliability import WrongRun, run_to_read
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import runs_that_count
-from trajscore.report.glossary import COUNTED_AS, RUN_SCORE, TEMPLATES, of_hundred
+from trajscore.report.glossary import (
+    COUNTED_AS,
+    RUN_SCORE,
+    TEMPLATES,
+    of_hundred,
+    whole_of_hundred,
+)
 from trajscore.report.recipe import recipes
 from trajscore.report.verdicts import of_first_errors, of_stopping, of_window
 from trajscore.report.wording import Answer, answer, outcome_of, succeeded, without_marks
@@ -121,7 +126,7 @@ def _say_accept(curve: Accepting, score: str) -> str:
     """Say what to accept, at the usual price of a failure that is let through."""
     cost = curve.cost(PRICE)
     best = curve.cheapest(PRICE)
-    everything = price_text(cost[0])
+    everything = whole_of_hundred(cost[0])
     if best in (0, len(cost) - 1):
         return _ACCEPT["every"].format(do="Review" if best else "Accept", all=everything)
     return _ACCEPT["some"].format(
@@ -129,7 +134,7 @@ def _say_accept(curve: Accepting, score: str) -> str:
         t=_threshold(curve, best),
         a=of_hundred(curve.accepted[best]),
         w=of_hundred(curve.failing[best] / curve.accepted[best]),
-        c=price_text(cost[best]),
+        c=whole_of_hundred(cost[best]),
         all=everything,
     )
 
