@@ -37,7 +37,7 @@ from trajscore.core.values import (
     unknown_name,
 )
 from trajscore.core.weights import as_step_weights
-from trajscore.evaluation.options import FORMS, FRACTIONS, REFERENCES, Note, Options, RowKey
+from trajscore.evaluation.options import FORMS, FRACTIONS, REFERENCES, Note, Options
 from trajscore.evaluation.rows import make_rows, row_metrics
 from trajscore.evaluation.runs import (
     Exclusion,
@@ -136,7 +136,8 @@ class RunSet:
         self.censored = censored
         self.notes = ""
         self.n_unread = 0
-        self.metrics: dict[Any, Any] = {}  # of predictors, once asked for
+        # of predictors, once asked for: by name and options, with notes on missing forms
+        self.metrics: dict[tuple[str, Options], tuple[Measures, list[Note]]] = {}
         # whether the runs came with ids, by which two sets can be paired
         self.has_ids = not are_default_ids(sample.X.ids)
         self.traces = runs.traces
@@ -330,7 +331,7 @@ class Measure:
     most: float | None = None  # that a run can take
 
 
-Metrics = dict[RowKey, Measure]  # by form and name
+Measures = dict[tuple[str, str], Measure]  # by form and metric
 
 
 def key_of(runs: RunSet, metric: str, predictor: str | None, form: str) -> Key:
@@ -419,7 +420,8 @@ def unknown_metric(metric: str, runs: RunSet) -> CannotMeasureError:
 
 def is_lower_better(metric: str, runs: RunSet) -> bool:
     """Whether less of a metric is better: errors, costs, steps and what else a run takes."""
-    return metric.removesuffix(MARGIN) in (*options_of(metric).lower_is_better, *runs.amounts)
+    of_forecasts = options_of(metric).lower_is_better
+    return metric in runs.amounts or metric.removesuffix(MARGIN) in of_forecasts
 
 
 def is_rate(metric: str) -> bool:
@@ -449,7 +451,7 @@ def most_trials(runs: RunSet) -> int:
     return int(np.quantile(counts, 0.5, method="lower"))
 
 
-def _metrics_of(runs: RunSet, predictor: str, options: Options) -> tuple[Metrics, list[Note]]:
+def _metrics_of(runs: RunSet, predictor: str, options: Options) -> tuple[Measures, list[Note]]:
     """All metrics of a predictor in each form, and above the base rate; notes on missing forms."""
     if predictor not in runs.predictors:
         raise CannotMeasureError(unknown_name("predictor", predictor, runs.predictors))
