@@ -363,7 +363,7 @@ def evaluate_batches(
         facts=replace(report.facts, rate=rate, **asdict(first.counts)),
         remarks=[
             *first.notes(len(y)),
-            *(note for note in report.remarks if (note.predictor, note.kind) != ("stops", "")),
+            *(note for note in report.remarks if note.kind != "stops"),
         ],
     )
 

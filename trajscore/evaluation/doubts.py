@@ -165,4 +165,4 @@ def stop_notes(counts: Mapping[tuple[str, str], int]) -> list[Note]:
     others = Counter({of: n for of, n in counts.items() if of[0] != EXCLUDED})
     where = {"rule": "rule= of from_frame and read_runs, or --stop"}
     texts = (ArgumentError(text).in_options(where) for text in notes_on_stops(others, 0))
-    return [Note("stops", text=text) for text in texts]
+    return [Note("stops", "stops", {"text": text}) for text in texts]

@@ -225,12 +225,12 @@ class Options:
 
 @dataclass(frozen=True)
 class Note:
-    """What a reader should know of one predictor: a kind with the facts of its words, or a text.
+    """What a reader should know of its subject: a kind with the facts of its words, or a text.
 
     `report/glossary.toml` and `report/verdicts.py` have the words of each kind.
     """
 
-    predictor: str
+    subject: str  # a predictor, or what else is meant: "weights", "intervals", "stops", "all"
     kind: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
     text: str = ""

@@ -313,8 +313,8 @@ def reason(data: Evaluation) -> Reason | None:
     if best.action == Action.AVOID or not (others or together):
         return None
     tied = _tied(data)
-    rest = [each for each in others if quoted(each.predictor) not in tied]
-    shown = [f"{listed(tied, _FEW_NAMED)} may be as good"] if tied else []
+    rest = [each for each in others if each.predictor not in tied]
+    shown = [f"{listed(map(quoted, tied), _FEW_NAMED)} may be as good"] if tied else []
     shown += [of_other(data, each) for each in rest[:_FEW_NAMED]]
     if len(rest) > _FEW_NAMED:
         shown.append(f"{len(rest) - _FEW_NAMED} more are behind these")
@@ -408,7 +408,7 @@ def next_step(data: Evaluation) -> str:
             f"rate of the runs that get as far (calibration.AliveRate)."
         )
     if tied := _tied(data):
-        names = listed([quoted(name), *tied], _FEW_NAMED)
+        names = listed(map(quoted, [name, *tied]), _FEW_NAMED)
         return f"{act}, or use the cheapest of {names}."
     return f"{act}."
 
@@ -533,7 +533,7 @@ def outcome_of(data: Evaluation, y: float) -> str:
 def _tied(data: Evaluation) -> list[str]:
     """Return the other useful predictors that these runs do not tell from the best."""
     _, *others = data.recommendations.values()
-    return [quoted(each.predictor) for each in others if each.is_useful and each.tied]
+    return [each.predictor for each in others if each.is_useful and each.tied]
 
 
 def _by_stops(data: Evaluation) -> list[str]:
