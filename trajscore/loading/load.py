@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,7 @@ def load(path: Path | None, request: LoadRequest) -> Inputs:
     """
     fields = request.fields
     if path is None:
+        _refuse(vars(replace(fields, scores=())), "is for a file, and none was named")
         X, y = load_chess(return_X_y=True)
         if fields.scores:
             X = X[list(fields.scores)]
