@@ -471,8 +471,8 @@ def _problems(data: Evaluation) -> Iterator[str]:
 
 def _looks(data: Evaluation) -> Iterator[str]:
     """Return what a reader should look at once."""
-    limit = MAX_SHARE_UNCLEAR * data.facts.n_runs
-    if data.facts.n_censored > limit and is_settled(data) and not are_stopped_by_budget(data):
+    are_many = data.facts.n_censored > MAX_SHARE_UNCLEAR * data.facts.n_runs
+    if are_many and is_settled(data) and not are_stopped_by_budget(data):
         yield of_unobserved(data)
     for choice in _by_stops(data):
         if not data.other_choice(choice).stays:
@@ -482,8 +482,13 @@ def _looks(data: Evaluation) -> Iterator[str]:
     for note in data.remarks:
         if note.kind in _LOOK and not _has_few_tasks(note):
             yield note_text(note)
-    if sum(data.exclusions.values()) > limit:
+    if has_many_left_out(data):
         yield f"{left_out(data)}."
+
+
+def has_many_left_out(data: Evaluation) -> bool:
+    """Whether so many runs are left out that a reader should know of it first."""
+    return sum(data.exclusions.values()) > MAX_SHARE_UNCLEAR * data.facts.n_runs
 
 
 def _has_few_tasks(note: Note) -> bool:
