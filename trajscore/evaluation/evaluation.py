@@ -97,7 +97,7 @@ class Evaluation:
         """The runs that every row is of."""
         return self.rows.runs
 
-    @property
+    @cached_property
     def traces(self) -> dict[RowKey, TrajectoryArray]:
         """The traces that were scored, by predictor and form."""
         return {row.key: row.traces for row in self.rows}
@@ -144,7 +144,7 @@ class Evaluation:
         """What to do by the runs with an observed outcome alone; None where all are."""
         return self.otherwise.get("observed", (0, None))[1]
 
-    @property
+    @cached_property
     def groups_by_kind(self) -> dict[str, list[InGroup]]:
         """The groups of runs, by their kind, if there are any."""
         kinds = dict.fromkeys(each.by for each in self.groups)

@@ -291,7 +291,7 @@ def reason(data: Evaluation) -> Reason | None:
     """Say what would change the answer, or what the other predictors need to be ahead."""
     best = data.best
     if not is_settled(data):
-        other = other_answer(data, data.other_choice("observed"))
+        other = other_answer(data.other_choice("observed"))
         return Reason(
             "What would change the answer",
             f"What became of the {number_hidden(data)} without an outcome, which count "
