@@ -487,7 +487,7 @@ def _looks(data: Evaluation) -> Iterator[str]:
 
 
 def has_many_left_out(data: Evaluation) -> bool:
-    """Whether so many runs are left out that a reader should know of it first."""
+    """Whether more runs are left out than a reader may overlook."""
     return sum(data.exclusions.values()) > MAX_SHARE_UNCLEAR * data.facts.n_runs
 
 
