@@ -485,7 +485,7 @@ def _text_part(part: Record, more: dict[str, Any]) -> Record:
     )
     if type_of(part) in keys.TYPES["text"] or is_text_elsewhere:
         return {"type": "text", "text": part.get("text", part.get("content"))}
-    if part.keys() == {"data"}:  # of AutoGen
+    if part.keys() == {"data"} or first(part, keys.PARTS["files"]):  # of AutoGen and Google
         return {"type": "image", **part}
     return part
 
@@ -499,6 +499,7 @@ def result_of_part(part: Record) -> Message:
         or part.get("status") in ("error", "failed")
         or type_of(part) in ("retry-prompt", "tool-error")
         or part.get("outcome") in ("failed", "retried")
+        or as_fields(part, "response").get("error")  # of Google
     )
     return {
         "role": "tool",

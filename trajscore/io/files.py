@@ -146,8 +146,8 @@ def find_files(place: Path, endings: Sequence[str]) -> list[Path]:
         files = sorted(p for p in place.iterdir() if p.is_file() and has_ending(p, endings))
         if not files:
             raise FileNotFoundError(
-                f"the folder {place} has no {', '.join(endings)} file; give a log, or the folder "
-                f"that holds its files"
+                f"the folder {place} has no {', '.join(endings)} file; give a log, its folder or "
+                f"its files"
             )
         return files
     if not place.exists():
@@ -211,7 +211,8 @@ def open_text(path: Path, max_size: int | None, newline: str | None = None) -> I
     except UnicodeDecodeError as error:
         refuse_database(path)
         raise ValueError(
-            f"{path} is not text in UTF-8 ({error.reason}); convert it with iconv -t UTF-8"
+            f"{path} is not text in UTF-8 ({error.reason}); convert it with iconv -f UTF-16 -t "
+            f"UTF-8, or from what it is"
         ) from error
     except EOFError as error:
         raise ValueError(f"{path} is cut off; get the compressed file again") from error
