@@ -137,7 +137,7 @@ class Findings:
             more = f", and {len(shared) - 1} other ids are shared too"
         return (
             f"{n_runs} runs have the id {name!r}{more}; save each once, with all its messages, or "
-            f"name the id with {{argument:id}}, also of several fields"
+            f"name the id with {{argument:id}}, such as file and id"
         )
 
     def notes(self) -> list[str]:

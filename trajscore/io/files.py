@@ -147,7 +147,7 @@ def find_files(place: Path, endings: Sequence[str]) -> list[Path]:
         if not files:
             raise FileNotFoundError(
                 f"the folder {place} has no {', '.join(endings)} file; give a log, its folder or "
-                f"its files"
+                f"a list of its files"
             )
         return files
     if not place.exists():
