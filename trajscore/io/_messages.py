@@ -265,7 +265,7 @@ def answer_of(part: Record) -> list[Message]:
     items = [{"role": "assistant", **content}] if isinstance(content, dict) else as_list(content)
     turns = [message for _, message in as_chat(items) if isinstance(message, dict)]
     *before, turn = turns or [{"role": "assistant", "content": content}]
-    reason = first(part, ("finish_reason", "finishReason", "done_reason", "stop_type"))
+    reason = first(part, keys.PARTS["finish"])
     if reason is not None:
         turn = {"finish_reason": reason, **turn}
     return [*before, scored(turn, part)]
@@ -389,8 +389,7 @@ def _with_additional_fields(fields: Message) -> Message:
     """Add what LangChain keeps beside the message: calls, the finish reason."""
     additional = as_fields(fields, "additional_kwargs")
     if not fields.get("tool_calls"):
-        names = ("tool_calls", "function_call", "tool_call_id", "refusal")
-        fields |= {name: additional[name] for name in names if additional.get(name)}
+        fields |= {k: additional[k] for k in filter(additional.get, keys.PARTS["additional"])}
     if fields.get("finish_reason") is None:
         fields["finish_reason"] = as_fields(fields, "response_metadata").get("finish_reason")
     if fields.get("status") == "error" and "error" not in fields:
