@@ -22,12 +22,10 @@ Message = dict[str, Any]
 _THREAD = "message_thread"  # of AutoGen, within the state of an agent
 _ANSWERS = {right for _, right in keys.CALL_SIDES}  # lists without what was asked
 _OF_STEPS = {"action", "observation"}  # fields of steps that messages have not
-_OF_TURN = ("role", "content", "tool_calls")
 _OF_CLIENTS = {*keys.PARTS["of_clients"]}
 _CONTENT = {*keys.PARTS["content"]}
 _OF_MESSAGES = {  # any of which it has
-    "toolName", "tool.name", "lc", "raw_item", "message_data", *STEP_FIELDS, *_CONTENT,
-    *keys.PARTS["kinds"], *keys.OF_ANSWERS,
+    *keys.PARTS["marked"], *STEP_FIELDS, *_CONTENT, *keys.PARTS["kinds"], *keys.OF_ANSWERS,
 }  # fmt: skip
 
 
@@ -278,7 +276,7 @@ def _with_answer(messages: list[Any], record: Record) -> list[Any]:
         return messages
     *before, answer = answer_of(part)
     last = first_object(messages[-1:])
-    if all((last.get(k) or None) == (answer.get(k) or None) for k in _OF_TURN):
+    if all((last.get(k) or None) == (answer.get(k) or None) for k in keys.PARTS["turn"]):
         return [*messages[:-1], {**answer, **last}]
     return [*messages, *before, answer]
 

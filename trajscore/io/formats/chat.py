@@ -95,7 +95,7 @@ class OpenAI(Format):
                 chain.append(item)
                 chains[talk or first(item, _ANSWER_ID) or index] = chain
             elif talks and usual_names("outcome", as_fields(item)) and not is_message(item):
-                fields |= item
+                fields |= {"lines_of_run": 1, **item}
             elif talks or (is_message(item) and not is_run(item)):
                 talks.setdefault(as_fields(item).get("conversation_id"), []).append(item)
             else:

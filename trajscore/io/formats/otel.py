@@ -196,7 +196,7 @@ def _cost(attributes: Record) -> float | None:
 
 def _add_attributes(run: Run, span: Span, attributes: Record, values: dict[str, list[Any]]) -> None:
     """Add judgements to the run, and the user's own attributes to the span."""
-    for name in ("trace.evaluations", "session.evaluations"):
+    for name in SPANS["evaluations"]:
         run.scores |= _evaluations(attributes, name)
     metadata = unnested(attributes.get("metadata"))
     if isinstance(metadata, dict):  # of OpenInference, as text
