@@ -28,7 +28,7 @@ def test_an_observed_outcome_is_complete_and_others_are_as_they_stopped(log):
 
 def test_rewards_of_minus_one_are_noted(log):
     (note,) = io.read_runs(path := log({"reward": -1}, {"reward": 1})).notes
-    assert "pass outcome_map='-1=0'" in note
+    assert "pass outcome_map='1=1,-1=0'" in note
     assert [run.outcome for run in io.read_runs(path, outcome_map="-1=0")] == [0, 1]
 
 

@@ -141,7 +141,7 @@ def test_users_of_several_names_are_asked_about(write):
     assert [step.actor for step in runs[0].steps] == ["agent", "environment", "agent"]
     assert runs.notes == []
     named = refused(path, roles={"Expert": "user", "Planner": "agent"})
-    assert has(named, "3 turns", "roles='Terminal=agent'")
+    assert has(named, "3 turns", "roles='Terminal=agent")
     alone = write("alone.json", [{"messages": [group[0], group[2]]}])
     assert io.read_runs(alone).notes == []
     agent = write("agent.json", [{"messages": [{**group[0], "name": "Assistant"}, group[2]]}])

@@ -45,13 +45,11 @@ from trajscore.io.vocabulary import (
 Called = tuple[Step, ToolCall]
 """A call, behind the turn that made it."""
 
-_MESSAGE = frozenset(
-    {"role", "content", "tool_calls", "function_call", "cost", "confidence", "logprobs", "choices"}
-)
+_MESSAGE = {*PARTS["message"]}
 _NO_SCORES = TokenScores()
-_CALL = frozenset(
-    {"type", "part_kind", "function", *PARTS["call_name"], *PARTS["call_id"], *PARTS["arguments"]}
-)
+_CALL = {
+    "type", "part_kind", "function", *PARTS["call_name"], *PARTS["call_id"], *PARTS["arguments"],
+}  # fmt: skip
 
 
 def read_call(call: Any) -> ToolCall:
@@ -176,7 +174,7 @@ class Conversation:
 
     def _add_results(self, fields: Record, index: int) -> None:
         """Add a tool's result to the call that it answers, or else to the turn before it."""
-        nested = fields.get("tool_messages")
+        nested = first(fields, ("tool_messages", "tool_responses"))  # the latter of AutoGen 0.2
         if isinstance(nested, list):
             for result in nested:
                 self._add_results(as_object(result, "a nested tool result is"), index)

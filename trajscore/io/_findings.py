@@ -15,6 +15,7 @@ from trajscore.core.outcomes import (
 )
 from trajscore.core.stops import notes_on_stops
 from trajscore.core.values import number_of, unknown_name
+from trajscore.io._run import leftover
 from trajscore.io._selection import Selection, Tally
 from trajscore.io.fields import note_on_trials
 from trajscore.io.outcome_tables import examples, unmatched
@@ -111,8 +112,9 @@ class Findings:
         """Ask who acts under names of users, or under roles that have most turns; or ""."""
         tally = self.tally
         roles = self.selection.roles
-        names = Counter({name: n for name, n in tally.names_of_users.items() if name not in roles})
+        names = Counter(leftover(tally.names_of_users, roles))
         problem = f"{number_of(names.total(), 'turn')} of users with several names, or an agent's"
+        more = ",NAME=user" * (len(names) == 1)  # who may stand under the agent's role
         if not names:
             names = tally.unknown_roles
             if names.total() <= tally.n_turns:
@@ -121,7 +123,7 @@ class Findings:
         listed = [name for name, _ in names.most_common()]
         return (
             f"{problem} ({examples(listed)}); say who is the agent, the user or the environment, "
-            f"such as {{argument:roles={listed[0]}=agent}}"
+            f"such as {{argument:roles={listed[0]}=agent{more}}}"
         )
 
     def id_problem(self) -> str:
@@ -134,8 +136,8 @@ class Findings:
         if len(shared) > 1:
             more = f", and {len(shared) - 1} other ids are shared too"
         return (
-            f"{n_runs} runs have the id {name!r}{more}; name the field that holds the id with "
-            f"{{argument:id}}, or several fields, such as file and id"
+            f"{n_runs} runs have the id {name!r}{more}; save each once, with all its messages, or "
+            f"name the id with {{argument:id}}, such as file and id"
         )
 
     def notes(self) -> list[str]:

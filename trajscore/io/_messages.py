@@ -22,12 +22,10 @@ Message = dict[str, Any]
 _THREAD = "message_thread"  # of AutoGen, within the state of an agent
 _ANSWERS = {right for _, right in keys.CALL_SIDES}  # lists without what was asked
 _OF_STEPS = {"action", "observation"}  # fields of steps that messages have not
-_OF_TURN = ("role", "content", "tool_calls")
 _OF_CLIENTS = {*keys.PARTS["of_clients"]}
 _CONTENT = {*keys.PARTS["content"]}
 _OF_MESSAGES = {  # any of which it has
-    "toolName", "tool.name", "lc", "raw_item", "message_data", *STEP_FIELDS, *_CONTENT,
-    *keys.PARTS["kinds"], *keys.OF_ANSWERS,
+    *keys.PARTS["marked"], *STEP_FIELDS, *_CONTENT, *keys.PARTS["kinds"], *keys.OF_ANSWERS,
 }  # fmt: skip
 
 
@@ -265,7 +263,7 @@ def answer_of(part: Record) -> list[Message]:
     items = [{"role": "assistant", **content}] if isinstance(content, dict) else as_list(content)
     turns = [message for _, message in as_chat(items) if isinstance(message, dict)]
     *before, turn = turns or [{"role": "assistant", "content": content}]
-    reason = first(part, ("finish_reason", "finishReason", "done_reason", "stop_type"))
+    reason = first(part, keys.PARTS["finish"])
     if reason is not None:
         turn = {"finish_reason": reason, **turn}
     return [*before, scored(turn, part)]
@@ -278,7 +276,7 @@ def _with_answer(messages: list[Any], record: Record) -> list[Any]:
         return messages
     *before, answer = answer_of(part)
     last = first_object(messages[-1:])
-    if all((last.get(k) or None) == (answer.get(k) or None) for k in _OF_TURN):
+    if all((last.get(k) or None) == (answer.get(k) or None) for k in keys.PARTS["turn"]):
         return [*messages[:-1], {**answer, **last}]
     return [*messages, *before, answer]
 
@@ -389,8 +387,7 @@ def _with_additional_fields(fields: Message) -> Message:
     """Add what LangChain keeps beside the message: calls, the finish reason."""
     additional = as_fields(fields, "additional_kwargs")
     if not fields.get("tool_calls"):
-        names = ("tool_calls", "function_call", "tool_call_id", "refusal")
-        fields |= {name: additional[name] for name in names if additional.get(name)}
+        fields |= {k: additional[k] for k in filter(additional.get, keys.PARTS["additional"])}
     if fields.get("finish_reason") is None:
         fields["finish_reason"] = as_fields(fields, "response_metadata").get("finish_reason")
     if fields.get("status") == "error" and "error" not in fields:
@@ -485,7 +482,7 @@ def _text_part(part: Record, more: dict[str, Any]) -> Record:
     )
     if type_of(part) in keys.TYPES["text"] or is_text_elsewhere:
         return {"type": "text", "text": part.get("text", part.get("content"))}
-    if part.keys() == {"data"}:  # of AutoGen
+    if part.keys() == {"data"} or first(part, keys.PARTS["files"]):  # of AutoGen and Google
         return {"type": "image", **part}
     return part
 
@@ -499,6 +496,7 @@ def result_of_part(part: Record) -> Message:
         or part.get("status") in ("error", "failed")
         or type_of(part) in ("retry-prompt", "tool-error")
         or part.get("outcome") in ("failed", "retried")
+        or as_fields(part, "response").get("error")  # of Google
     )
     return {
         "role": "tool",

@@ -186,7 +186,6 @@ def result_in(value: Any) -> tuple[Any, str | None]:
 
 _HEAD = 40  # characters by which a text is told from messages of OpenInference
 _MESSAGE = re.compile(r"""["']message\.""")  # in JSON, or as Python writes them
-_WRAPPERS = ("message", "message_content", "tool_call", "evaluation")  # of OpenInference
 
 
 def attributes_of(record: Record) -> Record:
@@ -261,7 +260,7 @@ def _untangled(value: Any) -> Any:
     fields = {key: _untangled(inner) for key, inner in nested.items()}
     if fields and all(key.isdigit() for key in fields):
         return [fields[key] for key in sorted(fields, key=int)]
-    if len(fields) == 1 and next(iter(fields)) in _WRAPPERS:
+    if len(fields) == 1 and next(iter(fields)) in SPANS["wrappers"]:
         return next(iter(fields.values()))
     if "contents" in fields:
         fields["content"] = fields.pop("contents")

@@ -20,14 +20,9 @@ from trajscore.io.vocabulary import (
 REACT_CALL = "[[ ## trajectory ## ]]"
 """What is in the prompt of a call of DSPy's ReAct, which is not a run."""
 
-_STEP = ("thought", "tool_name", "tool_args", "observation")
-_ASKED = ("inputs", "example")
-_ANSWERS = {"answer", "response", "output", "final_answer"}
-_FAILED = ("Execution error in ", "I encountered an error while trying to use the tool")
-_OF_CREW = ("\nCurrent Task:", "Analyze the tool result.")
-# by which CrewAI tells how to go on, after a failed call or after several
-_TEMPLATES = ("\nThought: [", "\nYou ONLY have access to the following tools")
-_OF_RUN = ("id", "outcome", "task", "trial", "stop_reason")
+_WORDS = WORDS["results"]
+_STEP = _WORDS["step"]
+_ASKED = _WORDS["asked"]
 _LABELS = {*WORDS["names"]["of_examples"]}
 
 
@@ -52,7 +47,9 @@ def result_messages(record: Record) -> tuple[list[Any], set[str]]:
 def lacks_answer(messages: list[Any]) -> bool:
     """Tell the messages of a task of CrewAI without its answer, which some agents leave out."""
     last = first_object(messages[-1:])
-    return last.get("role") == "user" and text_of(last.get("content")).startswith(_OF_CREW)
+    return last.get("role") == "user" and text_of(last.get("content")).startswith(
+        tuple(_WORDS["prompts"])
+    )
 
 
 def _of_task(task: Record) -> list[Any]:
@@ -76,8 +73,8 @@ def _of_prediction(record: Record) -> tuple[list[Any], set[str]]:
     for name, value in record.items():
         fields |= owners[name] if name in owners and name in (owner, *_ASKED) else {name: value}
     after = [list(k)[list(k).index(place) :] for k in (fields, owners[owner])]
-    answered = {*_ANSWERS, *after[0], *after[1]}
-    beside = {*USUAL_FIELDS.names(fields, _OF_RUN).values(), "reasoning", place}
+    answered = {*_WORDS["answers"], *after[0], *after[1]}
+    beside = {*USUAL_FIELDS.names(fields, _WORDS["of_run"]).values(), "reasoning", place}
     # `Evaluate` keeps labels, too
     asked = [k for k in fields if not (k in answered | beside or words_of(k) & _LABELS)]
     messages = said("user", list(map(fields.get, asked)))
@@ -91,6 +88,8 @@ def _steps_in(value: Any) -> list[Record]:
     """Return the steps of a trajectory, a list or an object with numbered fields; else none."""
     if first_object(value).keys() >= {"tool_name", "observation"}:
         return list(map(as_fields, value))
+    if isinstance(value, str) and "tool_name_0" in value:  # of a CSV
+        value = printed(value)
     steps: dict[str, dict[str, Any]] = {}
     for name, inner in as_fields(value).items():
         part, _, number = name.rpartition("_")
@@ -103,7 +102,7 @@ def _steps_in(value: Any) -> list[Record]:
 def _called(thought: Any, name: Any, arguments: Any, result: Any) -> list[Any]:
     """Return a turn that calls a tool, and the result."""
     call = {"name": name, "arguments": arguments}
-    failed = str(result).startswith(_FAILED) or None
+    failed = str(result).startswith(tuple(_WORDS["failed"])) or None
     turn = {"role": "assistant", "content": thought, "tool_calls": [call]}
     return [turn, {"role": "tool", "content": result, "error": failed}]
 
@@ -135,7 +134,7 @@ def spoken_calls(message: Any) -> list[Any]:
     if not has_calls(spoken):
         return [message]
     turns: list[Any] = []
-    for template in _TEMPLATES:
+    for template in _WORDS["templates"]:
         spoken = spoken.partition(template)[0]
     spoken, *results = spoken.split("\nObservation:")
     for later in results:

@@ -219,7 +219,7 @@ class MalformedRunError(ValueError):
 def as_object(raw: Any, subject: str = "it is") -> Record:
     """Return the fields of a run, or of a part of it, which must be an object."""
     if not isinstance(raw, dict):
-        remedy = "; write it as JSON, without default=str" * isinstance(raw, str)
+        remedy = "; write it as JSON, a run a line, no default=str" * isinstance(raw, (str, list))
         raise MalformedRunError(f"{subject} {type(raw).__name__}, not an object{remedy}")
     return raw
 

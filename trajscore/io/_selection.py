@@ -38,7 +38,7 @@ from trajscore.io.fields import (
 )
 from trajscore.io.logprobs import are_recorded
 from trajscore.io.outcome_tables import OutcomeTable, examples, read_outcomes
-from trajscore.io.vocabulary import Record, as_list, first, is_known
+from trajscore.io.vocabulary import Record, as_list, first, is_known, role_of
 
 _NOT_STATED = ("", "none", "nan")
 _PARTS = ("outcome", "confidence", "stop_reason", "id")
@@ -115,7 +115,7 @@ class Selection:
 
     def _set_actor(self, step: Step, tally: Tally) -> None:
         """Set who acts by what the user says of a role, or of a name beside the role."""
-        names = (str(step.extra.get(name)) for name in ("role", "name", "source"))
+        names = (str(step.extra.get(name)) for name in _NAMES)
         named = next(filter(self.roles.__contains__, names), None)
         if named is not None:
             step.actor = self.roles[named]
@@ -236,7 +236,6 @@ def _check_roles(roles: Any) -> dict[str, Actor]:
 
 # What formats count in the extra of a run.
 _COUNTED = ("replaced_scores", "unanswered", "without_role", "lines_of_run", "repeated")
-_AGENTS = {"agent", "assistant", "ai", "bot"}  # who is no user, whatever the role
 _NAMES = dict.fromkeys(("name", "source", "role")).keys()
 _MAX_RUNS = 10_000  # of which the beginnings are compared
 _MAX_LENGTH = 20  # of the text of a field that may be an outcome
@@ -294,7 +293,7 @@ class Tally:
         fields = [name for name in _NAMES if is_named or name != "source"]
         names = [first(step.extra, fields, blank=True) for step in named if step.actor == "user"]
         users = [str(name) for name in names if name is not None]
-        if len({*users}) > 1 or any(name.lower() in _AGENTS for name in users[:1]):
+        if len({*users}) > 1 or any(role_of(name) == "agent" for name in users[:1]):
             self.names_of_users.update(users)
         self.odd["turn"] += sum(step.is_empty for step in steps)
         self.odd["content"] += sum(not is_known(step.extra.get("parts")) for step in others)

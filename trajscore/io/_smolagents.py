@@ -6,10 +6,8 @@ from typing import Any
 from trajscore.io._results import printed, spoken_calls
 from trajscore.io.vocabulary import PARTS, Record, as_fields, as_list, first, text_of
 
-_STEPS = (  # fields that each kind has
-    {"task", "task_images"}, {"step_number", "model_output"}, {"plan", "model_output_message"},
-)  # fmt: skip
-STEP_FIELDS = ("task_images", "model_output", "plan")
+_STEPS = [{*names} for names in PARTS["memory"]]  # fields that each kind has
+STEP_FIELDS = PARTS["of_memory"]
 """One of which each kind has, and messages of others have not."""
 REPEATED = "model_input_messages"
 """The field of a step that repeats the steps before it, below the model's instructions."""

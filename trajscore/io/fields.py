@@ -266,7 +266,7 @@ def scalar(value: Any) -> Any:
     inner = first(value, (*_WORDS, *_NUMBERS) if has_word else (*_NUMBERS, *_WORDS), blank=True)
     if has_word and not isinstance(inner, str):
         return None
-    if kind == "BOOLEAN" and isinstance(inner, (int, float)):
+    if kind == "BOOLEAN" and is_amount(inner):
         return bool(inner)
     labels = value.get("values")  # with their counts, beside a mean where there are numbers
     if inner is None and "avg" in value and isinstance(labels, dict) and len(labels) == 1:

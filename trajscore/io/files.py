@@ -29,6 +29,7 @@ from trajscore.io.vocabulary import Record, as_fields
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 JSON_ENDINGS = (".json", ".json.gz")
 LINES_ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+_OF_FOLDER = "messages.json"  # the messages of a run in a folder of its own
 _GZIP = b"\x1f\x8b"
 _SQLITE = b"SQLite format 3"
 _HEAD = 1 << 16
@@ -144,10 +145,11 @@ def find_files(place: Path, endings: Sequence[str]) -> list[Path]:
     """List the files that a path stands for, itself or those of the folder, in order of name."""
     if place.is_dir():
         files = sorted(p for p in place.iterdir() if p.is_file() and has_ending(p, endings))
+        files = files or sorted(place.glob(f"*/{_OF_FOLDER}"))
         if not files:
             raise FileNotFoundError(
-                f"the folder {place} has no {', '.join(endings)} file; give a log, or the folder "
-                f"that holds its files"
+                f"the folder {place} has no {', '.join(endings)} file; give a log, its folder or "
+                f"a list of its files"
             )
         return files
     if not place.exists():
@@ -177,7 +179,9 @@ def has_ending(path: Path, endings: Sequence[str]) -> bool:
 
 
 def stem(path: Path) -> str:
-    """Return a file's name without its endings."""
+    """Return a file's name without its endings; that of its folder, if that is a run."""
+    if path.name == _OF_FOLDER:
+        return path.parent.name
     return re.sub(r"\.[^.]+(\.gz)?$", "", path.name)
 
 
@@ -211,7 +215,8 @@ def open_text(path: Path, max_size: int | None, newline: str | None = None) -> I
     except UnicodeDecodeError as error:
         refuse_database(path)
         raise ValueError(
-            f"{path} is not text in UTF-8 ({error.reason}); convert it with iconv -t UTF-8"
+            f"{path} is not text in UTF-8 ({error.reason}); convert it with iconv -f UTF-16 -t "
+            f"UTF-8, or from what it is"
         ) from error
     except EOFError as error:
         raise ValueError(f"{path} is cut off; get the compressed file again") from error

@@ -18,6 +18,7 @@ from trajscore.io.vocabulary import (
     as_list,
     first,
     first_object,
+    is_amount,
     parsed,
 )
 
@@ -141,7 +142,7 @@ def recorded_in(value: Any) -> Iterator[float]:
         inner = parsed(todo.pop())
         if isinstance(inner, (dict, list)):
             todo += inner.values() if isinstance(inner, dict) else inner
-        elif isinstance(inner, (int, float)) and any_below_zero((inner,)):
+        elif is_amount(inner) and any_below_zero((inner,)):
             yield float(inner)
 
 
@@ -168,8 +169,8 @@ def _logprob_of(token: Record, where: str) -> float:
         return _number(token["logprob"], where)
     likely = map(as_fields, as_list(token.get("probs")))
     chosen = (fields for fields in likely if _text_of(fields) == _text_of(token))
-    prob = next(chosen, token).get("prob")
-    if isinstance(prob, (int, float)) and prob >= 0:  # of llama.cpp
+    prob: Any = next(chosen, token).get("prob")
+    if is_amount(prob) and prob >= 0:  # of llama.cpp
         return _number(math.log(prob) if prob else -math.inf, where)
     return _number(first(token, _NAMES["value"]), where)
 

@@ -36,7 +36,7 @@ RawRuns = Iterator[tuple[Place, Any]]
 
 _ENDINGS = (*JSON_ENDINGS, *LINES_ENDINGS)
 # Lists of which the first item is enough to detect a format.
-STREAMED = frozenset({"simulations", "samples", "steps", "messages", "traj", "ticks"})
+STREAMED = {*WORDS["streamed"]}
 _MOST_NAMED = 3  # fields that an error shows
 _LONGEST_NAME = 23  # of a field that it proposes
 

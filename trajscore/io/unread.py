@@ -21,7 +21,7 @@ from trajscore.io.vocabulary import WORDS, Record, parsed, unnested
 _BESIDE = {*WORDS["names"]["beside"]}
 _LABELS = {*WORDS["names"]["labels"], *_BESIDE}
 _LEFT_OUT = {"isSidechain", "isMeta", "isCompactSummary", "is_copied_context", "is_demo"}
-_OF_SILENCE = {"error", "errors", "reasoning", "thinking", "thought", "thoughts"}
+_OF_SILENCE = {*WORDS["names"]["silence"]}
 _OF_CALLS = {"input", "tokens", "finish_reason"}  # in which no text is expected
 _NESTED = (dict, list, tuple)
 _FIRST_WORDS = 20  # of a text that are looked at

@@ -163,7 +163,7 @@ def unnested(value: Any, depth: int = 6) -> Any:
     return inner
 
 
-_OF_PART = ("text", "type")  # fields of a part of a message
+_OF_PART = ("text", "type", "media_type")  # fields of a part of a message
 
 
 def whole_text(text: str) -> str:
@@ -195,7 +195,7 @@ def _part_text(part: Any) -> str:
         for name in ("text", "refusal", "logs"):
             if isinstance(part.get(name), str):
                 return str(part[name])
-        kind = part.get("type")
+        kind = first(part, _OF_PART[1:])
         if isinstance(kind, str) and not kind.endswith("_result"):  # a picture, a sound: in extra
             return ""
     return json.dumps(part, ensure_ascii=False)

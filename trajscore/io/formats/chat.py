@@ -21,6 +21,7 @@ from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import (
     USAGES,
+    WORDS,
     Record,
     as_fields,
     as_list,
@@ -31,7 +32,7 @@ from trajscore.io.vocabulary import (
 )
 
 _ANSWER_ID = ("id", "response_id")
-RUN_LISTS = ("runs", "data", "results", "trajectories")
+RUN_LISTS = WORDS["run_lists"]
 """Fields of a file that list its runs."""
 
 
@@ -93,6 +94,8 @@ class OpenAI(Format):
                 chain = chains.pop(item.get("previous_response_id") or talk, [])
                 chain.append(item)
                 chains[talk or first(item, _ANSWER_ID) or index] = chain
+            elif talks and usual_names("outcome", as_fields(item)) and not is_message(item):
+                fields |= {"lines_of_run": 1, **item}
             elif talks or (is_message(item) and not is_run(item)):
                 talks.setdefault(as_fields(item).get("conversation_id"), []).append(item)
             else:
@@ -121,9 +124,11 @@ class OpenAI(Format):
         run = new_run(raw, place, used | {"choices"})
         run.id = place.name(place.fields.id_of(record), run.id)  # before that of an object within
         if messages is None:
-            raise MalformedRunError("it has no list of 'messages'")
+            raise MalformedRunError(
+                "it has no 'messages' that are a list; write them with json.dumps"
+            )
         last = first_object(messages[-1:])
-        if "messages" in last and not is_message(last):  # a result of AutoGen, which repeats them
+        if "messages" in last and not is_message(last):  # a result of AutoGen
             return self.run({**leftover(raw, used), **last}, place, options)
         if "model_type" in raw and REACT_CALL in str(messages[:2]):
             raise MalformedRunError("it is one call of ReAct; save prediction.toDict() of each run")

@@ -14,7 +14,7 @@ from trajscore.io._messages import Message, as_id
 from trajscore.io._run import Run, as_object, as_objects
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register
-from trajscore.io.vocabulary import FORMATS, Record, as_fields, as_list, first, text_of
+from trajscore.io.vocabulary import FORMATS, Record, as_fields, as_list, first, is_amount, text_of
 
 _TURNS = ("user", "assistant")
 _SESSION = ("sessionId", "session_id")
@@ -186,7 +186,7 @@ class _Session:
         turn["cost"] = line.get("costUSD")
         if usage := as_fields(message, "usage"):
             turn["tokens"] = {
-                side: sum(n for n in map(usage.get, names) if isinstance(n, (int, float)))
+                side: sum(filter(is_amount, map(usage.get, names)))
                 for side, names in _WORDS["tokens"].items()
             }
 

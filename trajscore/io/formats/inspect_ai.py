@@ -12,7 +12,15 @@ from trajscore.io._run import Run, as_outcome, leftover
 from trajscore.io._spans import Span, add_spans
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register
-from trajscore.io.vocabulary import FORMATS, Record, as_fields, is_own_score, text_of, token_counts
+from trajscore.io.vocabulary import (
+    FORMATS,
+    Record,
+    as_fields,
+    is_amount,
+    is_own_score,
+    text_of,
+    token_counts,
+)
 
 
 @register
@@ -106,7 +114,7 @@ def _spans(events: list[Record]) -> list[Span]:
         elif kind == "score" and event.get("intermediate"):
             value = event["score"].get("value")
             last = next((span for span in reversed(spans) if span.kind == "model"), None)
-            if last is not None and isinstance(value, (int, float)):
+            if last is not None and is_amount(value):
                 last.extra = {"confidence": value}
         elif n_scorers > 0 or event.get("role") == "grader" or event.get("span_id") in of_scorers:
             continue

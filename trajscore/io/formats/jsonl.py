@@ -156,6 +156,12 @@ def _run_of_lines(lines: list[Record], place: Place) -> Run:
     steps = [] if messages else steps
     for index, line in enumerate(steps):
         _add(talk, line, index, of_lines)
+    if any(talk.call_of_id(result["id"]) for result in talk.unmatched):
+        raise ArgumentError(
+            f"{place}: results of tools stand before their calls; sort the lines, or name the "
+            f"field of their order, {{argument:fields=step=NAME}}",
+            "fields",
+        )
     of_run: dict[str, Any] = {}
     names: dict[str, str] = {}
     for line in lines:

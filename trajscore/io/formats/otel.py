@@ -182,7 +182,7 @@ def _kind(attributes: Record) -> Kind:
 def _vercel_answer(attributes: Record) -> Any:
     """Return the answer that the AI SDK spreads over attributes."""
     calls = unnested(attributes.get("ai.response.toolCalls"))
-    text = first(attributes, ("ai.response.text", "ai.response.object"))
+    text = first(attributes, SPANS["vercel_text"])
     return leftover({"text": text, "toolCalls": calls}) or None
 
 
@@ -196,7 +196,7 @@ def _cost(attributes: Record) -> float | None:
 
 def _add_attributes(run: Run, span: Span, attributes: Record, values: dict[str, list[Any]]) -> None:
     """Add judgements to the run, and the user's own attributes to the span."""
-    for name in ("trace.evaluations", "session.evaluations"):
+    for name in SPANS["evaluations"]:
         run.scores |= _evaluations(attributes, name)
     metadata = unnested(attributes.get("metadata"))
     if isinstance(metadata, dict):  # of OpenInference, as text
@@ -220,14 +220,14 @@ def _evaluations(attributes: Record, family: str) -> Record:
 def _event(record: Record) -> tuple[str, Record]:
     """Return the name of an event and its fields."""
     attributes = attributes_of(record)
-    name = first(record, ("event_name", "eventName", "name")) or attributes.get("event.name")
+    name = first(record, SPANS["event_name"]) or attributes.get("event.name")
     return str(name), {**attributes, **as_fields(plain(record.get("body")))}
 
 
 def _add_event(run: Run, span: Span | None, name: str, fields: Record) -> None:
     """Add the message or the judgement of an event."""
     if name == "gen_ai.evaluation.result":
-        value = first(fields, ("gen_ai.evaluation.score.value", "gen_ai.evaluation.score.label"))
+        value = first(fields, SPANS["evaluation"])
         add_score(span or run, fields.get("gen_ai.evaluation.name"), value, run)
         return
     if span is None:

@@ -94,8 +94,7 @@ def _add_step(talk: Conversation, step: Record, index: int) -> None:
         "content": step.get("thought") or step.get("response"),
         "tool_calls": calls,
     }
-    more = ("execution_time", "state", "extra_info")
-    talk.add(message | {name: step[name] for name in more if step.get(name)}, index)
+    talk.add(message | {name: step[name] for name in _WORDS["step"] if step.get(name)}, index)
     if observation is not None:
         talk.add({"role": "tool", "content": observation}, index)
 
@@ -121,7 +120,7 @@ def _kind_of(event: Any) -> Any:
     """Return what an event is, None of anything else."""
     fields = as_fields(event)
     if fields.keys() & {"args", "extras"} or str(fields.get("kind")).endswith("Event"):
-        return first(fields, ("kind", "action", "observation"))
+        return first(fields, _OF_EVENTS["kind"])
     return None
 
 
@@ -168,8 +167,8 @@ def _message_of(event: Record) -> Message | None:
     arguments = as_fields(event, "args") or as_fields(event, "action")
     result = as_fields(event, "observation")
     about: Message = {**arguments, **result, **as_fields(event, "tool_call_metadata"), **event}
-    key = first(about, ("tool_call_id", "cause"))
-    content = first(about, ("system_prompt", "content", "error", "rejection_reason"))
+    key = first(about, _OF_EVENTS["call"])
+    content = first(about, _OF_EVENTS["content"])
     if kind in ("SystemPromptEvent", "system"):
         return {"role": "system", "content": content}
     if kind in ("MessageEvent", "message"):
@@ -179,7 +178,7 @@ def _message_of(event: Record) -> Message | None:
     if arguments or "tool_call" in event:
         call = {
             "id": key or about.get("id"),
-            "name": first(about, ("tool_name", "function_name")) or kind,
+            "name": first(about, _OF_EVENTS["tool"]) or kind,
             "arguments": leftover(arguments, ("thought",)),
         }
         more = leftover({name: about.get(name) for name in _OF_EVENTS["turn"]})
