@@ -1,4 +1,4 @@
-"""From chat messages to steps, with their tool calls and results."""
+"""From chat messages to steps, with their tool calls and results; and checks for any format."""
 
 import math
 from collections.abc import Iterable
@@ -41,6 +41,8 @@ from trajscore.io.vocabulary import (
     text_of,
     token_counts,
 )
+
+__all__ = ["Conversation", "as_object", "check_list", "leftover"]
 
 Called = tuple[Step, ToolCall]
 """A call, behind the turn that made it."""
