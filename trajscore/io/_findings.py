@@ -135,7 +135,7 @@ class Findings:
             more = f", and {len(shared) - 1} other ids are shared too"
         return (
             f"{n_runs} runs have the id {name!r}{more}; name the field that holds the id with "
-            f"{{argument:id}}, or several fields, such as file and id"
+            f"{{argument:id}}, or several, such as file and id; join the files of one run"
         )
 
     def notes(self) -> list[str]:

@@ -116,7 +116,7 @@ class Conversation:
             fields, scores = self._unwrap(fields, index)
         if "role" not in fields:
             raise MalformedRunError(
-                f"message {index} has no role; write each with its role and content"
+                f"message {index} has no role; write its role, or read lines by format jsonl and id"
             )
         kind = role_of(fields["role"])
         try:
