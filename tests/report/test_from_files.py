@@ -81,7 +81,7 @@ def test_predictors_and_clusters_of_a_log_are_chosen_by_name(tmp_path, run):
         (["--step", "x"], "--step is for tables"),
         (["--risk", "x"], "--risk is for tables"),
         (["--stop-reason", "x"], "--stop-reason: no field of a run named 'x'"),
-        (["--format", "tau"], "no format named 'tau'"),
+        (["--format", "tau"], "no registered format named 'tau'"),
         (["--scale", "tokens=5"], "no predictor with a scale named 'tokens'"),
         (["--format", "openai", "--field", "text=content"], "--field names the parts of JSON"),
     ]:

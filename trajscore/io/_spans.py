@@ -10,17 +10,17 @@ from typing import Any
 
 from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import moment, zone_problem
-from trajscore.io._conversation import (
+from trajscore.io._messages import as_id
+from trajscore.io._payloads import messages_in, result_in
+from trajscore.io._run import MalformedRunError, Run, Step, leftover
+from trajscore.io._thread import Thread
+from trajscore.io.conversation import (
     Called,
     add_tokens,
     as_number,
     read_arguments,
     read_call,
 )
-from trajscore.io._messages import as_id
-from trajscore.io._payloads import messages_in, result_in
-from trajscore.io._run import MalformedRunError, Run, Step, leftover
-from trajscore.io._thread import Thread
 from trajscore.io.fields import USUAL_FIELDS, scalar, usual_names
 from trajscore.io.files import Place
 from trajscore.io.vocabulary import (

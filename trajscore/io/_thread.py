@@ -7,10 +7,10 @@ from itertools import takewhile
 from operator import eq
 from typing import Any
 
-from trajscore.io._conversation import Called, Conversation, read_call
 from trajscore.io._messages import Message, as_id
 from trajscore.io._payloads import messages_in
 from trajscore.io._run import Step, ToolCall
+from trajscore.io.conversation import Called, Conversation, read_call
 from trajscore.io.files import Place
 from trajscore.io.vocabulary import Record, as_list, role_of, text_of
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.core.values import is_iterable
-from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run
+from trajscore.io.conversation import Conversation
 from trajscore.io.fields import USUAL
 from trajscore.io.files import Place
 from trajscore.io.vocabulary import OF_USER, TYPES, first

@@ -91,9 +91,11 @@ class Format:
     -----
     `recognise` gets the beginning of a file: ``head.fields``, a dict of the first fields of its
     object, or of its first item or line; ``head.listed``, whether they are those of an item or
-    line; and ``head.whole``, whether there are no more. `runs` yields ``file.place(index)`` and
-    any object for each run of a file, whose values ``file.items()`` yields; override it for runs
-    that are not the items of a list or the lines.
+    line; and ``head.whole``, whether there are no more. Override ``runs(self, file, options)`` for
+    runs that are not the items of a list or the lines: it yields ``file.place(index)`` and any
+    object for each run. ``file.items()`` yields triples, ``(None, index, value)`` of each line or
+    item, ``(key, None, value)`` of each field of an object; the value of a bad line is a text,
+    which `runs` yields as it is, so that it is counted as a run that cannot be read.
 
     Examples
     --------
@@ -260,7 +262,7 @@ def _own_endings() -> tuple[str, ...]:
 def find_format(name: str) -> Format:
     """Return the format of a name."""
     formats = _by_name()
-    check_known([name], formats, "format", "format")
+    check_known([name], formats, "registered format", "format")
     return formats[name]
 
 

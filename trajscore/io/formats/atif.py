@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_object, as_outcome, check_list, leftover
 from trajscore.io._smolagents import is_step
+from trajscore.io.conversation import Conversation
 from trajscore.io.fields import dig
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from trajscore.io._conversation import Conversation, add_tokens
 from trajscore.io._messages import (
     find_messages,
     is_chat_list,
@@ -16,6 +15,7 @@ from trajscore.io._messages import (
 from trajscore.io._results import REACT_CALL
 from trajscore.io._run import MalformedRunError, Run, as_object, leftover
 from trajscore.io._smolagents import stop_of
+from trajscore.io.conversation import Conversation, add_tokens
 from trajscore.io.fields import dig, usual_names
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, RawRuns, register

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from trajscore.io._conversation import Conversation
 from trajscore.io._messages import Message, as_id
 from trajscore.io._run import Run, as_object, as_objects
+from trajscore.io.conversation import Conversation
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import FORMATS, Record, as_fields, as_list, first, is_amount, text_of

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from trajscore.io._conversation import Conversation
 from trajscore.io._messages import Message
 from trajscore.io._run import Run, as_objects
+from trajscore.io.conversation import Conversation
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import FORMATS, Record, as_fields, text_of, token_counts

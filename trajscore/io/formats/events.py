@@ -3,11 +3,11 @@
 from typing import Any
 
 from trajscore.core.stops import as_reason
-from trajscore.io._conversation import Conversation
 from trajscore.io._messages import as_id, find_messages, is_message, listed, unwrapped
 from trajscore.io._results import result_messages
 from trajscore.io._run import Run, as_object, leftover
 from trajscore.io._spans import Span, add_spans
+from trajscore.io.conversation import Conversation
 from trajscore.io.fields import USUAL_FIELDS, dig
 from trajscore.io.files import Broken, LogFile, Place, stem
 from trajscore.io.formats.chat import named_runs, new_run

@@ -7,9 +7,9 @@ from zipfile import is_zipfile
 from trajscore.core.errors import optional
 from trajscore.core.outcomes import sounds_bad
 from trajscore.core.storage import check_archive
-from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, as_outcome, leftover
 from trajscore.io._spans import Span, add_spans
+from trajscore.io.conversation import Conversation
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import (

@@ -10,10 +10,10 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import TIME_WORDS, moment, zone_problem
 from trajscore.core.outcomes import words_of
 from trajscore.core.values import parse_number, run_label, unknown_name
-from trajscore.io._conversation import Conversation
 from trajscore.io._messages import answer_of, answer_within, chat_messages, held_message, is_message
 from trajscore.io._run import MalformedRunError, Run, ToolCall, as_object, check_list, leftover
 from trajscore.io._smolagents import is_step
+from trajscore.io.conversation import Conversation
 from trajscore.io.fields import (
     ANY_OF_STEPS,
     LAST,

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from trajscore.core.errors import optional
-from trajscore.io._conversation import Conversation
 from trajscore.io._run import Run, leftover
+from trajscore.io.conversation import Conversation
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register
 

@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import Any
 
 from trajscore.core.outcomes import CENSORED
-from trajscore.io._conversation import Conversation
 from trajscore.io._messages import Message, is_chat_list
 from trajscore.io._run import Run, as_object, check_list, leftover
+from trajscore.io.conversation import Conversation
 from trajscore.io.files import LogFile, Place, stem
 from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import (

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from trajscore.io._conversation import Conversation
 from trajscore.io._run import MalformedRunError, Run, as_object, check_list, leftover
+from trajscore.io.conversation import Conversation
 from trajscore.io.fields import dig
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register

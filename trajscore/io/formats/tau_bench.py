@@ -5,8 +5,8 @@ from typing import Any
 
 from trajscore.core.outcomes import SUCCESS
 from trajscore.core.values import is_count
-from trajscore.io._conversation import Conversation
-from trajscore.io._run import MalformedRunError, Run, Step, as_object
+from trajscore.io._run import Run, Step, as_object
+from trajscore.io.conversation import Conversation
 from trajscore.io.files import Place
 from trajscore.io.registry import Format, Head, register
 from trajscore.io.vocabulary import Record
@@ -45,7 +45,7 @@ class TauBench(Format):
         name = place.name(None if task is None else f"{task}-{raw.get('trial', 0)}")
         messages = raw.get("traj")
         if messages is None:
-            raise MalformedRunError("it has no 'traj'")
+            raise self.malformed("it has no 'traj'")
         run = self._new_run(raw, name)
         talk = Conversation(place, messages)
         if run.outcome != SUCCESS and _at_cap(talk.steps, options.max_turns):

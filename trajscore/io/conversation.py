@@ -1,4 +1,4 @@
-"""From chat messages to steps, with their tool calls and results."""
+"""From chat messages to steps, with their tool calls and results; and checks for any format."""
 
 import math
 from collections.abc import Iterable
@@ -41,6 +41,8 @@ from trajscore.io.vocabulary import (
     text_of,
     token_counts,
 )
+
+__all__ = ["Conversation", "as_object", "check_list", "leftover"]
 
 Called = tuple[Step, ToolCall]
 """A call, behind the turn that made it."""
@@ -112,7 +114,7 @@ class Conversation:
             fields, scores = self._unwrap(fields, index)
         if "role" not in fields:
             raise MalformedRunError(
-                f"message {index} has no role; write each with its role and content"
+                f"message {index} has no role; write its role, or read lines by format jsonl and id"
             )
         kind = role_of(fields["role"])
         try:
