@@ -1,4 +1,4 @@
-"""The columns of a report's main table: what describes a row, and how a column is shown."""
+"""What describes a row of the main table, and how columns of that table are shown."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -7,14 +7,14 @@ from trajscore.evaluation.rows import Row
 
 
 class Column(NamedTuple):
-    """A column of the main table: its name in code and JSON, and what people read."""
+    """A column of a report's main table: its name in code and JSON, and what people read."""
 
     name: str
     heading: str
-    meaning: str = ""  # of a metric, its line in the glossary
-    digits: int = 3  # none of a count
-    better: str = ""  # an arrow: up, down, or neither
-    sentence: str = ""  # of the first screen, which has no column without
+    meaning: str = ""  # for the glossary, which has that of metrics
+    digits: int = 3
+    better: str = ""  # an arrow up or down
+    sentence: str = ""  # below the table of the first screen; "" leaves the column out there
 
 
 DESCRIPTIONS: dict[Column, Callable[[Row], float]] = {
@@ -23,4 +23,4 @@ DESCRIPTIONS: dict[Column, Callable[[Row], float]] = {
         lambda row: (~row.runs.observed).sum()
     ),
 }
-"""What describes a row and is neither good nor bad, with its number of it."""
+"""Columns that are neither better high nor low, with their number of a row."""

@@ -47,6 +47,7 @@ _OVER = {
     f"AUROC {OVER_ALIVE[0]}": "AUROC over counting",
     f"AUROC {OVER_ALIVE_END[0]}": "AUROC over counting, end known",
 }
+# Metrics of the first screen of a terminal, which says this below its table.
 _SENTENCES = {"AUROC": "AUROC: 0.5 is chance, 1 a perfect ranking."}
 _MOST_REASONS = 12
 _MOST_PAIRED = 30
