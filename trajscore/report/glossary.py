@@ -49,7 +49,7 @@ def short_number(value: float, digits: int) -> str:
     ('-.684', '.000', '1,050')
     """
     text = fixed(value, digits, ",")
-    return text.replace("0.", ".", 1) if text[:2] in ("0.", "-0") else text
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0")) else text
 
 
 def with_interval(estimate: Iterable[float], digits: int = 3, sign: str = "") -> str:

@@ -92,7 +92,7 @@ def _predictors(data: Evaluation) -> pd.DataFrame:
         }
         for form, words in FORMS.items():
             cells[words] = fixed(best.interval(form).estimate, data.digits, "+")
-        for column in main_columns(data):
+        for column in reversed(main_columns(data)):  # metrics before what describes a predictor
             if column.sentence:
                 cells[column.heading] = fixed(row[column.name], column.digits)
         why = filter(None, [card_reason(best, data), not_above_counting(data, name)])
@@ -108,7 +108,7 @@ def _about(data: Evaluation) -> list[str]:
         actions = ", ".join(f"{action} {n}" for action, n in rest)
         sentences.append(f"and {number_of(len(more), 'more predictor')}: {actions}")
     unit = data.options.unit and f", in{data.options.unit}"
-    about = [column.sentence for column in main_columns(data)]
+    about = [column.sentence for column in reversed(main_columns(data))]
     sentences.append(
         f"As given, recalibrated: gain in {data.score_name} over always saying the success rate"
         f"{unit}; above 0 is better. {' '.join(filter(None, about))}"

@@ -104,8 +104,8 @@ def main_columns(data: Evaluation) -> list[Column]:
     columns = list(DESCRIPTIONS)
     for name in (*data.options.metrics, *_OVER):
         better = "\u2193" if name in data.options.lower_is_better else "\u2191"
-        shown = digits_of(name), better, _SENTENCES.get(name, "")
-        columns.append(Column(name, _OVER.get(name, name), "", *shown))
+        sentence = _SENTENCES.get(name, "")
+        columns.append(Column(name, _OVER.get(name, name), "", digits_of(name), better, sentence))
     return columns
 
 
@@ -186,11 +186,10 @@ def _signals(data: Evaluation) -> Table:
 
 def _gains(data: Evaluation) -> Table:
     """Return what recalibration changes in each metric of each predictor."""
-    names = data.recommendations
-    metrics = data.options.metrics
     rows = {}
     table = data.calibration_gain
-    for name, metric in (key for key in product(names, metrics) if key in table.index):
+    keys = product(data.recommendations, data.options.metrics)
+    for name, metric in (key for key in keys if key in table.index):
         row = table.loc[(name, metric)]
         digits = digits_of(metric)
         gain = Interval(*row[GAIN])
@@ -279,8 +278,10 @@ def _equal_length(data: Evaluation) -> Table:
     """Return AUROC among runs of equal length, and what it is above that of length."""
     is_first = [form == data.first_form(name) for name, form in data.equal_length.index]
     table = data.equal_length[is_first].droplevel("form").dropna(subset="AUROC")
-    over = _cells(table, OVER_LENGTH, sign="+")
-    cells = {"AUROC": _written(table["AUROC"], ".3f"), "over what is left of length": over}
+    cells = {
+        "AUROC": _written(table["AUROC"], ".3f"),
+        "over what is left of length": _cells(table, OVER_LENGTH, sign="+"),
+    }
     return Table("AUROC among runs of equal length", pd.DataFrame(cells, table.index))
 
 
