@@ -1,5 +1,6 @@
 """What the README promises, tried."""
 
+import os
 import re
 from pathlib import Path
 
@@ -37,9 +38,13 @@ def test_there_are_two_commands_that_set_up_from_nothing():
 
 
 def test_what_it_found_in_real_runs_is_what_its_command_prints(capsys):
+    """The first answer and the table of predictors; STORE=1 stores what is printed now."""
     main(["report", load_real_runs().filename])
-    printed = capsys.readouterr().out
-    assert [part for part in blocks("text")[0].split("\n\n") if part.strip() not in printed] == []
+    parts = re.compile(r"(Do these.*?\n)Can .*\n( +what to do.*?\n)\nAccept", re.DOTALL)
+    now = "\n".join(parts.search(capsys.readouterr().out).groups())
+    if "STORE" in os.environ:
+        README.write_text(README.read_text().replace(blocks("text")[0], now))
+    assert blocks("text")[0] == now
 
 
 def test_pages_that_it_links_to_are_there():

@@ -24,14 +24,11 @@ def test_columns_are_the_metrics_of_their_names(chess, report):
         assert (row["n_runs"], row["n_censored"]) == (360, 67)
         for name, value in metrics.trajectory_diagnostics(failed, trace).items():
             assert row[name] == pytest.approx(value, abs=1e-12), name
-        for name, score in {
-            "TPS log": "log", "TPS brier": "brier", "TPS beta(4,2)": ("beta", 4, 2),
-        }.items():  # fmt: skip
-            expected = metrics.censored_tps_score(y, trace, score=score)
-            assert row[name] == pytest.approx(expected), name
-        for name, part in {
-            "S-ECE": None, "S-ECE early": "early", "S-ECE middle": "middle", "S-ECE late": "late",
-        }.items():  # fmt: skip
+        scores = {"TPS log": "log", "TPS brier": "brier", "TPS beta(4,2)": ("beta", 4, 2)}
+        for name, score in scores.items():
+            assert row[name] == pytest.approx(metrics.censored_tps_score(y, trace, score=score))
+        for name in ("S-ECE", "S-ECE early", "S-ECE middle", "S-ECE late"):
+            part = name.partition(" ")[2] or None
             expected = metrics.step_calibration_error(failed, trace, part=part)
             assert row[name] == pytest.approx(expected), name
         for n in (0, 1, 128):

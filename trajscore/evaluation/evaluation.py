@@ -12,6 +12,7 @@ import pandas as pd
 from trajscore.calibration.fixed_step import AUROC, auroc_interval, step_table
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.score_families import digits_of
+from trajscore.evaluation.columns import DESCRIPTIONS
 from trajscore.evaluation.combined import Purchase
 from trajscore.evaluation.first_errors import FirstErrors
 from trajscore.evaluation.groups import InGroup
@@ -231,16 +232,16 @@ class Evaluation:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """Counts, all metrics, and what scores and AUROC are above the references."""
-        intervals, options, facts = self.intervals, self.options, self.facts
-        counts = pd.DataFrame(index=row_index(self.rows))
-        counts[["n_runs", "n_censored"]] = facts.n_runs, facts.n_censored
-        for row in self.rows.counting:  # of batches, these are of the sample
-            counts.loc[row.key] = len(row.runs), int((~row.runs.observed).sum())
-        values = intervals["value"].unstack("metric")
-        table = counts.join(values.reindex(index=counts.index, columns=options.metrics))
-        for metric in (*options.score_names, "AUROC"):
-            differences = intervals.xs(metric, level="metric")
+        """What describes a row, all metrics, and what scores and AUROC are above the references."""
+        facts = self.facts
+        numbers = {each.name: list(map(of, self.rows)) for each, of in DESCRIPTIONS.items()}
+        table = pd.DataFrame(numbers, row_index(self.rows))
+        for row in (*self.rows.predictors, self.rows.base):  # of batches, rows are of a sample
+            table.loc[row.key, ["n_runs", "n_censored"]] = facts.n_runs, facts.n_censored
+        values = self.intervals["value"].unstack("metric")
+        table = table.join(values.reindex(columns=self.options.metrics))
+        for metric in (*self.options.score_names, "AUROC"):
+            differences = self.intervals.xs(metric, level="metric")
             over = OVER_ALIVE + OVER_ALIVE_END
             for column in over if metric == "AUROC" else MARGIN + over:
                 table[f"{metric} {column}"] = differences[column]

@@ -34,14 +34,14 @@ class Report(Evaluation):
     ----------
     table : DataFrame indexed by (predictor, form)
         One row a predictor and form ("as_given", "recalibrated"; "constant" for the base rate).
-        Counts. Of the forecasts of every step: Trajectory Proper Scores; S-ECE, their calibration
-        error, in all and at early, middle and late steps (1 to 3, 4 to 10, from 11 on); MCB, the
-        miscalibration of the leading score. Of one number a run: AUROC, AUPRC, AURC, T-ECE,
-        T-Brier, ECUAS_0, ECUAS_1, ECUAS_128. Then, with their intervals, the scores' margins over
-        the base rate, and what scores and AUROC are above counting steps: over_alive, and
-        over_alive_end where it is known which step is the last. NaN where a raw signal is not a
-        probability. The references are "base rate", the best constant; "alive rate", what counting
-        steps is worth; and "alive rate, end known".
+        What describes a row, such as n_runs. Of the forecasts of every step: Trajectory Proper
+        Scores; S-ECE, their calibration error, in all and at early, middle and late steps (1 to 3,
+        4 to 10, from 11 on); MCB, the miscalibration of the leading score. Of one number a run:
+        AUROC, AUPRC, AURC, T-ECE, T-Brier, ECUAS_0, ECUAS_1, ECUAS_128. Then, with their intervals,
+        the scores' margins over the base rate, and what scores and AUROC are above counting steps:
+        over_alive, and over_alive_end where it is known which step is the last. NaN where a raw
+        signal is not a probability. The references are "base rate", the best constant; "alive
+        rate", what counting steps is worth; and "alive rate, end known".
     intervals : DataFrame indexed by (predictor, form, metric)
         Value, margin over the base rate, what it is above counting steps (of scores and AUROC) and
         (of recalibrated rows) above the predictor as given, each with its interval.

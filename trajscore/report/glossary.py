@@ -12,7 +12,8 @@ from importlib.resources import files
 import numpy as np
 
 from trajscore.core.ties import SUM_ROUNDING
-from trajscore.evaluation.options import RUN_METRICS, Options
+from trajscore.evaluation.columns import DESCRIPTIONS
+from trajscore.evaluation.options import RUN_METRICS
 
 _TEXTS = tomllib.loads(files("trajscore.report").joinpath("glossary.toml").read_text("utf-8"))
 LITERATURE: list[str] = _TEXTS["literature"]
@@ -21,51 +22,34 @@ LOCATORS: dict[str, str] = _TEXTS["locators"]
 COUNTED_AS: dict[str, str] = _TEXTS["counted_as"]
 RUN_SCORE: dict[str, str] = _TEXTS["run_score"]
 NOTES: dict[str, str] = _TEXTS["notes"]
-GLOSSARY: dict[str, str] = _TEXTS["glossary"] | {
-    name.partition("_")[0]: metric.meaning for name, metric in RUN_METRICS.items()
-}
+GLOSSARY: dict[str, str] = (
+    {column.heading: column.meaning for column in DESCRIPTIONS}
+    | _TEXTS["glossary"]
+    | {name.partition("_")[0]: metric.meaning for name, metric in RUN_METRICS.items()}
+)
 
 
 def explain(name: str) -> str:
-    """Return the line for a column: its own, or that of its family.
+    """Return the line for a column: its own, or that of its family; "" without one.
 
     >>> explain("S-ECE late") == explain("S-ECE")
     True
-    >>> explain("new")
-    Traceback (most recent call last):
-    ...
-    KeyError: "report/glossary.toml has no meaning of the column 'new'; add a line"
     """
-    if name in GLOSSARY:
-        return GLOSSARY[name]
-    if " over_" in name:
-        return GLOSSARY[name.rpartition(" ")[2]]
-    family = next(filter(name.startswith, GLOSSARY), None)
-    if family is None:
-        raise KeyError(f"report/glossary.toml has no meaning of the column {name!r}; add a line")
-    return GLOSSARY[family]
-
-
-def arrow(name: str, options: Options) -> str:
-    """Say which way a metric is better: up, down, or neither."""
-    if name.startswith("n_"):
-        return ""
-    if name in options.lower_is_better:
-        return "\u2193"
-    return "\u2191"
+    family = max(filter(name.startswith, GLOSSARY), key=len, default="")
+    return GLOSSARY.get(family, "")
 
 
 # -------------------------------------------------------------------- numbers
 
 
 def short_number(value: float, digits: int) -> str:
-    """Write a number as printed tables do: .714, -.684.
+    """Write a number as printed tables do: .714, -.684; nothing for NaN.
 
-    >>> short_number(-0.6841, 3), short_number(-0.00004, 3), short_number(10.5, 1)
-    ('-.684', '.000', '10.5')
+    >>> short_number(-0.6841, 3), short_number(-0.00004, 3), short_number(1050, 0)
+    ('-.684', '.000', '1,050')
     """
-    text = f"{round(value, digits) + 0.0:.{digits}f}"
-    return text.replace("0.", ".", 1) if abs(value) < 1 and text[:2] in ("0.", "-0") else text
+    text = fixed(value, digits, ",")
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0")) else text
 
 
 def with_interval(estimate: Iterable[float], digits: int = 3, sign: str = "") -> str:
@@ -88,11 +72,13 @@ def interval(low: float, high: float, digits: int, sign: str = "") -> str:
 
 
 def fixed(value: float, digits: int, sign: str = "") -> str:
-    """Write a number with these digits; what rounds to zero has no minus.
+    """Write a number with these digits, nothing for NaN; what rounds to zero has no minus.
 
-    >>> fixed(-0.0004, 3, "+"), fixed(-0.0004, 4)
-    ('+0.000', '-0.0004')
+    >>> fixed(-0.0004, 3, "+"), fixed(-0.0004, 4), fixed(1050, 0, ",")
+    ('+0.000', '-0.0004', '1,050')
     """
+    if math.isnan(value):
+        return ""
     return f"{round(float(value), digits) + 0.0:{sign}.{digits}f}"
 
 

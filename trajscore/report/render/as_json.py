@@ -9,6 +9,7 @@ import pandas as pd
 
 from trajscore.core.storage import plain
 from trajscore.core.values import ByName
+from trajscore.evaluation.columns import DESCRIPTIONS
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import LEVELS, REFERENCES, VALUE
 from trajscore.report._disclosures import disclosures, excluded_table
@@ -102,15 +103,14 @@ def _answer(screen: FirstScreen) -> ByName:
 
 
 def _rows(data: Evaluation) -> dict[str, ByName]:
-    """Return counts and metrics of each predictor and reference, in each of its forms.
+    """Return what describes each predictor and reference, and its metrics, in each of its forms.
 
     A metric has a value and differences from references, each with its interval.
     """
     rows: dict[str, ByName] = {}
-    counts = data.table[["n_runs", "n_censored"]].astype(int)
-    for (name, form), of_form in counts.to_dict("index").items():
-        forms = rows.setdefault(name, {"forms": {}})["forms"]
-        forms[form] = {**of_form, "metrics": {}}
+    described = data.table[[column.name for column in DESCRIPTIONS]]
+    for (name, form), of_form in described.to_dict("index").items():
+        rows.setdefault(name, {"forms": {}})["forms"][form] = of_form | {"metrics": {}}
     methods = data.interval_methods.to_dict("index")
     for key, row in data.intervals.to_dict("index").items():
         of_metric: ByName = {}

@@ -4,7 +4,7 @@ import re
 import shutil
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import pandas as pd
 
@@ -16,7 +16,7 @@ from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import disclosures, left_out
 from trajscore.report._first_screen import FirstScreen, first_screen
 from trajscore.report.glossary import fixed
-from trajscore.report.render.tables import MARGINS, Table, tables_of
+from trajscore.report.render.tables import MARGINS, Table, main_columns, tables_of
 from trajscore.report.verdicts import (
     card_reason,
     not_above_counting,
@@ -60,11 +60,11 @@ def _whole_table(table: Table, short: dict[str, str]) -> str:
 
 def to_summary(data: Evaluation) -> str:
     """Return the first screen: answer, a line a predictor, actions, what to know."""
-    names = list(data.recommendations)
+    shown = _predictors(data).drop(columns="why")[:_MOST_ROWS]
     screen = first_screen(data)
     parts = [
         lines(screen.answer.lines),
-        "\n".join([_table(data, names[:_MOST_ROWS]), lines(_about(data, names))]),
+        "\n".join([in_blocks(shown, short_names(shown.index)), lines(_about(data))]),
         lines([*_actions(data, screen), *_warnings(data, screen)]),
     ]
     return "\n\n".join(parts)
@@ -81,34 +81,43 @@ def _actions(data: Evaluation, screen: FirstScreen) -> list[str]:
     return list(map(without_marks, rules))
 
 
-def _table(data: Evaluation, names: list[str]) -> str:
+def _predictors(data: Evaluation) -> pd.DataFrame:
+    """Write what to do with each predictor, why, and numbers of the form that it is given in."""
     rows = {}
-    for name in names:
-        best = data.recommendations[name]
+    for name, best in data.recommendations.items():
+        row = data.table.loc[(name, data.first_form(name))]
         rows[name] = cells = {
             "what to do": str(best.action),
             "at its word": str(best.at_its_word),
         }
         for form, words in FORMS.items():
-            margin = best.interval(form)
-            cells[words] = fixed(margin.estimate, data.digits, "+") if margin.is_known else ""
-        cells["AUROC"] = f"{data.table.loc[(name, data.first_form(name)), 'AUROC']:.3f}"
-    return in_blocks(pd.DataFrame.from_dict(rows, orient="index"), short_names(names))
+            cells[words] = fixed(best.interval(form).estimate, data.digits, "+")
+        for column in reversed(main_columns(data)):  # metrics before what describes a predictor
+            if column.sentence:
+                cells[column.heading] = fixed(row[column.name], column.digits)
+        why = filter(None, [card_reason(best, data), not_above_counting(data, name)])
+        cells["why"] = "; ".join(why)
+    return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def _about(data: Evaluation, names: list[str]) -> list[str]:
+def _about(data: Evaluation) -> list[str]:
     sentences = []
-    if more := names[_MOST_ROWS:]:
-        rest = Counter(data.recommendations[name].action for name in more).most_common()
+    ranked = list(data.recommendations.values())
+    if more := ranked[_MOST_ROWS:]:
+        rest = Counter(each.action for each in more).most_common()
         actions = ", ".join(f"{action} {n}" for action, n in rest)
         sentences.append(f"and {number_of(len(more), 'more predictor')}: {actions}")
     unit = data.options.unit and f", in{data.options.unit}"
+    about = [column.sentence for column in reversed(main_columns(data))]
     sentences.append(
         f"As given, recalibrated: gain in {data.score_name} over always saying the success rate"
-        f"{unit}; above 0 is better. AUROC: 0.5 is chance, 1 a perfect ranking."
+        f"{unit}; above 0 is better. {' '.join(filter(None, about))}"
     )
-    rows = [data.recommendations[name] for name in names[:_MOST_ROWS]]
-    sentences += [f"{row.predictor} {card_reason(row, data)}." for row in rows if not row.varies]
+    sentences += [
+        f"{each.predictor} {card_reason(each, data)}."
+        for each in ranked[:_MOST_ROWS]
+        if not each.varies
+    ]
     if data.monitoring is not None:
         sentences.append(of_stopping(data))
     sentences += [f"By {kind}, {of_groups(data, kind)}" for kind in data.groups_by_kind]
@@ -209,6 +218,8 @@ def to_markdown(data: Evaluation) -> str:
     stated = screen.answer
     why = stated.reason
     shown = [of for of in tables_of(data) if of.title == MARGINS or of.sentence]
+    # "why" has the metrics in words
+    cards = _predictors(data).drop(columns=[*FORMS.values(), "AUROC"])
     settings = [f"**{name}**: {escaped(text)}" for name, text in disclosures(data).items()]
     parts = [
         f"# {escaped(stated.headline)}",
@@ -216,7 +227,7 @@ def to_markdown(data: Evaluation) -> str:
         f"**Next:** {escaped(stated.advice)}",
         f"**{why.question}:** {escaped(why.text, bold=True)}" if why else "",
         escaped(stated.budget),
-        table(["predictor", "what to do", "at its word", "why"], _cards(data)),
+        table(["predictor", *cards], cards.reset_index().to_numpy()),
         _marked_actions(screen),
         f"**Data: {stated.light}.** {escaped(stated.doubts[0])}",
         escaped(f"{screen.about} · {screen.judged}"),
@@ -250,12 +261,6 @@ def _marked_actions(screen: FirstScreen) -> str:
         f"**Read first:** {texts['worst']}",
     )
     return _list("", [escaped(text, bold=True) for text in sentences])
-
-
-def _cards(data: Evaluation) -> Iterator[list[str]]:
-    for name, best in data.recommendations.items():
-        why = filter(None, [card_reason(best, data), not_above_counting(data, name)])
-        yield [name, str(best.action), str(best.at_its_word), "; ".join(why)]
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

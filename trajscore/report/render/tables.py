@@ -15,6 +15,7 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.core.score_families import digits_of
 from trajscore.core.ties import group_ties
 from trajscore.core.values import number_of
+from trajscore.evaluation.columns import DESCRIPTIONS, Column
 from trajscore.evaluation.combined import HISTORY, LOSS, NOW
 from trajscore.evaluation.evaluation import CLIPS, Evaluation
 from trajscore.evaluation.groups import shown_groups
@@ -35,7 +36,6 @@ from trajscore.report._disclosures import excluded_table
 from trajscore.report.glossary import (
     GLOSSARY,
     LOCATORS,
-    arrow,
     explain,
     fixed,
     short_number,
@@ -47,7 +47,8 @@ _OVER = {
     f"AUROC {OVER_ALIVE[0]}": "AUROC over counting",
     f"AUROC {OVER_ALIVE_END[0]}": "AUROC over counting, end known",
 }
-_SHORT = {"n_runs": "runs", "n_censored": "no outcome", **_OVER}
+# Metrics of the first screen of a terminal, which says this below its table.
+_SENTENCES = {"AUROC": "AUROC: 0.5 is chance, 1 a perfect ranking."}
 _MOST_REASONS = 12
 _MOST_PAIRED = 30
 MARGINS = "Margins over the base rate"
@@ -76,7 +77,7 @@ class Table:
 
     def meaning(self, column: str) -> str:
         """Say what a column means; "" where its name says it."""
-        return self.about.get(column) or GLOSSARY.get(column, "")
+        return self.about.get(column) or explain(column)
 
 
 def tables_of(data: Evaluation) -> list[Table]:
@@ -98,29 +99,34 @@ def _frame(rows: Mapping[Any, Mapping[str, str]], *names: str) -> pd.DataFrame:
 # -------------------------------------------------------------------- metrics
 
 
+def main_columns(data: Evaluation) -> list[Column]:
+    """Return the columns of the main table: what describes a row, and its metrics."""
+    columns = list(DESCRIPTIONS)
+    for name in (*data.options.metrics, *_OVER):
+        better = "\u2193" if name in data.options.lower_is_better else "\u2191"
+        sentence = _SENTENCES.get(name, "")
+        columns.append(Column(name, _OVER.get(name, name), "", digits_of(name), better, sentence))
+    return columns
+
+
 def _main(data: Evaluation) -> Table:
-    """Return every metric of every row, best values marked."""
-    columns = ["n_runs", "n_censored", *data.options.metrics, *_OVER]
-    heads = {name: f"{_SHORT.get(name, name)} {arrow(name, data.options)}".strip()
-             for name in columns}  # fmt: skip
+    """Return what describes every row, and every metric of it."""
+    heads = {f"{column.heading} {column.better}".strip(): column
+             for column in main_columns(data)}  # fmt: skip
     rows = {}
-    for key in _in_order(data, data.table):
-        label = key[0], "" if key[0] in REFERENCES else FORMS[key[1]]
-        rows[label] = {heads[name]: _text(data.table.loc[key, name], name) for name in columns}
-    about = {heads[name]: explain(name) for name in columns}
-    return Table("All numbers", _frame(rows, "predictor", "form"), about)
+    for name, form in _in_order(data, data.table):
+        row = data.table.loc[(name, form)]
+        label = name, "" if name in REFERENCES else FORMS[form]
+        rows[label] = {
+            head: short_number(row[each.name], each.digits) for head, each in heads.items()
+        }
+    return Table("All numbers", _frame(rows, "predictor", "form"))
 
 
 def _in_order(data: Evaluation, table: pd.DataFrame) -> list[RowKey]:
     """Return the keys of a table, the best predictor first, the references last."""
     names = [*data.recommendations, *REFERENCES]
     return sorted(table.index, key=lambda key: names.index(key[0]))
-
-
-def _text(value: Any, name: str) -> str:
-    if pd.isna(value):
-        return ""
-    return f"{int(value):,}" if name.startswith("n_") else short_number(value, digits_of(name))
 
 
 def _margins(data: Evaluation) -> Table:
@@ -174,17 +180,16 @@ def _signals(data: Evaluation) -> Table:
         head: _cells(table, columns_of(name), data.digits, "+") for name, head in heads.items()
     }
     cells["fewest"] = [f"{n}" if n else "" for n in table["order"]]
-    cells["reached"] = ["" if pd.isna(m) else fixed(m, data.digits, "+") for m in table["reached"]]
+    cells["reached"] = [fixed(margin, data.digits, "+") for margin in table["reached"]]
     return Table(title, pd.DataFrame(cells, table.index))
 
 
 def _gains(data: Evaluation) -> Table:
     """Return what recalibration changes in each metric of each predictor."""
-    names = data.recommendations
-    metrics = data.options.metrics
     rows = {}
     table = data.calibration_gain
-    for name, metric in (key for key in product(names, metrics) if key in table.index):
+    keys = product(data.recommendations, data.options.metrics)
+    for name, metric in (key for key in keys if key in table.index):
         row = table.loc[(name, metric)]
         digits = digits_of(metric)
         gain = Interval(*row[GAIN])
@@ -263,7 +268,7 @@ def _steps(data: Evaluation) -> Table:
     rows: dict[int, dict[str, str]] = {}
     for (name, form, step), row in data.by_step.iterrows():
         if form == data.first_form(name):
-            runs = rows.setdefault(step, {"runs": ""} | dict.fromkeys(data.predictors, ""))
+            runs = rows.setdefault(step, {})
             runs |= {"runs": f"{row['n_runs']:,.0f}", name: with_interval(row[list(AUROC)])}
     about = dict.fromkeys(data.predictors, explain("AUROC"))
     return Table("AUROC at a step", _frame(dict(sorted(rows.items())), "step"), about)
@@ -273,8 +278,10 @@ def _equal_length(data: Evaluation) -> Table:
     """Return AUROC among runs of equal length, and what it is above that of length."""
     is_first = [form == data.first_form(name) for name, form in data.equal_length.index]
     table = data.equal_length[is_first].droplevel("form").dropna(subset="AUROC")
-    over = _cells(table, OVER_LENGTH, sign="+")
-    cells = {"AUROC": _written(table["AUROC"], ".3f"), "over what is left of length": over}
+    cells = {
+        "AUROC": _written(table["AUROC"], ".3f"),
+        "over what is left of length": _cells(table, OVER_LENGTH, sign="+"),
+    }
     return Table("AUROC among runs of equal length", pd.DataFrame(cells, table.index))
 
 
@@ -306,9 +313,7 @@ def _left_out(data: Evaluation) -> Table:
 def _values(data: Evaluation) -> Table:
     """Return range and ties of each predictor as given."""
     rows = {}
-    for name, best in data.recommendations.items():
-        if best.best_alone:
-            continue
+    for name in (best.predictor for best in data.singles):
         cells = data.traces[name, AS_GIVEN].cells
         is_probability = AS_GIVEN in data.forms_of(name)
         sure = float(((cells <= 0) | (cells >= 1)).mean())
@@ -349,9 +354,10 @@ def _cells(table: pd.DataFrame, names: list[str], digits: int = 3, sign: str = "
 
 def _rates(table: pd.DataFrame, name: str) -> list[str]:
     """Write rates with their intervals, as far as there are runs and splits to have them of."""
-    columns = columns_of(name)
-    cells = zip(table[columns].to_numpy(), _cells(table, columns), strict=True)
-    return [f"{three[0]:.3f}" if cell and pd.isna(three[1]) else cell for three, cell in cells]
+    return [
+        fixed(three[0], 3) if math.isnan(three[1]) else with_interval(three)
+        for three in table[columns_of(name)].to_numpy(dtype=float)
+    ]
 
 
 def _written(column: pd.Series, style: str) -> list[str]:
