@@ -23,13 +23,13 @@ def exclusion_texts(data: Evaluation, of_scores: bool) -> dict[str, int]:
     return {
         str(exclusion): n
         for exclusion, n in data.exclusions.items()
-        if exclusion.is_of_scores == of_scores
+        if exclusion.kind.value.is_of_scores == of_scores
     }
 
 
 def excluded_table(data: Evaluation) -> pd.DataFrame:
     """Return how many runs do not count, or in success rates alone, by reason."""
-    exclusions = sorted(data.exclusions.items(), key=lambda item: item[0].is_of_scores)
+    exclusions = sorted(data.exclusions.items(), key=lambda item: item[0].kind.value.is_of_scores)
     rows = [("all", str(exclusion), n) for exclusion, n in exclusions]
     return pd.DataFrame(rows, columns=["predictor", "reason", "n_runs"])
 
