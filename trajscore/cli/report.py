@@ -3,7 +3,7 @@
 import argparse
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -168,7 +168,7 @@ def _options(arguments: argparse.Namespace, inputs: Inputs) -> ByName:
     """Return what is computed, of whatever was read."""
     leading = arguments.family
     others = [family for family in USUAL_SCORES if family_name(family) != leading.name]
-    names = [field.name for field in fields(EvaluationOptions) if field.name in arguments]
+    names = vars(EvaluationOptions()).keys() & vars(arguments).keys()
     options = {name: getattr(arguments, name) for name in names} | {
         "families": [leading, *others],
         "prices": arguments.prices and dict(arguments.prices),

@@ -40,6 +40,8 @@ from trajscore.inference.intervals import Units, any_units
 
 MISSING = ("same_runs", "ffill")
 """What to do with runs that have missing values."""
+UNOBSERVED_AS = ("failure", "drop")
+"""What to do with runs that have no outcome, unless their chances of success are given."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,13 @@ class Exclusion:
         return self.kind.value.words.format(reason=self.stop_reason, values=values)
 
 
-def by_reason(exclusions: Mapping[Exclusion, int]) -> dict[str, int]:
-    """Return numbers of runs by the words of what leaves them out."""
-    return {str(exclusion): n for exclusion, n in exclusions.items()}
+def by_reason(exclusions: Mapping[Exclusion, int], of_scores: bool | None = None) -> dict[str, int]:
+    """Return numbers of runs by reason: of those left out of every number, or of scores alone."""
+    return {
+        str(exclusion): n
+        for exclusion, n in exclusions.items()
+        if of_scores in (None, exclusion.kind.value.is_of_scores)
+    }
 
 
 @dataclass(frozen=True)
@@ -199,7 +205,7 @@ class Counts:
 def censored_as(censored: Any) -> tuple[str, Any]:
     """Return what unobserved runs stand for, and the q_z where these are given."""
     if censored is None or isinstance(censored, (str, bool)):
-        check_choice(censored, "censored", ("failure", "drop"))
+        check_choice(censored, "censored", UNOBSERVED_AS)
         return str(censored), None
     return "q_z", censored
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -85,8 +84,12 @@ class RunSet:
     Attributes
     ----------
     n_runs, n_left_out, n_unobserved : int
-        Runs that count; runs that do not, those that were not read among them; and of both, runs
-        without an observed outcome, other than by an infrastructure error.
+        Runs that count, whether or not their forecasts are judged (in a report `n_runs` are those
+        with forecasts, `n_counted` all); runs that do not, those that were not read among them; and
+        of both, runs without an observed outcome, other than by an infrastructure error.
+    left_out, unscored : dict of str to int
+        How many runs do not count, by reason: `n_left_out` in all; and how many count, but are not
+        among those on which the forecasts of some predictor are judged.
     n_unread : int
         Runs that `read` left out, as they could not be read or ended by an infrastructure error.
     predictors : list of str
@@ -214,13 +217,15 @@ class RunSet:
     @property
     def left_out(self) -> dict[str, int]:
         """How many runs do not count, by reason."""
-        counts = {"not readable": self.n_unread} | by_reason(self.evaluated.exclusions)
-        return {reason: n for reason, n in counts.items() if n}
+        counts = by_reason(self.evaluated.exclusions)
+        if self.n_unread:
+            counts["not readable, or lost by the harness"] = self.n_unread
+        return counts
 
-    @cached_property
+    @property
     def unscored(self) -> dict[str, int]:
         """How many runs count, but not the forecasts of each predictor for them, by reason."""
-        exclusions: Counter[Exclusion] = Counter()
+        exclusions = Counter[Exclusion]()
         for name in self.predictors:
             exclusions |= leave_out_incomplete(self.judged(name)).exclusions
         return by_reason(exclusions - self.evaluated.exclusions)
@@ -253,6 +258,9 @@ class RunSet:
         if n := int((~self.evaluated.observed).sum()):
             parts.append(f"{n} without an outcome, counted as failures")
         parts += [f"forecasts of {n} not judged ({why})" for why, n in self.unscored.items()]
+        n_without_step = int((self.lengths == 0).sum())
+        if n_without_step and not self.predictors:
+            parts.append(f"{n_without_step} {Exclusion(ExclusionKind.NO_STEP)}")
         tasks = f" of {number_of(self.n_tasks, 'task')}" if self.n_tasks else ""
         aside = f" ({'; '.join(parts)})" if parts else ""
         return f"{number_of(self.n_runs, 'run')}{tasks}{aside}"
