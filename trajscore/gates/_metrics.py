@@ -1,7 +1,5 @@
 """Names of the numbers of a set of runs, and how each is made."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Sets of runs: which runs count, what was scored, at what cost; and how two sets are paired."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

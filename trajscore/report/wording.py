@@ -487,7 +487,7 @@ def _looks(data: Evaluation) -> Iterator[str]:
 
 
 def has_many_left_out(data: Evaluation) -> bool:
-    """Whether more runs are left out than a reader may overlook, who did not ask for it."""
+    """Whether more runs are left out, unasked, than a reader may overlook."""
     n = sum(n for reason, n in data.exclusions.items() if not reason.kind.value.is_chosen)
     return n > MAX_SHARE_UNCLEAR * (data.facts.n_runs + n)
 
