@@ -2,6 +2,7 @@
 
 import ast
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,14 +14,16 @@ import pytest
 
 from trajscore import DensityRatioEProcess, evaluate, trusted_types
 from trajscore.cli import inputs
-from trajscore.cli.main import main
-from trajscore.cli.report import judge
+from trajscore.cli.main import HELP, main
+from trajscore.cli.report import JUDGING, judge
 from trajscore.datasets import make_trajectories
 from trajscore.integrations import Guard
 from trajscore.monitoring import Conformal, split_report
+from trajscore.report import EvaluationOptions
 
 skops = pytest.importorskip("skops.io")
-WORDS = "--score=judge --censored=drop --group=task --calibrator=platt --weights=uniform"
+JUDGED = "--censored=drop --calibrator=platt --weights=uniform --horizon=6 --missing=ffill"
+WORDS = f"--score=judge --group=task {JUDGED}"
 X, Y = make_trajectories(300, lengths=(1, 6), random_state=0, return_X_y=True)
 
 
@@ -192,10 +195,14 @@ def test_the_code_of_a_report_forecasts_elsewhere_what_the_report_says(folder, c
     assert main(["report", "runs.csv", *WORDS.split(), "--code", "--out", "r.md"]) == 0
     code = "".join(capsys.readouterr().out.split("\n\nwrote")[0].partition("import numpy")[1:])
     assert code in Path("r.md").read_text()
+    taken = {name.split()[0] for part in JUDGING for name in HELP["options"][part]}
+    assert taken == {word.partition("=")[0] for word in JUDGED.split()}  # a new one is tried, too
     assert "trajscore fit runs.csv --group=task --score=judge --out=stop.skops" in code
+    assert main(shlex.split(code.rpartition(": trajscore ")[2])) == 0
     Path("new.py").write_text(f"{code}\nnp.save('p.npy', p)\n")
     subprocess.run([sys.executable, "new.py"], check=True, capture_output=True)
-    how = {"groups": X.ids // 2, "censored": "drop", "calibrator": "platt", "weights": "uniform"}
+    how = {"groups": X.ids // 2, "censored": "drop", "calibrator": "platt", "weights": "uniform",
+           "options": EvaluationOptions(horizon=6, missing="ffill")}  # fmt: skip
     run = ast.literal_eval(code.partition("transform(")[2].partition(")[0]")[0])
     name = code.partition("report.forecaster('")[2].partition("'")[0]
     p = evaluate({"judge": sharp}, y, **how).forecaster(name).transform(run)

@@ -60,8 +60,7 @@ def test_how_unobserved_runs_count_is_said(budget, fast):
         report = evaluate(X, y, **fast, **given)
         assert words in " ".join(report.to_text(verbose=True).split())
         assert set(report.table["n_runs"]) == {n_runs}
-    reasons = report.excluded.to_numpy().tolist()
-    assert reasons == [["all", "the outcome was not observed", hidden]]
+    assert report.excluded.to_numpy().tolist() == [["all", "the outcome was not observed", hidden]]
 
 
 def test_what_dropping_unobserved_runs_would_change(budget, quick):

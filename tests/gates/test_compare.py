@@ -166,13 +166,12 @@ def test_sets_are_paired_by_two_common_tasks_or_all_ids():
     base = RunSet(None, [1, 0, 1], tasks=["a", "b", "c"])
     plain = RunSet([[0.5]] * 6, y)
     for left, right, how in [
-        (base, RunSet(None, [1, 0, 0, 1], tasks=["b", "c", "d", "e"]), "by task: 2 in both, 2 "),
-        (base, RunSet(None, [1, 0], tasks=["c", "d"]), "Not paired"),
         (RunSet(None, [1] * 5, tasks=list("abdef")), RunSet(None, y, tasks=list("abghij")), "Few "),
+        (base, RunSet(None, [1, 0, 0, 1], tasks=["b", "c", "d", "e"]), "by task: 2 in both, 2 "),
         (one, RunSet(X[::-1], y), "by run: 6 in both, 0 only in the new set, 0 only"),
+        (base, RunSet(None, [1, 0], tasks=["c", "d"]), "Not paired"), (plain, plain, "Not paired"),
         (one, RunSet(X[:5], y[:5]), "Not paired"),
-        (plain, plain, "Not paired"),
-    ]:
+    ]:  # fmt: skip
         assert how in str(compare(left, right))
     first = str(compare(base, RunSet(None, [1, 0], tasks=["c", "d"]))).splitlines()[0]
     assert re.match("Not paired: .* fewer than two tasks in common.*'a'.*'c'.*--group", first)
@@ -270,10 +269,10 @@ def test_pass_k_needs_k_runs_of_a_task():
     one = check(runs, rules=Gate("pass^2", versus=0.5)).gates[0]
     assert one.value == 0.5  # of two tasks
     for new, metric, problem in [
+        (RunSet(None, [0.5, 1, 0, 1], tasks=list("aabb")), "pass^2", "graded"),
         (runs, "pass^3", "no task has 3 runs; the most is 2"),
         (RunSet(None, [1, 0]), "pass^2", "needs the task"),
-        (RunSet(None, [0.5, 1, 0, 1], tasks=list("aabb")), "pass^2", "graded"),
-    ]:
+    ]:  # fmt: skip
         (result,) = check(new, rules=Gate(metric, versus=0.5)).gates
         assert result.verdict == "unusable"
         assert problem in result.why

@@ -6,7 +6,7 @@ import pytest
 
 from refused import must_refuse, not_refused
 from trajscore import TrajectoryArray
-from trajscore.gates import RunSet
+from trajscore.gates import Gate, RunSet, check
 
 NAN = np.nan
 # an infrastructure error, a crash, a budget, and runs that ended by themselves
@@ -29,26 +29,23 @@ def runs(**options):
 )
 def test_runs_that_count_in_the_order_of_ids(censored, ids, labels, n_left_out, n_unobserved):
     found = runs(censored=censored)
-    assert found.ids.tolist() == list(ids)
-    assert found.labels.tolist() == labels
+    assert (found.ids.tolist(), found.labels.tolist()) == (list(ids), labels)
     rows = ["fedcba".index(name) for name in ids]
     assert found.y.tolist() == Y[rows].tolist()
     assert found.lengths.tolist() == X.lengths[rows].tolist()
     assert found.tasks.tolist() == [TASKS[row] for row in rows]
-    assert found.spent["cost"].tolist() == rows
-    assert found.traces["judge"].ids.tolist() == list(ids)
+    assert (found.spent["cost"].tolist(), found.traces["judge"].ids.tolist()) == (rows, list(ids))
     counts = (found.n_runs, found.n_left_out, found.n_unobserved, found.n_tasks)
     assert counts == (len(ids), n_left_out, n_unobserved, 3)
-    assert f"{len(ids)} runs of 3 tasks (1 ended by an infrastructure error" in repr(found)
-    assert f"{n_unobserved} without an outcome" in repr(found)
+    assert found.n_left_out == sum(found.left_out.values())
+    assert "(1 left out (lost by the harness: infrastructure_error); 2 " in repr(found)
 
 
 def test_outcomes_alone():
     found = RunSet(None, pd.Series([1, 0, 1], index=list("cab")))
     assert (found.predictors, found.has_ids, found.n_tasks) == ([], True, 0)
     assert (found.ids.tolist(), found.y.tolist()) == (["a", "b", "c"], [0, 1, 1])
-    assert found.lengths.tolist() == [1, 1, 1]
-    assert found.tasks is None
+    assert (found.lengths.tolist(), found.tasks) == ([1, 1, 1], None)
     assert not RunSet(None, [1, 0]).has_ids
     lengths = RunSet({"": X, "judge": X}, Y)  # of a trace without a name only that is read
     assert lengths.predictors == ["judge"]
@@ -56,13 +53,12 @@ def test_outcomes_alone():
 
 def test_what_cannot_be_used():
     rows = [
-        ({"spent": [1]}, r"spent must be a dict of numbers by name, got \[1\]"),
-        ({"spent": {"cost": [1, 2]}}, r"spent\['cost'\] must be one number or 6"),
         ({"spent": {"cost": [1, NAN, 1, -np.inf, 1, 1]}}, r"row 3: spent\['cost'\] is -inf"),
-        ({"tasks": ["a"]}, "tasks must be 6 labels"),
         ({"tasks": pd.Series([1] * 6, index=list("abcdef"))}, "row 0: tasks is of run 'a'"),
-        ({"censored": "q_z"}, "censored"),
-    ]
+        ({"spent": {"cost": [1, 2]}}, r"spent\['cost'\] must be one number or 6"),
+        ({"spent": [1]}, r"spent must be a dict of numbers by name, got \[1\]"),
+        ({"tasks": ["a"]}, "tasks must be 6 labels"), ({"censored": "q_z"}, "censored"),
+    ]  # fmt: skip
     must_refuse(lambda options: runs(**options), rows)
     few = {"stop_reason": ["done", "infrastructure_error"]}
     rows = [
@@ -82,6 +78,17 @@ def test_tables_are_read_with_what_is_known_of_each_run(tmp_path):
     table.assign(extra=[1, 2, 1]).to_csv(path, index=False)
     found = RunSet.read(path)
     assert "to judge one, pass scores='extra'" in found.notes  # an argument, not an option
-    assert (found.n_runs, found.labels.tolist(), found.lengths.tolist()) == (2, [1, 0], [2, 1])
-    assert found.has_ids
+    assert (found.has_ids, found.labels.tolist(), found.lengths.tolist()) == (True, [1, 0], [2, 1])
     assert "solved" in found.notes
+
+
+def test_nothing_leaves_a_denominator_unsaid(tmp_path):
+    gaps = np.where(np.arange(60) % 12 == 0, NAN, np.linspace(0.1, 0.9, 60))  # of 5 runs
+    table = {"run": range(60), "step": 1, "judge": gaps, "other": 0.5, "solved": [0, 1] * 30}
+    pd.DataFrame(table).to_csv(path := tmp_path / "a.csv", index=False)
+    base, reason = RunSet.read(path), "a value of judge is missing"
+    assert base.counted == f"60 runs (forecasts of 5 not judged ({reason}))"
+    result = check(base, base, Gate("AUROC", "judge", margin=0.2))
+    assert base.judged("judge").complete()["judge"].sum() == 55
+    assert f"new: {base.counted}." in str(result)
+    assert f'"unscored": {{"{reason}": 5}}' in result.to_json()

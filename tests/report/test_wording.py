@@ -8,6 +8,7 @@ import pytest
 
 from trajscore.evaluation.recommendation import Action, Interval, OtherChoice, Recommendation, Shown
 from trajscore.evaluation.reliability import Stated
+from trajscore.evaluation.runs import Exclusion, ExclusionKind
 from trajscore.report import wording
 
 NAN = float("nan")
@@ -183,3 +184,10 @@ def test_what_may_leak_the_outcome_is_looked_at_before_it_is_used():
 def test_how_a_run_ended():
     words = [wording.outcome_of(evaluation(SHOWN), y) for y in (1, 0, -1, 0.5)]
     assert words == ["won", "failed", "not observed", "graded 0.5"]
+
+
+def test_runs_left_out_that_nobody_asked_for_are_looked_at():
+    for n, many in ((22, False), (23, True)):
+        exclusions = {Exclusion(kind): n for kind in (ExclusionKind.LOST, ExclusionKind.UNOBSERVED)}
+        data = SimpleNamespace(exclusions=exclusions, facts=SimpleNamespace(n_runs=200))
+        assert wording.has_many_left_out(data) == many

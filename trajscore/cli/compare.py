@@ -25,4 +25,4 @@ def read(path: Path, arguments: argparse.Namespace) -> RunSet:
     """Read a set of runs."""
     inputs = read_inputs(path, arguments, needs_scores=False)
     with refusals(path, named=False):
-        return RunSet._from_inputs(inputs, arguments.censored)
+        return RunSet._from_inputs(inputs, censored=arguments.censored)

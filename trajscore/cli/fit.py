@@ -11,7 +11,8 @@ import numpy as np
 from trajscore.calibration import PrefixForecaster
 from trajscore.cli.forecast import refuse_tracer
 from trajscore.cli.inputs import read_inputs
-from trajscore.cli.report import RECALIBRATION, judge_log, words_of
+from trajscore.cli.main import HELP
+from trajscore.cli.report import JUDGING, RECALIBRATION, judge_log, words_of
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.checks import check_predictors
 from trajscore.core.convert import as_table
@@ -33,7 +34,7 @@ _ENDS = {"step": "step", "after": "after", "unknown": None}
 _N_SPLITS = 10
 _PARAMETERS = ("--alpha", "--guarantee", "--threshold", "--flags", "--end", "--end-worth")
 _OF_PROCESSES = (*_PARAMETERS, "--guard", "--refit")
-_OF_FORECASTERS = ("--weights", "--horizon", "--missing", "--calibrator", "--censored")
+_OF_FORECASTERS = [key.partition(" ")[0] for part in JUDGING for key in HELP["options"][part]]
 _TOO_FEW = "four fifths of these runs are too few to set a threshold"
 
 
@@ -82,7 +83,7 @@ def _fit_process(arguments: argparse.Namespace) -> None:
     with refusals(arguments.table, named=False):
         runs: Any = check_predictors(inputs.predictors, inputs.y, reserved=())
         if (inputs.y != CENSORED).any():
-            runs = RunSet._from_inputs(inputs, arguments.censored)
+            runs = RunSet._from_inputs(inputs, censored=arguments.censored)
             y = runs.y
             groups = runs.tasks
     X = _predictors(runs.traces, arguments.scores)

@@ -157,7 +157,7 @@ def add_options(parser: Any, parts: Sequence[str], options: Options) -> None:
             text = facts.pop("help").format(table=HELP["table"])
             either = facts.pop("either", None)
             place = exclusive[either] if either else group
-            shown = argparse.SUPPRESS if name in HELP["rare"] else text
+            shown = argparse.SUPPRESS if facts.pop("rare", False) else text
             place.add_argument(name, help=shown, **facts).words = text
 
 

@@ -43,7 +43,8 @@ from trajscore.streaming import iter_batches
 from trajscore.streaming.batches import BATCH_ROWS
 from trajscore.tracer.action_signals import n_tokens
 
-_PASSED_ON = ("horizon", "phi", "missing", "n_resamples", "random_state", "n_jobs")
+JUDGING = ("recalibration", "censored")
+"""Parts of `help.toml` that say on which runs, and how, predictors are recalibrated."""
 _ENDS = {"known": True, "unknown": False, None: None}
 
 
@@ -79,10 +80,10 @@ OPTIONS = RECALIBRATION | {
 }
 
 
-def words_of(arguments: argparse.Namespace) -> list[str]:
-    """Return the file of a command, and its options that say how predictors are recalibrated."""
+def words_of(arguments: argparse.Namespace, parts: Sequence[str] = JUDGING) -> tuple[str, ...]:
+    """Return the file of a command, and its options on what to read, and of these parts."""
     parser = argparse.ArgumentParser(add_help=False)
-    add_options(parser, ["reading", "recalibration", "censored"], RECALIBRATION)
+    add_options(parser, ["reading", *parts], RECALIBRATION)
     words = [str(arguments.table)] if arguments.table else []
     for action in parser._actions:
         value = getattr(arguments, action.dest)
@@ -90,7 +91,7 @@ def words_of(arguments: argparse.Namespace) -> list[str]:
             for part in value if isinstance(value, list) else [value]:
                 text = "=".join(map(str, part)) if isinstance(part, tuple) else str(part)
                 words.append(f"{action.option_strings[0]}={text}")
-    return words
+    return tuple(words)
 
 
 def judge(words: str) -> Report:
@@ -104,7 +105,7 @@ def judge(words: str) -> Report:
     return judge_log(shlex.split(words))[0]
 
 
-def judge_log(words: list[str]) -> tuple[Report, Sequence[Run]]:
+def judge_log(words: Sequence[str]) -> tuple[Report, Sequence[Run]]:
     """Return the same report, and the runs of its log, if it is of one."""
     argv = ["report", *words]
     return _judge(make_parser(["report"]).parse_args(argv, argparse.Namespace(argv=argv)))
@@ -157,8 +158,8 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, Sequence[Run]]:
     name = str(path or "the bundled chess data")
     command = shlex.join(["trajscore", *arguments.argv])
     source = replace(
-        report.source, name=name, command=command, words=tuple(words_of(arguments)),
-        guesses=guesses, outcome=inputs.outcome,
+        report.source, name=name, command=command, reading=words_of(arguments, ()),
+        words=words_of(arguments), guesses=guesses, outcome=inputs.outcome,
     )  # fmt: skip
     return replace(report, source=source), inputs.log
 
@@ -167,20 +168,21 @@ def _options(arguments: argparse.Namespace, inputs: Inputs) -> ByName:
     """Return what is computed, of whatever was read."""
     leading = arguments.family
     others = [family for family in USUAL_SCORES if family_name(family) != leading.name]
+    names = vars(EvaluationOptions()).keys() & vars(arguments).keys()
+    options = {name: getattr(arguments, name) for name in names} | {
+        "families": [leading, *others],
+        "prices": arguments.prices and dict(arguments.prices),
+        "first_error": inputs.first_error,
+        "end": _ENDS[arguments.end],
+        "progress": progress_bar(),
+    }
     return {
         "weights": arguments.weights,
         "calibrator": None if arguments.calibrator == "none" else arguments.calibrator,
         "censored": arguments.censored,
         "by": {name: name for name in arguments.by} or None,
         "monitoring": _monitoring(arguments, inputs),
-        "options": EvaluationOptions(
-            families=[leading, *others],
-            prices=arguments.prices and dict(arguments.prices),
-            first_error=inputs.first_error,
-            end=_ENDS[arguments.end],
-            progress=progress_bar(),
-            **{name: getattr(arguments, name) for name in _PASSED_ON},
-        ),
+        "options": EvaluationOptions(**options),
     }
 
 

@@ -50,6 +50,7 @@ from trajscore.evaluation.options import (
     Options,
 )
 from trajscore.evaluation.runs import (
+    UNOBSERVED_AS,
     Counts,
     EvaluatedRuns,
     Exclusion,
@@ -103,7 +104,7 @@ def batch_selection(
         )
     columns = batches.columns.meta
     q_z = None
-    if not (isinstance(censored, str) and censored in ("failure", "drop")):
+    if not (isinstance(censored, str) and censored in UNOBSERVED_AS):
         q_z = censored
         censored = "q_z"
     named = [("censored", q_z), ("stop_reason", stop_reason)]

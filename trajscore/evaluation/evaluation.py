@@ -64,6 +64,7 @@ class Source:
     outcome: str = ""  # of the outcomes, such as a column
     command: str = ""
     words: tuple[str, ...] = ()  # of it: the file, and how predictors are recalibrated
+    reading: tuple[str, ...] = ()  # of these words: the file, and what to read of it
     guesses: str = ""  # what was guessed of the file, for people
     created: str = ""  # ISO 8601, UTC
     version: str = ""  # of trajscore

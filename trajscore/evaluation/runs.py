@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass, replace
-from enum import StrEnum
+from enum import Enum
 from functools import cached_property
 from itertools import compress
 from operator import add
@@ -39,17 +40,26 @@ from trajscore.inference.intervals import Units, any_units
 
 MISSING = ("same_runs", "ffill")
 """What to do with runs that have missing values."""
+UNOBSERVED_AS = ("failure", "drop")
+"""What to do with runs that have no outcome, unless their chances of success are given."""
 
 
-class ExclusionKind(StrEnum):
-    """Why runs are left out: of every number or, the last two, of scores alone."""
+@dataclass(frozen=True)
+class _Kind:
+    words: str
+    is_of_scores: bool = False  # the runs count in success rates; their forecasts are not scored
+    is_chosen: bool = False  # the user asked for it, as by ``censored="drop"``
 
-    LOST = "lost by the harness: {reason}"
-    STOPPED = "no outcome; stopped by {reason}, not by a budget"
-    NO_STOP_REASON = "no outcome and no stop reason"
-    UNOBSERVED = "the outcome was not observed"  # with ``censored="drop"``
-    NO_STEP = "ended before the first step"
-    MISSING_VALUES = "{values} missing"
+
+class ExclusionKind(Enum):
+    """Why runs are left out, of every number or of scores alone."""
+
+    LOST = _Kind("lost by the harness: {reason}")
+    STOPPED = _Kind("no outcome; stopped by {reason}, not by a budget")
+    NO_STOP_REASON = _Kind("no outcome and no stop reason")
+    UNOBSERVED = _Kind("the outcome was not observed", is_chosen=True)
+    NO_STEP = _Kind("ended before the first step", is_of_scores=True)
+    MISSING_VALUES = _Kind("{values} missing", is_of_scores=True)
 
 
 @dataclass(frozen=True)
@@ -60,17 +70,21 @@ class Exclusion:
     stop_reason: str = ""
     predictors: tuple[str, ...] = ()  # of which values are missing
 
-    @property
-    def is_of_scores(self) -> bool:
-        """Whether the runs count in success rates, but their forecasts are not scored."""
-        return self.kind in (ExclusionKind.NO_STEP, ExclusionKind.MISSING_VALUES)
-
     def __str__(self) -> str:
         *others, last = self.predictors or ("",)
         values = f"a value of {last} is"
         if others:
             values = f"values of {', '.join(others)} and {last} are"
-        return self.kind.value.format(reason=self.stop_reason, values=values)
+        return self.kind.value.words.format(reason=self.stop_reason, values=values)
+
+
+def by_reason(exclusions: Mapping[Exclusion, int], of_scores: bool | None = None) -> dict[str, int]:
+    """Return numbers of runs by reason: of those left out of every number, or of scores alone."""
+    return {
+        str(exclusion): n
+        for exclusion, n in exclusions.items()
+        if of_scores in (None, exclusion.kind.value.is_of_scores)
+    }
 
 
 @dataclass(frozen=True)
@@ -191,7 +205,7 @@ class Counts:
 def censored_as(censored: Any) -> tuple[str, Any]:
     """Return what unobserved runs stand for, and the q_z where these are given."""
     if censored is None or isinstance(censored, (str, bool)):
-        check_choice(censored, "censored", ("failure", "drop"))
+        check_choice(censored, "censored", UNOBSERVED_AS)
         return str(censored), None
     return "q_z", censored
 
@@ -308,41 +322,53 @@ def leave_out_missing(
 
     An error proposes to repeat values, if that `may_fill` enough runs and does.
     """
+    scored = _complete_runs(runs)
+    text = "left out; it has too few complete runs of both outcomes"
+    notes += (Note(name, text=text) for name in runs.traces if name not in scored.traces)
+    if outcomes_vary(scored.y):
+        return scored
+    filled = replace(runs, traces={name: X.ffill() for name, X in runs.traces.items()})
+    ffill_helps = may_fill and outcomes_vary(_complete_runs(filled).y)
+    problem = _too_few_of_each(runs.traces, ffill_helps)
+    if scored.traces:
+        problem = _too_few_in_common(len(scored), len(runs), ffill_helps)
+    raise CannotMeasureError(problem, "options=EvaluationOptions.missing", "ffill")
+
+
+def _complete_runs(runs: EvaluatedRuns) -> EvaluatedRuns:
+    """Return the complete runs of the predictors that have such runs of both outcomes."""
     complete = runs.complete()
     traces = {name: X for name, X in runs.traces.items() if outcomes_vary(runs.y[complete[name]])}
-    text = "left out; it has too few complete runs of both outcomes"
-    notes += (Note(name, text=text) for name in runs.traces if name not in traces)
-    in_common = np.logical_and.reduce([complete[name] for name in traces])
-    if traces and outcomes_vary(runs.y[in_common]):
-        return leave_out_incomplete(replace(runs, traces=traces))
-    helps = may_fill
-    if may_fill:
-        filled = {name: X.ffill() for name, X in runs.traces.items()}
-        try:
-            leave_out_missing(replace(runs, traces=filled), [], may_fill=False)
-        except CannotMeasureError:
-            helps = False
-    if traces:
-        problem = (
-            f"{int(in_common.sum())} of {len(runs)} runs have a value of every predictor at every "
-            f"step, and they do not include both a success and a failure; judge one predictor at a "
-            f"time" + ", or pass {argument} to let a value hold until the next one" * helps
-        )
-    else:
-        remedy = (
-            "give runs a value at every step: X.with_cells(np.nan_to_num(X.ffill().cells)) "
-            "repeats the value before, and puts 0 before the first one"
-        )
-        values = [run_numbers(X)[~np.isnan(X.cells)] for X in runs.traces.values()]
-        if helps:
-            remedy = "{argument} repeats the value before"
-        elif all(len(np.unique(of_runs)) == len(of_runs) > 0 for of_runs in values):
-            remedy = "judge one number a run by metrics.Answers, such as its ECUAS"
-        problem = (
-            f"no predictor has enough runs without missing values; each of "
-            f"{', '.join(runs.traces)} needs complete runs of both outcomes; {remedy}"
-        )
-    raise CannotMeasureError(problem, "options=EvaluationOptions.missing", "ffill")
+    enough = replace(runs, traces=traces)
+    return leave_out_incomplete(enough) if traces else enough.take(np.arange(0))
+
+
+def _too_few_in_common(n_complete: int, n_runs: int, ffill_helps: bool) -> str:
+    """Say that predictors have too few complete runs in common."""
+    text = (
+        f"{n_complete} of {n_runs} runs have a value of every predictor at every step, and they do "
+        f"not include both a success and a failure; judge one predictor at a time"
+    )
+    if ffill_helps:
+        text += ", or pass {argument} to let a value hold until the next one"
+    return text
+
+
+def _too_few_of_each(traces: Mapping[str, TrajectoryArray], ffill_helps: bool) -> str:
+    """Say that no predictor has enough complete runs."""
+    remedy = (
+        "give runs a value at every step: X.with_cells(np.nan_to_num(X.ffill().cells)) "
+        "repeats the value before, and puts 0 before the first one"
+    )
+    values = [run_numbers(X)[~np.isnan(X.cells)] for X in traces.values()]
+    if ffill_helps:
+        remedy = "{argument} repeats the value before"
+    elif all(len(np.unique(of_runs)) == len(of_runs) > 0 for of_runs in values):
+        remedy = "judge one number a run by metrics.Answers, such as its ECUAS"
+    return (
+        f"no predictor has enough runs without missing values; each of "
+        f"{', '.join(traces)} needs complete runs of both outcomes; {remedy}"
+    )
 
 
 def leave_out_incomplete(runs: EvaluatedRuns) -> EvaluatedRuns:

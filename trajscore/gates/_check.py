@@ -28,17 +28,8 @@ from trajscore.gates._compare import (
     pairing,
 )
 from trajscore.gates._gate import BASELINE, Gate, Rules, Verdict, read_gates
-from trajscore.gates._run_set import (
-    Matching,
-    RunSet,
-    check_run_set,
-    is_lower_better,
-    is_rate,
-    key_of,
-    match,
-    measures_of,
-    within_range,
-)
+from trajscore.gates._metrics import is_lower_better, is_rate, key_of, measures_of, within_range
+from trajscore.gates._run_set import Matching, RunSet, check_run_set, match
 
 EXIT_CODES = {Verdict.UNUSABLE: 2, Verdict.FAIL: 1, Verdict.UNDECIDED: 3, Verdict.PASS: 0}
 
@@ -152,6 +143,8 @@ class CheckResult:
                 "n_paired": matched and matched.n_common,
                 "n_runs": self.new.n_runs,
                 "n_left_out": self.new.n_left_out,
+                "left_out": self.new.left_out,
+                "unscored": self.new.unscored,
                 "n_unobserved": self.new.n_unobserved,
             },
             allow_nan=False,

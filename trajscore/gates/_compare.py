@@ -12,20 +12,16 @@ from trajscore.core.ties import ROUNDING
 from trajscore.core.values import as_fraction, number_of, run_label
 from trajscore.evaluation.options import AS_GIVEN, RECALIBRATED
 from trajscore.gates._change import difference, estimates, runs_to_settle
-from trajscore.gates._run_set import (
-    LENGTH,
+from trajscore.gates._metrics import (
     MARGIN,
     SUCCESS,
     Key,
-    Matching,
-    RunSet,
-    check_run_set,
     is_lower_better,
-    match,
     measures_of,
     most_trials,
     within_range,
 )
+from trajscore.gates._run_set import LENGTH, Matching, RunSet, check_run_set, match
 from trajscore.inference.comparison import up_to_one_digit
 
 _MOST_TRIALS = 8

@@ -17,7 +17,7 @@ from trajscore.core.values import (
     unknown_name,
 )
 from trajscore.evaluation.options import AS_GIVEN, RECALIBRATED
-from trajscore.gates._run_set import OPTIONS, SUCCESS, is_fraction
+from trajscore.gates._metrics import OPTIONS, SUCCESS, is_fraction
 
 BASELINE = "baseline"
 COUNTS_AS = ("undecided", "pass", "fail")

@@ -13,24 +13,15 @@ from trajscore.core.outcomes import CENSORED
 from trajscore.evaluation.evaluation import Evaluation, Facts
 from trajscore.evaluation.options import BOOTSTRAP, INFLUENCE
 from trajscore.evaluation.recommendation import Action, OtherChoice
-from trajscore.evaluation.runs import ExclusionKind, number_of_runs
+from trajscore.evaluation.runs import ExclusionKind, by_reason, number_of_runs
 from trajscore.report.glossary import COUNTED_AS, RUN_SCORE
 from trajscore.report.verdicts import listed, quoted, way_gone
 
 
-def exclusion_texts(data: Evaluation, of_scores: bool) -> dict[str, int]:
-    """Return the number of runs left out of every number, or of scores alone, by reason."""
-    return {
-        str(exclusion): n
-        for exclusion, n in data.exclusions.items()
-        if exclusion.is_of_scores == of_scores
-    }
-
-
 def excluded_table(data: Evaluation) -> pd.DataFrame:
     """Return how many runs do not count, or in success rates alone, by reason."""
-    exclusions = sorted(data.exclusions.items(), key=lambda item: item[0].is_of_scores)
-    rows = [("all", str(exclusion), n) for exclusion, n in exclusions]
+    n_by_reason = by_reason(data.exclusions, False) | by_reason(data.exclusions, True)
+    rows = [("all", reason, n) for reason, n in n_by_reason.items()]
     return pd.DataFrame(rows, columns=["predictor", "reason", "n_runs"])
 
 
@@ -39,9 +30,9 @@ def left_out(data: Evaluation, most: int = 1000) -> str:
     if not data.exclusions:
         return "Left out: no run"
     parts = []
-    if reasons := exclusion_texts(data, of_scores=False):
+    if reasons := by_reason(data.exclusions, of_scores=False):
         parts.append(f"Left out of every number: {_reasons(reasons, most)}")
-    if reasons := exclusion_texts(data, of_scores=True):
+    if reasons := by_reason(data.exclusions, of_scores=True):
         parts.append(f"Counted in success rates alone: {_reasons(reasons, most)}")
     text = ". ".join(parts)
     is_missing = ExclusionKind.MISSING_VALUES in (exclusion.kind for exclusion in data.exclusions)

@@ -14,8 +14,9 @@ from trajscore.core.parallel import Progress
 from trajscore.core.storage import replacing
 from trajscore.core.values import as_path, unknown_name
 from trajscore.evaluation.evaluation import Evaluation
+from trajscore.evaluation.runs import by_reason
 from trajscore.io import Run
-from trajscore.report._disclosures import disclosures, excluded_table, exclusion_texts
+from trajscore.report._disclosures import disclosures, excluded_table
 from trajscore.report._first_screen import first_screen
 from trajscore.report.recipe import NO_CODE
 from trajscore.report.render.as_json import to_json
@@ -146,12 +147,12 @@ class Report(Evaluation):
     @property
     def left_out(self) -> dict[str, int]:
         """How many runs do not count, by reason."""
-        return exclusion_texts(self, of_scores=False)
+        return by_reason(self.exclusions, of_scores=False)
 
     @property
     def unscored(self) -> dict[str, int]:
         """How many runs count in success rates alone, by reason."""
-        return exclusion_texts(self, of_scores=True)
+        return by_reason(self.exclusions, of_scores=True)
 
     @property
     def excluded(self) -> pd.DataFrame:

@@ -18,9 +18,6 @@ p = forecaster.transform({run})[0]{flat}  # a running run, its values so far
 print(p, {score})  # its steps; once it ends, the run
 # To stop failing runs, by another rule: {stop}"""
 _N_STEPS = 3  # of the run that is forecast
-_NOT_OF_STOPPING = (
-    "--score=", "--risk=", "--weights=", "--horizon=", "--missing=", "--calibrator=", "--censored=",
-)  # fmt: skip
 _RUN_SCORES = {"last": "p[-1]", "mean": "p.mean()", "min": "p.min()"}
 
 
@@ -67,11 +64,11 @@ def _run_score(data: Evaluation) -> str:
 
 def _stop(data: Evaluation, name: str) -> str:
     """Return what learns from the runs of a report when to stop others, by one predictor."""
-    words = data.source.words
+    words = data.source.reading
     if words[:1] != (data.source.name,):  # no command read the runs from a file
         rest = "report.runs.y, groups=report.runs.groups"
         return f"trajscore.DensityRatioEProcess().fit(report.inputs_of({name!r}), {rest})"
     signals = [f"{'--risk' if f'--risk={signal}' in words else '--score'}={signal}"
                for signal in data.signals_of(name)]  # fmt: skip
-    shared = [word for word in words if not word.startswith(_NOT_OF_STOPPING)]
+    shared = [word for word in words if not word.startswith(("--score=", "--risk="))]
     return f"trajscore fit {shlex.join([*shared, *signals, '--out=stop.skops'])}"

@@ -487,8 +487,9 @@ def _looks(data: Evaluation) -> Iterator[str]:
 
 
 def has_many_left_out(data: Evaluation) -> bool:
-    """Whether more runs are left out than a reader may overlook."""
-    return sum(data.exclusions.values()) > MAX_SHARE_UNCLEAR * data.facts.n_runs
+    """Whether more runs are left out, unasked, than a reader may overlook."""
+    n = sum(n for reason, n in data.exclusions.items() if not reason.kind.value.is_chosen)
+    return n > MAX_SHARE_UNCLEAR * (data.facts.n_runs + n)
 
 
 def _has_few_tasks(note: Note) -> bool:
