@@ -42,16 +42,14 @@ def to_text(data: Evaluation, *, verbose: bool = False) -> str:
         return to_summary(data)
     short = short_names(data.predictors)
     stated = answer(data)
+    notes = [f"note: {note.text}" for note in stated.notes]
+    if len(stated.doubts) > 1:  # of which the first screen may have but a number
+        notes = _data(stated)
     parts = [
         lines(stated.lines),
         lines(verdicts(data)),
         *(_whole_table(table, short) for table in tables_of(data)),
-        # one doubt stands on the first screen, which names the number of further ones
-        lines(
-            _data(stated)
-            if len(stated.doubts) > 1
-            else (f"note: {note.text}" for note in stated.notes)
-        ),
+        lines(notes),
         lines([left_out(data)]),
         lines(f"{name}: {text}" for name, text in disclosures(data).items()),
     ]
@@ -139,9 +137,8 @@ def _data(stated: Answer) -> list[str]:
     """
     first, *others = stated.doubts
     kinds = [doubt.kind for doubt in stated.doubts]
-    texts = [each.text for each in others if each.kind != LEFT_OUT]
-    texts += [note.text for note in stated.notes if note.kind not in kinds]
-    notes = (f"note: {text}" for text in texts)
+    others += [note for note in stated.notes if note.kind not in kinds]
+    notes = [f"note: {each.text}" for each in others if each.kind != LEFT_OUT]
     return [f"Data: {stated.light}. {first.text} {stated.unobserved}".rstrip(), *notes]
 
 
