@@ -43,9 +43,7 @@ MOST_DRAWN = 12
 """Predictors beyond this number are in tables, not in pictures."""
 _ACCEPT = TEMPLATES["accept"]
 _STOP = TEMPLATES["stop"]
-
-
-_NOTHING = Instruction("")
+_NO_NOTE = Instruction("")
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class FirstScreen:
     accept_rule: str = ""
     accept_note: str = ""
     stop_rule: str = ""
-    stop_note: Instruction = _NOTHING
+    stop_note: Instruction = _NO_NOTE
     chosen: str = ""  # how both rules were, and what they cost
     step: str = ""  # which one failed
     read_first: str = ""

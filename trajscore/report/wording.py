@@ -129,16 +129,17 @@ def next_step(data: Evaluation) -> Instruction:
 def _act(data: Evaluation) -> Instruction:
     """Say how to act by what is of use: as it is, or by a map; where it may leak, after a check."""
     best = data.best
-    name = quoted(best.predictor)
-    use = f"Use {name} as it is:"
+    name = best.predictor
+    who = quoted(name)
+    use = f"Use {who} as it is:"
     how = ""
     then = ""
     if best.action != Action.USE:
-        use = f"Recalibrate {name} ("
+        use = f"Recalibrate {who} ("
         if best.best_alone:
             n = len(data.signals_of(best.predictor))
-            use = f"Use all {n} signals together (" if n > 1 else f"Use {name} ("
-        how = f"report.forecaster({best.predictor!r})"
+            use = f"Use all {n} signals together (" if n > 1 else f"Use {who} ("
+        how = f"report.forecaster({name!r})"
         if data.source.command:
             how = "--code shows how"
         then = "), then"
@@ -148,15 +149,13 @@ def _act(data: Evaluation) -> Instruction:
     if check := leakage_check(data):
         use = f"{check} Then {use[0].lower()}{use[1:]}"
     then += " accept and stop new runs by the thresholds below"
-    if not_above_counting(data, best.predictor) and not is_above_live_counting(
-        data, best.predictor
-    ):
+    if not_above_counting(data, name) and not is_above_live_counting(data, name):
         then += (
-            f", if {name} costs you nothing; if it does, forecast by the success rate of the runs "
+            f", if {who} costs you nothing; if it does, forecast by the success rate of the runs "
             f"that get as far (calibration.AliveRate)"
         )
     elif tied := tied_predictors(data):
-        names = listed(map(quoted, [best.predictor, *tied]), MOST_NAMED)
+        names = listed(map(quoted, [name, *tied]), MOST_NAMED)
         then += f", or use the cheapest of {names}"
     return Instruction(use, how, f"{then}.")
 

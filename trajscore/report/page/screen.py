@@ -196,5 +196,5 @@ def _script(view: View) -> ByName:
         "stop": {visible(name): asdict(curve) for name, curve in of.stops.items()},
         "top": _saves(view)["top"], "shown": visible(of.shown),
         "texts": TEMPLATES,
-        "doubt": of.answer.before, "form": of.form, "score": of.score, "worth": MATERIAL_SAVING,
+        "before": of.answer.before, "form": of.form, "score": of.score, "worth": MATERIAL_SAVING,
     }  # fmt: skip

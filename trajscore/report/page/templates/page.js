@@ -55,7 +55,7 @@
       const words = tile.querySelector(".say");
       input.addEventListener("input", () => {
         const value = input.value === "" ? NaN : Number(input.value);
-        const write = (text) => say(words, data.doubt ? data.doubt + text.replaceAll("**", "") : text);
+        const write = (text) => say(words, data.before ? data.before + text.replaceAll("**", "") : text);
         if (value >= 0 && value <= most) update(tile, write, data, value);
         else say(words, most === 100 ? "Type a number from 0 to 100." : "Type a number, 0 or more.");
       });
