@@ -99,7 +99,7 @@ def of_choice(data: Evaluation, choice: str) -> str:
     other = data.other_choice(choice)
     n = other.n_runs
     n_all = data.facts.n_counted
-    alone = other.n_runs == 1
+    alone = n == 1
     counted = "counted as recorded"
     otherwise = "Without them"
     if choice == "observed":
