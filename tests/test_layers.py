@@ -121,4 +121,4 @@ def test_a_name_that_is_not_there_is_said():
 
 def test_no_module_is_too_long():
     for path in ROOT.rglob("*.py"):
-        assert len(path.read_text().splitlines()) <= 550, path
+        assert len(path.read_text().splitlines()) <= (400 if "report" in path.parts else 550), path

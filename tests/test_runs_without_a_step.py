@@ -196,7 +196,7 @@ def test_an_evaluation_scores_the_others():
     y = np.append(runs.target, np.zeros(50, dtype=int))
     report, alone = evaluate(X, y), evaluate(X[:200], y[:200])
     pd.testing.assert_frame_equal(report.intervals, alone.intervals)
-    assert report.facts.success_rate == report.facts.rate_of_runs == y.mean()
+    assert report.facts.success_rate == report.facts.base_rate_of_runs == y.mean()
     assert alone.facts.success_rate == runs.target.mean()
     assert report.excluded["n_runs"].tolist() == [50]
 

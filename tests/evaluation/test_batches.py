@@ -80,7 +80,7 @@ def test_the_base_rate_is_scored_as_any_constant_forecast(frame):
     of_runs = frame.groupby("run")["solved"].first().mean()
     batches = batches_of(frame.assign(judge=of_runs, verbal=of_forecasts))
     report = evaluate(batches, calibrator=None, intervals="influence")
-    assert report.facts.rate == pytest.approx(of_forecasts)
+    assert report.facts.base_rate == pytest.approx(of_forecasts)
     base, steps, runs = (
         report.intervals.xs(row, level=["predictor", "form"])
         for row in (("base rate", "constant"), ("verbal", "as_given"), ("judge", "as_given"))
@@ -104,7 +104,7 @@ def test_the_base_rate_is_scored_as_any_constant_forecast(frame):
 def test_the_same_under_any_weights(frame, weights):
     options = {"families": "log", "calibrator": None, "intervals": "influence", **weights}
     report, expected = evaluate(batches_of(frame), **options), in_memory(frame, **options)
-    assert report.facts.rate == pytest.approx(expected.facts.rate)
+    assert report.facts.base_rate == pytest.approx(expected.facts.base_rate)
     assert report.facts.n_unscored == expected.facts.n_unscored
     columns = report.options.step_metrics
     ours, theirs = (

@@ -6,6 +6,7 @@ import os
 import pickle
 import re
 from copy import copy
+from dataclasses import replace
 from html import unescape
 from itertools import product
 from pathlib import Path
@@ -109,7 +110,7 @@ def test_json_holds_every_number(report):
     found = json.loads(report.to_json())
     assert (found["format"], found["version"]) == ("trajscore report", 2)
     assert found["runs"]["n_runs"] - found["runs"]["n_observed"] == 67
-    assert found["runs"]["rate_over_forecasts"] == report.facts.rate
+    assert found["runs"]["rate_over_forecasts"] == report.facts.base_rate
     assert found["options"]["leading"] == report.score_name
     assert list(found["predictors"]) == report.predictors
     assert list(found["references"]) == ["base rate", "alive rate", "alive rate, end known"]
@@ -196,9 +197,8 @@ def test_text_fits_the_terminal_and_tells_long_names_apart(fast, monkeypatch):
 def test_every_table_is_in_text_and_markdown(report):
     text = report.to_text(verbose=True)
     for title in (
-        "Margins over the base rate", "Every pair", "What recalibration changes",
-        "AUROC at a step", "AUROC among runs of equal length",
-        "The values as given", "Margins under other choices",
+        "Margins over the base rate", "Every pair", "What recalibration changes", "AUROC at a step",
+        "AUROC among runs of equal length", "The values as given", "Margins under other choices",
     ):  # fmt: skip
         assert title.lower() in text.lower(), title
     markdown = report.to_markdown()
@@ -227,3 +227,18 @@ def test_small_rates_are_not_written_as_none(fast):
     X = TrajectoryArray(np.linspace(0, 1, 400), np.ones(400, dtype=int))
     report = evaluate(X, y, **fast)
     assert str(report).endswith("400 runs · 400 steps · 0.5% succeeded")
+
+
+def test_no_form_loses_a_doubt(fast):
+    y = np.arange(60) % 2
+    lengths = np.where(np.arange(60) % 5, 3 + 4 * y, 5)
+    X = TrajectoryArray(np.repeat(y / 2 + 0.2, lengths), lengths, channels=["judge"])
+    report = evaluate(X, y, groups=np.arange(60) % 4, **fast)
+    reasons = json.loads(report.to_json())["answer"]["data"]["reasons"]
+    assert len(reasons) == 3
+    for form in (str(report), report.to_text(verbose=True), report.to_markdown(), report.to_html()):
+        assert all(reason in " ".join(unescape(form).split()) for reason in reasons)
+    assert "2 more notes: report.to_text(verbose=True)." in report._repr_html_()
+    for writes in (False, True):  # a name is not read as an option
+        source = replace(report.source, command="trajscore report 'a --out x'", writes_file=writes)
+        assert ("a page: --out" in str(replace(report, source=source))) is not writes

@@ -81,7 +81,7 @@ def test_the_base_rate_is_the_best_constant(short_wins, quick, options, weight):
     report = evaluate(X, y, families=("log", "brier"), **options, calibrator=None, intervals=quick)
     w = weight(steps_of(X), np.repeat(X.lengths, X.lengths))
     rate = np.average(np.repeat(y, X.lengths), weights=w)
-    assert report.facts.rate == pytest.approx(rate)
+    assert report.facts.base_rate == pytest.approx(rate)
     assert report.traces[BASE, "constant"].cells == pytest.approx(rate)
     row = report.table.loc[(BASE, "constant")]
     for name, score in zip(report.options.score_names, report.options.scores, strict=True):

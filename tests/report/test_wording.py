@@ -9,7 +9,9 @@ import pytest
 from trajscore.evaluation.recommendation import Action, Interval, OtherChoice, Recommendation, Shown
 from trajscore.evaluation.reliability import Stated
 from trajscore.evaluation.runs import Exclusion, ExclusionKind
-from trajscore.report import wording
+from trajscore.report import doubts, headline
+from trajscore.report.glossary import outcome_of
+from trajscore.report.wording import before_rules, next_step
 
 NAN = float("nan")
 ENDS = {
@@ -32,7 +34,7 @@ NOISE = replace(USELESS, predictor="noise")
 
 @pytest.fixture(autouse=True)
 def what_is_said(monkeypatch):
-    monkeypatch.setattr(wording, "typical", lambda data, name: Stated(0.67, 0.8, 0.74, 0.4, True))
+    monkeypatch.setattr(headline, "typical", lambda data, name: Stated(0.67, 0.8, 0.74, 0.4, True))
 
 
 def evaluation(*best, stays=True, n_hidden=0, command="", stops=None, leaks=()):
@@ -63,51 +65,38 @@ def evaluation(*best, stays=True, n_hidden=0, command="", stops=None, leaks=()):
 @pytest.mark.parametrize(
     ("best", "word", "worth", "advice"),
     [
-        pytest.param(
-            SMALL, "Not known yet: there are too few runs to say anything.",
+        pytest.param(SMALL, "Not known yet: there are too few runs to say anything.",
             "Not known yet: about 40 more runs could settle it.",
-            "Collect about 40 more runs. Until then, read these 12 runs.", id="few runs",
-        ),
-        pytest.param(
-            OPEN,
-            "No: where it says 67% to 80% (74% on average), only 40% succeed, too far off for "
-            "chance.",
+            "Collect about 40 more runs. Until then, read these 12 runs.", id="few runs"),
+        pytest.param(OPEN, "No: where it says 67% to 80% (74% on average), only 40% succeed, "
+            "too far off for chance.",
             "Not known yet: recalibrated, it may be worth nothing, and hardly more than 60% of a "
             "perfect forecast; about 300 more runs could settle it.",
-            "Collect about 300", id="open",
-        ),
-        pytest.param(
-            UNSCORED, "No: as given it is not a probability.",
+            "Collect about 300", id="open"),
+        pytest.param(UNSCORED, "No: as given it is not a probability.",
             "Not known yet: it has no score until it is recalibrated.", "Recalibrate it",
-            id="no score",
-        ),
-        pytest.param(
-            USELESS, "Yes: where it says 67% to 80% (74% on average), 40% succeed.",
+            id="no score"),
+        pytest.param(USELESS, "Yes: where it says 67% to 80% (74% on average), 40% succeed.",
             "No: it does not go even 2% of the way from the success rate to a perfect forecast, "
-            "the least that matters.", "Try another", id="useless",
-        ),
-        pytest.param(
-            CONSTANT, "Yes: where it says 67% to 80% (74% on average), 40% succeed.",
-            "No: it does not vary.", "Try another", id="constant",
-        ),
-        pytest.param(
-            SHOWN, "Yes: where it says 67% to 80% (74% on average), 40% succeed.",
+            "the least that matters.", "Try another", id="useless"),
+        pytest.param(CONSTANT, "Yes: where it says 67% to 80% (74% on average), 40% succeed.",
+            "No: it does not vary.", "Try another", id="constant"),
+        pytest.param(SHOWN, "Yes: where it says 67% to 80% (74% on average), 40% succeed.",
             "Yes: it goes 20% (10 to 30) of the way from the success rate to a perfect forecast.",
-            "Use judge as it is: accept", id="useful",
-        ),
+            "Use judge as it is: accept", id="useful"),
     ],
 )  # fmt: skip
 def test_two_questions_and_the_next_step(best, word, worth, advice):
     data = evaluation(best)
-    first, second = wording.statements(data)
+    first, second = headline.statements(data)
     assert f"{first.question} {first.reply}" == f"Can judge be taken at its word? {word}"
     assert f"{second.question} {second.reply}" == f"Does it know anything? {worth}"
-    assert wording.next_step(data).startswith(advice)
-    assert wording.before_rules(data).startswith("**Do not act on this" * (best is not SHOWN))
+    assert next_step(data).text.startswith(advice)
+    assert before_rules(data).startswith("**Do not act on this" * (best is not SHOWN))
 
 
 def test_what_is_shown_comes_first():
-    first, second = wording.statements(evaluation(replace(SHOWN, at_its_word=Shown.OPEN)))
+    first, second = headline.statements(evaluation(replace(SHOWN, at_its_word=Shown.OPEN)))
     assert (first.question, first.shown) == ("Does judge know anything?", Shown.YES)
     assert (second.question, second.shown) == ("Can it be taken at its word?", Shown.OPEN)
     assert second.text.endswith("too far off for chance; more runs would tell whether it matters")
@@ -121,25 +110,23 @@ def test_what_is_shown_comes_first():
         pytest.param(USELESS, "knows nothing of use", id="useless"),
         pytest.param(CONSTANT, "does not vary", id="constant"),
         pytest.param(UNSCORED, "has no score until it is recalibrated", id="no score"),
-        pytest.param(
-            OPEN, "needs about 300 more runs to show whether it knows anything", id="open"
-        ),
+        pytest.param(OPEN, "needs about 300 more runs to show whether it knows anything", id="few"),
     ],
 )
 def test_each_other_predictor_says_what_it_needs(other, words):
     data = evaluation(SHOWN, replace(other, predictor="the other"))
-    assert wording.reason(data).question == "The other one"
-    assert wording.reason(data).text.endswith(f"{words}.")
-    cheapest = "use the cheapest of judge and" in wording.next_step(data)
-    assert cheapest == (other is SHOWN)
-    assert wording.statements(data)[0].question == "Can judge, the best of 2, be taken at its word?"
+    assert headline.reason(data).question == "The other one"
+    assert headline.reason(data).text.endswith(f"{words}.")
+    assert ("use the cheapest of judge and" in next_step(data).text) == (other is SHOWN)
+    first, _second = headline.statements(data)
+    assert first.question == "Can judge, the best of 2, be taken at its word?"
 
 
 def test_several_predictors_of_no_use_are_named_together():
-    _word, worth = wording.statements(evaluation(USELESS, NOISE))
+    _word, worth = headline.statements(evaluation(USELESS, NOISE))
     assert worth.question == "Does any of these 2 know anything?"
     assert worth.text.startswith("none of them goes even 2%")
-    assert wording.reason(evaluation(USELESS, NOISE)) is None is wording.reason(evaluation(SHOWN))
+    assert headline.reason(evaluation(USELESS, NOISE)) is None is headline.reason(evaluation(SHOWN))
 
 
 @pytest.mark.parametrize(
@@ -147,42 +134,40 @@ def test_several_predictors_of_no_use_are_named_together():
 )
 def test_a_budget_is_a_fact(stays, then):
     data = evaluation(SHOWN, stays=stays, n_hidden=12, command="trajscore report x", stops="known")
-    assert wording.of_budget(data).startswith(
-        "12 runs hit their budget (max_steps) and count as failures; without them (--censored "
-        f"drop) {then}"
-    )
-    assert wording.before_rules(data) == ""
-    assert wording.of_budget(evaluation(SHOWN, n_hidden=12)) == ""
+    budget = "12 runs hit their budget (max_steps) and count as failures; without them (--censored"
+    assert doubts.of_budget(data).startswith(f"{budget} drop) {then}")
+    assert before_rules(data) == ""
+    assert doubts.of_budget(evaluation(SHOWN, n_hidden=12)) == ""
 
 
 @pytest.mark.parametrize(
-    ("command", "remedy"), [("", "censored='drop'."), ("trajscore report x", "--censored drop.")]
+    ("command", "remedy"), [("", "censored='drop'."), ("x", "--censored drop.")]
 )
 def test_an_answer_that_unobserved_runs_decide(command, remedy):
     data = evaluation(SHOWN, stays=False, n_hidden=12, command=command)
-    assert wording.statements(data)[1].text.startswith("if the 12 runs without an outcome failed")
-    assert wording.reason(data).question == "What would change the answer"
-    assert wording.reason(data).text.endswith(remedy)
-    assert wording.next_step(data).startswith("Find out what became of the 12 runs")
-    assert wording.before_rules(data) == "**If the 12 runs without an outcome failed:** "
-    assert wording.of_unobserved(data).endswith("the answer depends on what they count as.")
+    assert headline.statements(data)[1].text.startswith("if the 12 runs without an outcome failed")
+    assert headline.reason(data).question == "What would change the answer"
+    assert headline.reason(data).text.endswith(remedy)
+    assert next_step(data).text.startswith("Find out what became of the 12 runs")
+    assert before_rules(data) == "**If the 12 runs without an outcome failed:** "
+    assert doubts.of_unobserved(data).endswith("the answer depends on what they count as.")
 
 
 def test_other_choices_are_of_all_runs_that_count():
     data = evaluation(SHOWN, stays=False, n_hidden=3)
-    assert wording.of_choice(data, "observed").startswith("3 of 200 runs have no outcome")
-    assert wording.of_choice(data, "unknown").startswith("3 of 250 runs ended")
-    assert wording.of_choice(data, "lost").startswith("3 of 253 runs were lost")
+    assert doubts.of_choice(data, "observed").startswith("3 of 200 runs have no outcome")
+    assert doubts.of_choice(data, "unknown").startswith("3 of 250 runs ended")
+    assert doubts.of_choice(data, "lost").startswith("3 of 253 runs were lost")
 
 
 def test_what_may_leak_the_outcome_is_looked_at_before_it_is_used():
-    leaky, sound = (wording.next_step(evaluation(SHOWN, leaks=[of])) for of in ("judge", "other"))
+    leaky, sound = (next_step(evaluation(SHOWN, leaks=[of])).text for of in ("judge", "other"))
     assert leaky.startswith("Make sure that no value of judge was made from the outcome. ")
     assert leaky.endswith(f"Then use{sound.removeprefix('Use')}")
 
 
 def test_how_a_run_ended():
-    words = [wording.outcome_of(evaluation(SHOWN), y) for y in (1, 0, -1, 0.5)]
+    words = [outcome_of(evaluation(SHOWN), y) for y in (1, 0, -1, 0.5)]
     assert words == ["won", "failed", "not observed", "graded 0.5"]
 
 
@@ -190,4 +175,4 @@ def test_runs_left_out_that_nobody_asked_for_are_looked_at():
     for n, many in ((22, False), (23, True)):
         exclusions = {Exclusion(kind): n for kind in (ExclusionKind.LOST, ExclusionKind.UNOBSERVED)}
         data = SimpleNamespace(exclusions=exclusions, facts=SimpleNamespace(n_runs=200))
-        assert wording.has_many_left_out(data) == many
+        assert doubts.has_many_left_out(data) == many

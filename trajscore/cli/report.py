@@ -18,7 +18,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.score_families import USUAL_SCORES, ScoreFamily, family_name, get_family, usage
 from trajscore.core.values import ByName, check_known, number_of
 from trajscore.core.weights import AGGREGATORS, OWN, WEIGHT_SCHEDULES
-from trajscore.evaluation.doubts import without_leaky_columns
+from trajscore.evaluation.notes import without_leaky_columns
 from trajscore.evaluation.runs import MISSING
 from trajscore.io import Run
 from trajscore.io.fields import ROWS, Fields
@@ -160,6 +160,7 @@ def _judge(arguments: argparse.Namespace) -> tuple[Report, Sequence[Run]]:
     source = replace(
         report.source, name=name, command=command, reading=words_of(arguments, ()),
         words=words_of(arguments), guesses=guesses, outcome=inputs.outcome,
+        writes_file=arguments.out is not None,
     )  # fmt: skip
     return replace(report, source=source), inputs.log
 

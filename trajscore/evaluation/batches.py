@@ -32,8 +32,8 @@ from trajscore.core.values import (
     unknown_name,
 )
 from trajscore.core.weights import collapse
-from trajscore.evaluation.doubts import stop_notes
 from trajscore.evaluation.evaluation import Evaluation
+from trajscore.evaluation.notes import stop_notes
 from trajscore.evaluation.options import (
     AS_GIVEN,
     BASE_RATE,
@@ -361,7 +361,7 @@ def evaluate_batches(
         options=options,
         # of stop reasons that a log noted as unknown, at least those of the sample
         otherwise={choice: (max(n, n_of[choice]), best) for choice, (n, best) in others},
-        facts=replace(report.facts, rate=rate, **asdict(first.counts)),
+        facts=replace(report.facts, base_rate=rate, **asdict(first.counts)),
         remarks=[
             *first.notes(len(y)),
             *(note for note in report.remarks if note.kind != "stops"),

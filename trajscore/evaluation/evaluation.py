@@ -50,7 +50,7 @@ class Facts(Counts):
     """How the numbers came about."""
 
     censored: str  # what unobserved runs stand for: "failure", "q_z", or "drop": left out
-    rate: float  # success rate over forecasts, the best constant under the step weights
+    base_rate: float  # success rate over forecasts, the best constant under the step weights
     knows_end: bool | None  # whether predictors know the end of a run; None: unsaid
     calibrators: dict[str, str] | None  # of each predictor; None if none was asked for
     monitoring: MonitoringOptions | None
@@ -63,6 +63,7 @@ class Source:
     name: str = ""  # of the file
     outcome: str = ""  # of the outcomes, such as a column
     command: str = ""
+    writes_file: bool = False  # whether the command has --out
     words: tuple[str, ...] = ()  # of it: the file, and how predictors are recalibrated
     reading: tuple[str, ...] = ()  # of these words: the file, and what to read of it
     guesses: str = ""  # what was guessed of the file, for people

@@ -197,7 +197,7 @@ class Counts:
         return self.success / self.n_outcomes
 
     @property
-    def rate_of_runs(self) -> float:
+    def base_rate_of_runs(self) -> float:
         """Share of successes among all runs that count, as they are counted."""
         return self.label / self.n_counted
 

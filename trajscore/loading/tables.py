@@ -27,7 +27,7 @@ from trajscore.core.stops import (
     stop_columns,
 )
 from trajscore.core.values import AnyArray, check_known, number_of, parse_numbers
-from trajscore.evaluation.doubts import without_leaky_columns
+from trajscore.evaluation.notes import without_leaky_columns
 from trajscore.io import Run
 from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names
 from trajscore.io.outcome_tables import join_outcomes

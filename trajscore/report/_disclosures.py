@@ -1,4 +1,4 @@
-"""What section 5.2 of the paper asks every evaluation to say, and what other choices would change.
+"""What section 5.2 of the paper asks every evaluation to say.
 
 References
 ----------
@@ -9,13 +9,10 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from trajscore.core.outcomes import CENSORED
 from trajscore.evaluation.evaluation import Evaluation, Facts
 from trajscore.evaluation.options import BOOTSTRAP, INFLUENCE
-from trajscore.evaluation.recommendation import Action, OtherChoice
 from trajscore.evaluation.runs import ExclusionKind, by_reason, number_of_runs
 from trajscore.report.glossary import COUNTED_AS, RUN_SCORE
-from trajscore.report.verdicts import listed, quoted, way_gone
 
 
 def excluded_table(data: Evaluation) -> pd.DataFrame:
@@ -73,7 +70,8 @@ def disclosures(data: Evaluation) -> dict[str, str]:
     settings = {
         "runs": f"{runs_that_count(facts)}, {facts.n_outcomes:,} with an observed outcome, "
                 f"of which {facts.success_rate:.3f} succeeded",
-        "base rate": f"{facts.rate:.3f} over forecasts, {facts.rate_of_runs:.3f} over runs",
+        "base rate": f"{facts.base_rate:.3f} over forecasts, "
+                     f"{facts.base_rate_of_runs:.3f} over runs",
         "score": "; ".join([f"{', '.join(options.score_names)} (higher is better)", *emphases]),
         "clip": clip and f"[{clip}, 1 - {clip}]",
         "weights": f"{weights.name}: {schedule} at step t, divided by {divided}",
@@ -143,118 +141,3 @@ def _intervals(data: Evaluation) -> str:
     parts.append(f"paired by {'cluster of runs' if data.runs.groups is not None else 'run'}")
     parts.append(f"margins of {data.score_name} hold for all {len(data.cards)} predictors at once")
     return "; ".join(parts)
-
-
-# -------------------------------------------------------------------- other choices of runs
-
-
-def of_choice(data: Evaluation, choice: str) -> str:
-    """Say how many runs could be counted otherwise, and what the answer would be then."""
-    other = data.other_choice(choice)
-    n = other.n_runs
-    n_all = data.facts.n_counted
-    alone = other.n_runs == 1
-    counted = "counted as recorded"
-    otherwise = "Without them"
-    if choice == "observed":
-        n_all = data.facts.n_runs
-        status = "has no outcome" if alone else "have no outcome"
-        counted = f"counted {COUNTED_AS[data.facts.censored]}"
-    elif choice == "lost":
-        status = "was lost by the harness" if alone else "were lost by the harness"
-        counted = "left out"
-        otherwise = "Counted as recorded,"
-        n_all += n
-    else:
-        status = "ended for reasons that are not known"
-    runs = f"{n:,} of {number_of_runs(n_all)} {status}"
-    if choice == "observed" and not other.stays:
-        return f"{runs}, and the answer depends on what they count as."
-    return f"{runs}; {counted}. {otherwise} {_what_stays(data, other)}."
-
-
-def of_unobserved(data: Evaluation) -> str:
-    """Say how many runs have no outcome, and whether the answer depends on them."""
-    return of_choice(data, "observed") if data.facts.n_censored else "Every run has an outcome."
-
-
-def of_budget(data: Evaluation) -> str:
-    """Say what the runs count as that a budget stopped, and what the answer is without them."""
-    if not are_stopped_by_budget(data):
-        return ""
-    meta = data.ends[data.ends["y"] == CENSORED]
-    names = listed(meta["stop_reason"].dropna().unique()) if "stop_reason" in meta else ""
-    budget = "its budget" if data.facts.n_censored == 1 else "their budget"
-    runs = f"{number_hidden(data)} hit {budget}{f' ({names})' * (names not in ('', 'budget'))}"
-    alone = "counts" if data.facts.n_censored == 1 else "count"
-    other = data.other_choice("observed")
-    then = f"the answer is: {other_answer(other)}"
-    if other.stays:
-        then = f"both answers stay{_other_share(data, other)}"
-    counted = COUNTED_AS[data.facts.censored]
-    return f"{runs} and {alone} {counted}; without them ({how_to_drop(data)}) {then}."
-
-
-def _what_stays(data: Evaluation, other: OtherChoice) -> str:
-    """Say whether the answer stays under another choice of runs, or what it would be."""
-    if not other.stays:
-        return f"the answer would be: {other_answer(other)}"
-    best = data.best
-    if best.is_open:
-        return "it is still not known"
-    if other.best is None or best.predictor == other.best.predictor or not best.is_useful:
-        return f"the choice stays{_other_share(data, other)}"
-    return "a predictor that is tied with it leads"
-
-
-def _other_share(data: Evaluation, other: OtherChoice) -> str:
-    """Say how far what is of use goes under another choice of runs."""
-    best = other.best
-    if best is None or not data.best.is_useful:
-        return ""
-    return f", at {100 * best.share(best.margin.estimate):.0f}%"
-
-
-def other_answer(other: OtherChoice) -> str:
-    """Say what the answer would be under another choice of runs."""
-    best = other.best
-    if best is None:
-        return "none, as too few runs are left"
-    if best.action == Action.AVOID:
-        return "use none of these"
-    word = f"at its word: {best.at_its_word}"
-    if best.is_open:
-        return f"not known yet ({word})"
-    how = " as it is" if best.action == Action.USE else ", recalibrated"
-    worth = f"{way_gone(best)} of the way to a perfect forecast"
-    if best.best_alone:
-        return f"use {quoted(best.predictor)} ({worth})"
-    return f"use {quoted(best.predictor)}{how} ({worth}; {word})"
-
-
-def are_stopped_by_budget(data: Evaluation) -> bool:
-    """Whether it is known of all runs without an outcome that a budget stopped them.
-
-    Where stop reasons are known, `select_runs` leaves out the others.
-    """
-    return data.facts.n_censored > 0 and data.runs.stops is not None
-
-
-def how_to_drop(data: Evaluation) -> str:
-    """Write what leaves runs without an outcome out."""
-    return "--censored drop" if data.source.command else "censored='drop'"
-
-
-def is_settled(data: Evaluation) -> bool:
-    """Whether the answer stays without the runs that have no outcome, or a budget stopped them."""
-    return are_stopped_by_budget(data) or data.other_choice("observed").stays
-
-
-def number_hidden(data: Evaluation) -> str:
-    """Write how many runs have no outcome: "12 runs"."""
-    return number_of_runs(data.facts.n_censored)
-
-
-def stands_for(data: Evaluation) -> str:
-    """Say what runs without an outcome are taken to have done."""
-    return "failed" if data.facts.censored == "failure" else "have the q_z of a success"

@@ -26,11 +26,11 @@ from trajscore.core.weights import AGGREGATORS, Weights, as_step_weights
 from trajscore.evaluation.acting import monitoring_options, monitoring_table
 from trajscore.evaluation.batches import batch_selection, evaluate_batches
 from trajscore.evaluation.combined import combine, purchase, signal_table
-from trajscore.evaluation.doubts import doubts
 from trajscore.evaluation.evaluation import Facts, Source
 from trajscore.evaluation.first_errors import find_first_errors
 from trajscore.evaluation.groups import recommend_in_groups
 from trajscore.evaluation.intervals import interval_table
+from trajscore.evaluation.notes import notes_on
 from trajscore.evaluation.options import (
     REFERENCES,
     TOGETHER,
@@ -231,7 +231,7 @@ def evaluate(
     if stopping is not None:
         monitored = monitoring_table(rows, stopping, computed.work, notes)
     intervals, methods = interval_table(rows, computed)
-    notes = [*doubts(counted, rows, intervals, computed.weights), *notes]
+    notes = [*notes_on(counted, rows, intervals, computed.weights), *notes]
     calibrators = {name: repr(row.calibrator) for name, row in rows.recalibrated.items()}
     return Report(
         rows=rows,
@@ -250,7 +250,7 @@ def evaluate(
         facts=Facts(
             **asdict(counts),
             censored=kind,
-            rate=float(rows.base.traces.cells[0]),
+            base_rate=float(rows.base.traces.cells[0]),
             knows_end=is_end_known,
             calibrators=None if maker is None else calibrators,
             monitoring=stopping,

@@ -27,18 +27,23 @@ from trajscore.report.glossary import (
     COUNTED_AS,
     RUN_SCORE,
     TEMPLATES,
+    Instruction,
+    happened,
     of_hundred,
+    outcome_of,
+    succeeded,
     whole_of_hundred,
+    without_marks,
 )
 from trajscore.report.recipe import recipes
 from trajscore.report.verdicts import of_first_errors, of_stopping, of_window
-from trajscore.report.wording import Answer, answer, outcome_of, succeeded, without_marks
+from trajscore.report.wording import Answer, answer
 
 MOST_DRAWN = 12
 """Predictors beyond this number are in tables, not in pictures."""
 _ACCEPT = TEMPLATES["accept"]
 _STOP = TEMPLATES["stop"]
-_VERBS = ("won", "passed", "succeeded", "failed")
+_NO_NOTE = Instruction("")
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,16 @@ class FirstScreen:
     accept: Accepting | None = None
     stops: dict[str, Stopping] = field(default_factory=dict)
     worst: WrongRun | None = None
-    texts: dict[str, str] = field(default_factory=dict)  # of these, and how rules were chosen
+    accept_rule: str = ""
+    accept_note: str = ""
+    stop_rule: str = ""
+    stop_note: Instruction = _NO_NOTE
+    chosen: str = ""  # how both rules were, and what they cost
+    step: str = ""  # which one failed
+    read_first: str = ""
+    code: str = ""
+    score_code: str = ""
+    stop_code: str = ""
 
 
 def first_screen(
@@ -87,23 +101,10 @@ def first_screen(
     number = collapse(traces[key], data.options.settings.phi, data.options.weights)
     accept = accepting(number, data.runs.labels)
     before = decided.before
-    rules = {
-        "accept": _say_accept(accept, score),
-        "stop": _say_stop(curves, drawn[0], form),
-    }
+    rules = [_say_accept(accept, score), _say_stop(curves, drawn[0], form)]
     if before:
-        rules = {name: before + without_marks(rule) for name, rule in rules.items()}
-    texts = rules | recipes(data, *key) | {
-        "accept_note": f"Score: {number_of_run}. Chosen on these runs: new ones cost a little "
-                       f"more.",
-        "stop_note": of_stopping(data) + _say_solved(data, key, form),
-        "thresholds": f"Both rules are for {drawn[0]}, chosen and measured on these "
-                      f"runs: expect somewhat less of new ones. A run's score: {number_of_run}. "
-                      f"A failure let through counts as {PRICE:g} reviews, and at most {LOST:g} "
-                      f"of 100 good runs may be stopped.",
-        "worst": _say_worst(data, worst, form, has_failed),
-        "step": (text := of_first_errors(data)) and f"**Which step failed?** {text}",
-    }  # fmt: skip
+        rules = [before + without_marks(rule) for rule in rules]
+    stop_note = of_stopping(data)
     return FirstScreen(
         about,
         judged,
@@ -115,7 +116,18 @@ def first_screen(
         accept=accept,
         stops=curves,
         worst=worst,
-        texts=texts,
+        accept_rule=rules[0],
+        accept_note=f"Score: {number_of_run}. Chosen on these runs: new ones cost a little more.",
+        stop_rule=rules[1],
+        stop_note=stop_note._replace(after=stop_note.after + _say_solved(data, key, form)),
+        chosen=(
+            f"Both rules are for {drawn[0]}, chosen and measured on these runs: expect somewhat "
+            f"less of new ones. A run's score: {number_of_run}. A failure let through counts as "
+            f"{PRICE:g} reviews, and at most {LOST:g} of 100 good runs may be stopped."
+        ),
+        step=(text := of_first_errors(data)) and f"**Which step failed?** {text}",
+        read_first=_say_worst(data, worst, form, has_failed),
+        **recipes(data, *key),
     )
 
 
@@ -130,11 +142,11 @@ def _say_accept(curve: Accepting, score: str) -> str:
     if best in (0, len(cost) - 1):
         return _ACCEPT["every"].format(do="Review" if best else "Accept", all=everything)
     return _ACCEPT["some"].format(
-        f=score,
-        t=_threshold(curve, best),
-        a=of_hundred(curve.accepted[best]),
-        w=of_hundred(curve.failing[best] / curve.accepted[best]),
-        c=whole_of_hundred(cost[best]),
+        score=score,
+        threshold=_threshold(curve, best),
+        accepted=of_hundred(curve.accepted[best]),
+        failing=of_hundred(curve.failing[best] / curve.accepted[best]),
+        cost=whole_of_hundred(cost[best]),
         all=everything,
     )
 
@@ -149,18 +161,18 @@ def _say_stop(curves: Mapping[str, Stopping], shown: str, form: str) -> str:
         kinds = [kind for kind in curve.saved if kind != "steps"]
         also = [f" ({of_hundred(curve.saved[kind][best])}% of the {kind})" for kind in kinds]
         return _STOP["some"].format(
-            f=form,
-            t=_threshold(curve, best),
-            s=of_hundred(saved[shown]),
-            b=of_hundred(curve.bad[best]),
-            g=of_hundred(curve.good[best]),
+            forecast=form,
+            threshold=_threshold(curve, best),
+            saved=of_hundred(saved[shown]),
+            bad=of_hundred(curve.bad[best]),
+            good=of_hundred(curve.good[best]),
             also="".join(also),
         )
     saved.pop(shown, None)
     most = max(saved, key=lambda name: saved[name], default="")
-    text = _STOP["never"].format(p=shown)
+    text = _STOP["never"].format(predictor=shown)
     if most and of_hundred(saved[most]) != "0":
-        text += _STOP["other"].format(q=most, s=of_hundred(saved[most]))
+        text += _STOP["other"].format(predictor=most, saved=of_hundred(saved[most]))
     return text
 
 
@@ -192,12 +204,11 @@ def _say_worst(data: Evaluation, worst: WrongRun, form: str, has_failed: bool) -
         among = f"{number_of_runs(int((data.runs.y == FAILURE).sum()))} that failed"
     elif data.facts.n_censored:
         among += " with an outcome"
-    outcome = outcome_of(data, worst.y)
-    was = "" if outcome in _VERBS else "was "
+    outcome = happened(outcome_of(data, worst.y), "was")
     value = worst.cells[worst.flag - 1]
     return (
         f"Run **{worst.id}**{task}. Its average loss is {worst.loss:.{digits}f}, the largest of "
-        f"{among}. At step {worst.flag} the {form} was {value:.0%}; the run {was}{outcome}."
+        f"{among}. At step {worst.flag} the {form} was {value:.0%}; the run {outcome}."
         f" {of_window(data, worst.row)}".rstrip()
     )
 
@@ -213,6 +224,6 @@ def _about(data: Evaluation) -> str:
         Path(data.source.name).name or "data given in Python",
         runs_that_count(facts),
         f"{facts.n_steps:,} steps",
-        f"{of_hundred(facts.rate_of_runs)}% {succeeded(data)}{hidden}",
+        f"{of_hundred(facts.base_rate_of_runs)}% {succeeded(data)}{hidden}",
     ]
     return " · ".join(parts)

@@ -162,7 +162,7 @@ class Report(Evaluation):
     @property
     def notes(self) -> list[str]:
         """What a reader should know of single predictors."""
-        return answer(self).notes
+        return [note.text for note in answer(self).notes]
 
     def verdicts(self) -> list[str]:
         """Say in a few sentences what each predictor is worth over base rate and counting steps.
@@ -182,7 +182,7 @@ class Report(Evaluation):
         str
             A script. Of data that were given in Python, it starts from ``report``, this one.
         """
-        return first_screen(self).texts.get("code", NO_CODE)
+        return first_screen(self).code or NO_CODE
 
     def forecaster(self, predictor: str) -> Any:
         """Fit what recalibrated a predictor to all runs of the report, for new ones.

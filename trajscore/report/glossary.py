@@ -1,18 +1,21 @@
 """What each number means, in a line: tooltips of the page, help of the terminal.
 
-With them, the sentences that the script of the page fills in as well as Python does, and how
-numbers and intervals are written.
+With them, the sentences that the script of the page fills in as well as Python does, how numbers
+and intervals are written, and words that many sentences have.
 """
 
 import math
 import tomllib
 from collections.abc import Iterable
 from importlib.resources import files
+from typing import NamedTuple
 
 import numpy as np
 
+from trajscore.core.outcomes import CENSORED, FAILURE, SUCCESS
 from trajscore.core.ties import SUM_ROUNDING
 from trajscore.evaluation.columns import DESCRIPTIONS
+from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import RUN_METRICS
 
 _TEXTS = tomllib.loads(files("trajscore.report").joinpath("glossary.toml").read_text("utf-8"))
@@ -22,6 +25,10 @@ LOCATORS: dict[str, str] = _TEXTS["locators"]
 COUNTED_AS: dict[str, str] = _TEXTS["counted_as"]
 RUN_SCORE: dict[str, str] = _TEXTS["run_score"]
 NOTES: dict[str, str] = _TEXTS["notes"]
+_MOST_NAMED = 5
+_VERBS = ("won", "passed", "succeeded", "failed")
+_SUCCEEDED = (*_VERBS[:3], "solved")
+"""Names of columns of outcomes that say in a sentence what a run did."""
 GLOSSARY: dict[str, str] = (
     {column.heading: column.meaning for column in DESCRIPTIONS}
     | _TEXTS["glossary"]
@@ -111,3 +118,67 @@ def of_hundred(share: float) -> str:
     if 0 < share < 0.01:
         return f"{np.floor(1000 * share + 0.5 + SUM_ROUNDING) / 10:g}"
     return whole_of_hundred(share)
+
+
+# -------------------------------------------------------------------- words
+
+
+class Instruction(NamedTuple):
+    """A sentence that holds an option or a call, which the page and notebooks write otherwise."""
+
+    before: str
+    how: str = ""
+    after: str = ""
+
+    @property
+    def text(self) -> str:
+        """The whole sentence."""
+        return "".join(self)
+
+
+def listed(names: Iterable[str], most: int = _MOST_NAMED) -> str:
+    """Join names; beyond the most, the rest are others."""
+    shown = list(names)
+    if len(shown) > most:
+        shown[most:] = ["others"]
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+
+
+def opening(text: str) -> str:
+    """Write the start of a sentence large."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def quoted(name: str) -> str:
+    """Name a predictor in a sentence; quoted, where its name has several words."""
+    return f"\u201c{name}\u201d" if " " in name else name
+
+
+def without_marks(text: str) -> str:
+    """Take the marks of bold words off a sentence."""
+    return text.replace("**", "")
+
+
+def succeeded(data: Evaluation) -> str:
+    """Say what a successful run did: "won", as its column is named, or "succeeded"."""
+    name = data.source.outcome.lower()
+    return name if name in _SUCCEEDED else "succeeded"
+
+
+def happened(outcome: str, were: str) -> str:
+    """Say of runs how they ended: "won", but "were solved".
+
+    >>> happened("won", "were"), happened("solved", "were")
+    ('won', 'were solved')
+    """
+    return outcome if outcome in _VERBS else f"{were} {outcome}"
+
+
+def outcome_of(data: Evaluation, y: float) -> str:
+    """Say how a run ended: "won", "failed", "not observed" or "graded 0.5"."""
+    names: dict[float, str] = {
+        SUCCESS: succeeded(data),
+        FAILURE: "failed",
+        CENSORED: "not observed",
+    }
+    return names.get(y, f"graded {y:g}")

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from enum import StrEnum
 
 import numpy as np
@@ -19,9 +19,18 @@ from trajscore.evaluation.options import (
     Note,
 )
 from trajscore.evaluation.recommendation import Action, Interval, Recommendation
-from trajscore.report.glossary import NOTES, digits_that_show, fixed, interval, with_interval
-
-_MOST_NAMED = 5
+from trajscore.report.glossary import (
+    NOTES,
+    Instruction,
+    digits_that_show,
+    fixed,
+    happened,
+    interval,
+    listed,
+    quoted,
+    succeeded,
+    with_interval,
+)
 
 
 class Side(StrEnum):
@@ -45,24 +54,6 @@ def verdicts(data: Evaluation) -> list[str]:
         groups = [f" By {kind}, {of_groups(data, kind, name)}" for kind in data.groups_by_kind]
         sentences.append("; ".join(filter(None, parts)) + "." + "".join(groups))
     return sentences
-
-
-def listed(names: Iterable[str], most: int = _MOST_NAMED) -> str:
-    """Join names; beyond the most, the rest are others."""
-    shown = list(names)
-    if len(shown) > most:
-        shown[most:] = ["others"]
-    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
-
-
-def opening(text: str) -> str:
-    """Write the start of a sentence large."""
-    return f"{text[:1].upper()}{text[1:]}"
-
-
-def quoted(name: str) -> str:
-    """Name a predictor in a sentence; quoted, where its name has several words."""
-    return f"\u201c{name}\u201d" if " " in name else name
 
 
 # -------------------------------------------------------------------- cards
@@ -99,7 +90,7 @@ def card_reason(best: Recommendation, data: Evaluation) -> str:
             f"than {matters} does not matter"
         )
     if best.has_too_few_runs:
-        return _too_few_runs(best)
+        return _too_few_runs(best, data)
     if not best.margin.is_known:
         return "not a probability, so that it has no score until it is recalibrated"
     low, high = (fixed(end, data.digits, "+") for end in best.margin[1:])
@@ -109,9 +100,9 @@ def card_reason(best: Recommendation, data: Evaluation) -> str:
     )
 
 
-def _too_few_runs(best: Recommendation) -> str:
+def _too_few_runs(best: Recommendation, data: Evaluation) -> str:
     """Say that one outcome is too rare to draw a conclusion."""
-    outcome = "succeeded"
+    outcome = happened(succeeded(data), "were")
     enough = MIN_RUNS_PER_OUTCOME
     if best.success_rate > 0.5:
         outcome = "failed"
@@ -220,13 +211,15 @@ def of_groups(data: Evaluation, kind: str, name: str = "") -> str:
     )
 
 
-def of_stopping(data: Evaluation) -> str:
+def of_stopping(data: Evaluation) -> Instruction:
     """Say what a rule does on other runs, by the predictor with which it does most; or its flag."""
     table = data.monitoring
     if table is None:
         ask = "--monitor" if data.source.command else "monitoring=True"
-        return f"Chosen on these runs. Another rule, judged on others: {ask}."
-    none = "These runs are too few, or too alike, to fit a rule on some and judge it on others."
+        return Instruction("Chosen on these runs. Another rule, judged on others: ", ask, ".")
+    none = Instruction(
+        "These runs are too few, or too alike, to fit a rule on some and judge it on others."
+    )
     if table.empty:
         return none
     flags = table.drop(list(REFERENCES), level=0, errors="ignore").dropna(subset="power_before_end")
@@ -242,7 +235,7 @@ def of_stopping(data: Evaluation) -> str:
     )
     if not power:
         effect = "no failing run is flagged before its last step, so the rule saves nothing."
-    return (
+    return Instruction(
         f"By a rule that is fitted on some runs and judged on others: on {key[0]}, with "
         f"at most {100 * key[1]:.3g}% of the good runs flagged, {effect}"
     )

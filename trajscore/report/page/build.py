@@ -25,13 +25,21 @@ from trajscore.io import Run
 from trajscore.io.files import to_csv
 from trajscore.metrics.steps import mean_by_step
 from trajscore.report._disclosures import disclosures
-from trajscore.report.glossary import COUNTED_AS, GLOSSARY, LITERATURE, explain, fixed
+from trajscore.report.glossary import (
+    COUNTED_AS,
+    GLOSSARY,
+    LITERATURE,
+    explain,
+    fixed,
+    happened,
+    opening,
+)
 from trajscore.report.page.charts import Axis, Plot, axis_of
 from trajscore.report.page.screen import run_line, said_against_happened, screen
 from trajscore.report.page.view import Drawer, View, calls_of, cut, said_in, transcripts
 from trajscore.report.render.as_json import to_json
 from trajscore.report.render.tables import STEPS, of_locators, tables_of
-from trajscore.report.verdicts import against_counting, card_reason, of_window, opening, verdicts
+from trajscore.report.verdicts import against_counting, card_reason, of_window, verdicts
 
 STYLES = {
     Action.USE: "use",
@@ -109,8 +117,9 @@ def _environment(jinja: Any) -> Any:
     environment.tests["finite"] = np.isfinite
     environment.globals |= {
         "explain": explain, "card_reason": card_reason, "styles": STYLES,
-        "counted_as": COUNTED_AS, "price": f"{PRICE:g}", "lost": f"{LOST:g}",
-        "enough": MIN_RUNS_PER_OUTCOME, "style": _file("page.css"), "script": _file("page.js"),
+        "counted_as": COUNTED_AS, "happened": happened, "price": f"{PRICE:g}",
+        "lost": f"{LOST:g}", "enough": MIN_RUNS_PER_OUTCOME,
+        "style": _file("page.css"), "script": _file("page.js"),
     }  # fmt: skip
     return environment
 
@@ -258,7 +267,7 @@ def _profile(view: View, key: RowKey) -> Profile:
     trace = view.data.traces[key]
     labels = view.data.runs.labels
     family = view.data.options.scores[0]
-    constant = np.full(len(trace.cells), view.data.facts.rate)
+    constant = np.full(len(trace.cells), view.data.facts.base_rate)
     score = score_cells(family, trace.cells, labels, trace.lengths)
     score -= score_cells(family, constant, labels, trace.lengths)
     n, mean, error = mean_by_step(step_numbers(trace) - 1, np.ones(len(score)), score)

@@ -13,10 +13,10 @@ from trajscore.evaluation.groups import shown_groups
 from trajscore.evaluation.options import AS_GIVEN
 from trajscore.evaluation.recommendation import Action, Interval
 from trajscore.evaluation.reliability import Bins, WrongRun, reliability, typical
-from trajscore.report.glossary import TEMPLATES, of_hundred, whole_of_hundred
+from trajscore.report.glossary import TEMPLATES, of_hundred, opening, whole_of_hundred
 from trajscore.report.page.charts import Axis, Plot, axis_of, path
 from trajscore.report.page.view import View, quote
-from trajscore.report.verdicts import of_groups, opening
+from trajscore.report.verdicts import of_groups
 
 _MOST_ROWS = 9
 # Where forecasts lie closer together, a line between them would stand upright.
@@ -196,5 +196,5 @@ def _script(view: View) -> ByName:
         "stop": {visible(name): asdict(curve) for name, curve in of.stops.items()},
         "top": _saves(view)["top"], "shown": visible(of.shown),
         "texts": TEMPLATES,
-        "doubt": of.answer.before, "form": of.form, "score": of.score, "worth": MATERIAL_SAVING,
+        "before": of.answer.before, "form": of.form, "score": of.score, "worth": MATERIAL_SAVING,
     }  # fmt: skip

@@ -15,8 +15,7 @@ from trajscore.evaluation.reliability import WrongRun
 from trajscore.io import Run, Step
 from trajscore.io.vocabulary import as_fields, is_amount, token_counts
 from trajscore.report._first_screen import FirstScreen, first_screen
-from trajscore.report.glossary import with_interval
-from trajscore.report.wording import outcome_of, succeeded
+from trajscore.report.glossary import outcome_of, succeeded, with_interval
 
 _MOSTLY = 0.9  # of the steps have to say what they cost
 # So that the page stays below 3 MB; what is cut is said.

@@ -14,8 +14,8 @@ from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import LEVELS, REFERENCES, VALUE
 from trajscore.report._disclosures import disclosures, excluded_table
 from trajscore.report._first_screen import FirstScreen, first_screen
+from trajscore.report.glossary import without_marks
 from trajscore.report.verdicts import verdicts
-from trajscore.report.wording import without_marks
 
 FORMAT = "trajscore report"
 VERSION = 2
@@ -32,17 +32,19 @@ def document(data: Evaluation) -> ByName:
     options = data.options
     rows = _rows(data)
     screen = first_screen(data)
+    source = asdict(data.source)
+    del source["writes_file"]  # which only says what else was written
     return {
         "format": FORMAT,
         "version": VERSION,
-        "source": asdict(data.source),
+        "source": source,
         "answer": _answer(screen),
         "runs": {
             "n_runs": facts.n_runs,
             "n_observed": facts.n_observed,
             "n_counted": facts.n_counted,
             "success_rate": facts.success_rate,
-            "rate_over_forecasts": facts.rate,
+            "rate_over_forecasts": facts.base_rate,
             "censored": facts.censored,
             "clustered": data.runs.groups is not None,
             "left_out": _records(excluded_table(data)),
@@ -74,7 +76,7 @@ def document(data: Evaluation) -> ByName:
         "by_step": _records(data.by_step),
         "equal_length": _records(data.equal_length),
         "verdicts": verdicts(data),
-        "notes": screen.answer.notes,
+        "notes": [note.text for note in screen.answer.notes],
         "disclosures": disclosures(data),
     }
 
@@ -82,7 +84,6 @@ def document(data: Evaluation) -> ByName:
 def _answer(screen: FirstScreen) -> ByName:
     """Return the sentences of the first screen."""
     stated = screen.answer
-    texts = {name: without_marks(text) for name, text in screen.texts.items()}
     return {
         "predictor": stated.predictor or None,
         "action": stated.action,
@@ -91,14 +92,14 @@ def _answer(screen: FirstScreen) -> ByName:
             {"question": each.question, "answer": each.shown, "text": each.text}
             for each in stated.statements
         ],
-        "next": stated.advice,
+        "next": stated.next_step.text,
         "reason": stated.reason and stated.reason.line,
         "budget": stated.budget or None,
-        "accept": texts.get("accept"),
-        "stop": texts.get("stop"),
-        "step_failed": texts.get("step") or None,
-        "read_first": texts.get("worst"),
-        "data": {"level": stated.light, "reasons": stated.doubts},
+        "accept": without_marks(screen.accept_rule) or None,
+        "stop": without_marks(screen.stop_rule) or None,
+        "step_failed": without_marks(screen.step) or None,
+        "read_first": without_marks(screen.read_first) or None,
+        "data": {"level": stated.light, "reasons": [doubt.text for doubt in stated.doubts]},
     }
 
 

@@ -15,7 +15,8 @@ from trajscore.evaluation.options import FORMS
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import disclosures, left_out
 from trajscore.report._first_screen import FirstScreen, first_screen
-from trajscore.report.glossary import fixed
+from trajscore.report.doubts import LEFT_OUT
+from trajscore.report.glossary import fixed, without_marks
 from trajscore.report.render.tables import MARGINS, Table, main_columns, tables_of
 from trajscore.report.verdicts import (
     card_reason,
@@ -24,7 +25,7 @@ from trajscore.report.verdicts import (
     of_stopping,
     verdicts,
 )
-from trajscore.report.wording import answer, has_many_left_out, without_marks
+from trajscore.report.wording import Answer, answer
 
 _MOST_ROWS = 10
 _MOST_NOTES = 2
@@ -41,11 +42,14 @@ def to_text(data: Evaluation, *, verbose: bool = False) -> str:
         return to_summary(data)
     short = short_names(data.predictors)
     stated = answer(data)
+    notes = [f"note: {note.text}" for note in stated.notes]
+    if len(stated.doubts) > 1:  # of which the first screen may have but a number
+        notes = _data(stated)
     parts = [
         lines(stated.lines),
         lines(verdicts(data)),
         *(_whole_table(table, short) for table in tables_of(data)),
-        lines(f"note: {note}" for note in stated.notes),
+        lines(notes),
         lines([left_out(data)]),
         lines(f"{name}: {text}" for name, text in disclosures(data).items()),
     ]
@@ -72,12 +76,12 @@ def to_summary(data: Evaluation) -> str:
 
 def _actions(data: Evaluation, screen: FirstScreen) -> list[str]:
     """Say which runs to accept, to stop, and to read."""
-    if not (texts := screen.texts):
+    if not screen.shown:
         return []
-    rules = [texts["accept"], texts["stop"], texts["thresholds"]]
+    rules = [screen.accept_rule, screen.stop_rule, screen.chosen]
     if not data.best.is_useful:
         rules = ["No rule to accept or stop runs yet: no predictor is shown to beat the base rate."]
-    rules += filter(None, [texts["step"], f"Read first: {texts['worst']}"])
+    rules += filter(None, [screen.step, f"Read first: {screen.read_first}"])
     return list(map(without_marks, rules))
 
 
@@ -119,34 +123,41 @@ def _about(data: Evaluation) -> list[str]:
         if not each.varies
     ]
     if data.monitoring is not None:
-        sentences.append(of_stopping(data))
+        sentences.append(of_stopping(data).text)
     sentences += [f"By {kind}, {of_groups(data, kind)}" for kind in data.groups_by_kind]
     return sentences
 
 
 def _warnings(data: Evaluation, screen: FirstScreen) -> list[str]:
     stated = screen.answer
-    sentences = [f"Data: {stated.light}. {stated.doubts[0]} {stated.unobserved}".rstrip()]
-    notes = [f"note: {text}" for text in stated.notes
-             if text != stated.doubts[0]]  # fmt: skip
-    sentences += notes[:_MOST_NOTES]
+    light, *notes = _data(stated)
+    sentences = [light, *notes[:_MOST_NOTES]]
     if len(notes) > _MOST_NOTES:
         sentences.append(f"and {number_of(len(notes) - _MOST_NOTES, 'more note')}")
-    # which is the last of the doubts
-    is_first_doubt = has_many_left_out(data) and len(stated.doubts) == 1
-    if data.exclusions and not is_first_doubt:
+    if data.exclusions and stated.doubts[0].kind != LEFT_OUT:
         sentences.append(left_out(data, _MOST_REASONS))
-    how = "; code for new runs: --code" * data.best.is_useful
-    return [*sentences, _more(data.source.command, how), screen.about]
+    return [*sentences, _more(data), screen.about]
 
 
-def _more(command: str, how: str) -> str:
+def _data(stated: Answer) -> list[str]:
+    """Say how sound the data are, by the worst doubt; then other doubts, and notes that are not.
+
+    That many runs are left out is written beside them in any case.
+    """
+    first, *others = stated.doubts
+    kinds = [doubt.kind for doubt in stated.doubts]
+    others += [note for note in stated.notes if note.kind not in kinds]
+    notes = [f"note: {each.text}" for each in others if each.kind != LEFT_OUT]
+    return [f"Data: {stated.light}. {first.text} {stated.unobserved}".rstrip(), *notes]
+
+
+def _more(data: Evaluation) -> str:
     """Say where there is more, to who came by a command or by Python."""
-    if not command:
+    if not data.source.command:
         return "All numbers: report.to_text(verbose=True); a page, with code: report.to_html(path)"
-    if any(word.partition("=")[0] == "--out" for word in command.split()):
-        return f"All numbers: --verbose{how}"
-    return f"All numbers: --verbose{how}; a page: --out report.html"
+    code = "; code for new runs: --code" * data.best.is_useful
+    page = "; a page: --out report.html" * (not data.source.writes_file)
+    return f"All numbers: --verbose{code}{page}"
 
 
 def width() -> int:
@@ -217,6 +228,7 @@ def to_markdown(data: Evaluation) -> str:
     screen = first_screen(data)
     stated = screen.answer
     why = stated.reason
+    first, *others = [escaped(doubt.text) for doubt in stated.doubts]
     shown = [of for of in tables_of(data) if of.title == MARGINS or of.sentence]
     # "why" has the metrics in words
     cards = _predictors(data).drop(columns=[*FORMS.values(), "AUROC"])
@@ -224,19 +236,20 @@ def to_markdown(data: Evaluation) -> str:
     parts = [
         f"# {escaped(stated.headline)}",
         *(f"**{each.question}** {escaped(each.reply)}" for each in stated.statements[1:]),
-        f"**Next:** {escaped(stated.advice)}",
+        f"**Next:** {escaped(stated.next_step.text)}",
         f"**{why.question}:** {escaped(why.text, bold=True)}" if why else "",
         escaped(stated.budget),
         table(["predictor", *cards], cards.reset_index().to_numpy()),
         _marked_actions(screen),
-        f"**Data: {stated.light}.** {escaped(stated.doubts[0])}",
+        f"**Data: {stated.light}.** {first}",
+        _list("", others),
         escaped(f"{screen.about} · {screen.judged}"),
         f"<details><summary>All numbers of {number_of_runs(data.facts.n_runs)}</summary>",
         *map(_section, shown),
         _list("In words", map(escaped, verdicts(data))),
-        _list("Notes", [escaped(note) for note in stated.notes]),
+        _list("Notes", [escaped(note.text) for note in stated.notes]),
         _list("How this was made", settings),
-        f"## In Python\n\n```python\n{screen.texts['code']}\n```" if screen.texts else "",
+        f"## In Python\n\n```python\n{screen.code}\n```" if screen.shown else "",
         "</details>",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -252,13 +265,13 @@ def _section(of: Table) -> str:
 
 def _marked_actions(screen: FirstScreen) -> str:
     """Say which runs to accept, to stop, and to read."""
-    if not (texts := screen.texts):
+    if not screen.shown:
         return ""
     sentences = (
-        f"{texts['accept']} {texts['accept_note']}",
-        f"{texts['stop']} {texts['stop_note']}",
-        *filter(None, [texts["step"]]),
-        f"**Read first:** {texts['worst']}",
+        f"{screen.accept_rule} {screen.accept_note}",
+        f"{screen.stop_rule} {screen.stop_note.text}",
+        *filter(None, [screen.step]),
+        f"**Read first:** {screen.read_first}",
     )
     return _list("", [escaped(text, bold=True) for text in sentences])
 

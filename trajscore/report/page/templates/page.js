@@ -55,7 +55,7 @@
       const words = tile.querySelector(".say");
       input.addEventListener("input", () => {
         const value = input.value === "" ? NaN : Number(input.value);
-        const write = (text) => say(words, data.doubt ? data.doubt + text.replaceAll("**", "") : text);
+        const write = (text) => say(words, data.before ? data.before + text.replaceAll("**", "") : text);
         if (value >= 0 && value <= most) update(tile, write, data, value);
         else say(words, most === 100 ? "Type a number from 0 to 100." : "Type a number, 0 or more.");
       });
@@ -77,9 +77,9 @@
       write(fill(texts.every, {do: best === 0 ? "Accept" : "Review", all: everything}));
     } else {
       write(fill(texts.some, {
-        f: data.score, t: threshold[best].toFixed(digits), a: ofHundred(accepted[best]),
-        w: ofHundred(failing[best] / accepted[best]),
-        c: ofHundredRuns(costs[best]), all: everything,
+        score: data.score, threshold: threshold[best].toFixed(digits),
+        accepted: ofHundred(accepted[best]), failing: ofHundred(failing[best] / accepted[best]),
+        cost: ofHundredRuns(costs[best]), all: everything,
       }));
     }
     const shares = accepted.concat(0);
@@ -103,18 +103,18 @@
     if (best >= 0 && at(curve.saved.steps, best) !== "0") {
       const kinds = Object.keys(curve.saved).filter((kind) => kind !== "steps");
       write(fill(texts.some, {
-        f: data.form, t: curve.threshold[best].toFixed(curve.digits), s: at(curve.saved.steps, best),
-        b: at(curve.bad, best), g: at(curve.good, best),
+        forecast: data.form, threshold: curve.threshold[best].toFixed(curve.digits),
+        saved: at(curve.saved.steps, best), bad: at(curve.bad, best), good: at(curve.good, best),
         also: kinds.map((kind) => ` (${at(curve.saved[kind], best)}% of the ${kind})`).join(""),
       }));
     } else {
-      let text = fill(texts.never, {p: data.shown});
+      let text = fill(texts.never, {predictor: data.shown});
       let most = "", saved = -1;
       for (const [name, other] of Object.entries(data.stop)) {
         const k = name === data.shown ? -1 : highest(other, lost);
         if (k >= 0 && other.saved.steps[k] > saved) [most, saved] = [name, other.saved.steps[k]];
       }
-      if (most && ofHundred(saved) !== "0") text += fill(texts.other, {q: most, s: ofHundred(saved)});
+      if (most && ofHundred(saved) !== "0") text += fill(texts.other, {predictor: most, saved: ofHundred(saved)});
       write(text);
     }
     const x = best < 0 ? 0 : 100 * curve.good[best], y = best < 0 ? 0 : curve.saved.steps[best];

@@ -1,4 +1,4 @@
-"""What may be wrong with the data: leaks, wrong signs, wrong scales, weight on few runs."""
+"""Notes on what may be wrong: leaks, wrong signs, wrong scales, weight on few runs."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -100,10 +100,10 @@ def without_leaky_columns(
     ]
 
 
-def doubts(
+def notes_on(
     runs: EvaluatedRuns, rows: Rows, intervals: pd.DataFrame, weights: StepWeights
 ) -> Iterator[Note]:
-    """Yield what a reader should know of predictors and runs."""
+    """Yield what a reader should know of predictors and runs; the report says which are doubts."""
     for row in rows.predictors:
         if not row.is_probability:
             yield from _out_of_range(row)
