@@ -8,6 +8,7 @@ import pandas as pd
 
 from trajscore.cli.inputs import READING, load_request, progress_bar, write_table
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import ArgumentError
 from trajscore.core.values import number_of
 from trajscore.judging import StepJudge
 from trajscore.judging.answers import FORMS
@@ -43,16 +44,25 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"{size}: {requests}; {spent}", flush=True)
     if arguments.dry_run:
         return
+    table = _table(inputs, batch.unanswered())
+    trial = out.with_name(f".{out.stem}.part{out.suffix}")
+    write_table(table, trial)  # what cannot be written is refused before answers are paid for
+    trial.unlink()
     judged = batch.ask()
-    table = _table(inputs, judged.traces)
-    write_table(table, out)
+    table[CHANNEL] = judged.traces.to_frame()[CHANNEL]
     n_asked = sum(answer.prompt_tokens or 0 for answer in judged.new)
     n_answered = sum(answer.answer_tokens or 0 for answer in judged.new)
     spent = f"{n_asked:,} tokens asked, {n_answered:,} answered"
     if n_unknown := sum(None in answer[2:] for answer in judged.new):
         spent += f", not counted by the endpoint for {number_of(n_unknown, 'answer')}"
-    requests = f"{number_of(len(judged.new), 'request')} made: {spent}"
-    print(*judged.notes, requests, f"wrote {out}; judge it with: trajscore report {out}", sep="\n")
+    print(*judged.notes, f"{number_of(len(judged.new), 'request')} made: {spent}", sep="\n")
+    if judged.notes and table[CHANNEL].isna().all():
+        raise ArgumentError(
+            f"no answer of {arguments.model!r} can be read, so {out} is not written; name another "
+            f"{{argument:model}}, or change {{argument:answer}} or {{argument:question}}"
+        )
+    write_table(table, out)
+    print(f"wrote {out}; judge it with: trajscore report {out}")
 
 
 def _table(inputs: Inputs, traces: TrajectoryArray) -> pd.DataFrame:
@@ -64,6 +74,13 @@ def _table(inputs: Inputs, traces: TrajectoryArray) -> pd.DataFrame:
     runs = runs.assign(outcome=inputs.y, first_error=inputs.first_error).dropna(axis=1, how="all")
     runs = runs.loc[runs.index.repeat(np.maximum(traces.lengths, 1))]
     predictors: Any = inputs.predictors
-    scores = {name: X.to_frame(value=name)[name] for name, X in predictors.items() if name}
+    # the channel of a predictor may have another name than the field that it was read from
+    scores = {name: X.to_frame().iloc[:, -1] for name, X in predictors.items() if name}
     columns = [steps[["run", "step"]], runs.reset_index(drop=True), pd.DataFrame(scores)]
-    return pd.concat([*columns, steps[[CHANNEL]]], axis=1)
+    table = pd.concat([*columns, steps[[CHANNEL]]], axis=1)
+    if names := table.columns[table.columns.duplicated()].tolist():
+        raise ArgumentError(
+            f"two columns of the table would have the name {names[0]!r}; rename that field of the "
+            f"log, or leave it out of {{argument:scores}}"
+        )
+    return table
