@@ -26,9 +26,10 @@ from trajscore.plotting import FleetDisplay
 _QUANTITIES = {
     "length": "the lengths of runs changed",
     "forecast": "the forecasts{of} changed",
+    "spread": "the spread of the forecasts{of} changed",
     "success": "the success rate changed",
     "level": "success at the same forecast{of} changed",
-    "slope": "how well the forecasts{of} rank runs changed",
+    "slope": "how steeply success rises with the forecasts{of} changed",
 }
 
 
@@ -64,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     for k, change in enumerate(fleet.changes_, start=1):
         print(visible("\n".join(_describe(change, fleet.n_after, fleet.alpha / 2**k))))
-    changes = number_of(len(fleet.changes_), "change") if fleet.changes_ else "no change"
+    changes = number_of(len(fleet.changes_), "change") if fleet.changes_ else "no change shown"
     print(f"{number_of(fleet.n_runs_, 'run')} since the reference: {changes}")
     rates = {}
     if reference[1] is not None and new[1] is not None:

@@ -220,15 +220,17 @@ class FleetMonitor(BaseEstimator):
             y_train = outcomes[train_rows]
             is_known = y_train != CENSORED
             self.forecaster_ = clone(self.forecaster).fit(train[is_known], y_train[is_known])
-        self._processes = [("length", ""), *(("forecast", name) for name in self._names)]
+        n_names = len(self._names)
+        self._processes = [("length", "")]
+        self._processes += [(kind, name) for kind in ("forecast", "spread") for name in self._names]
         n_inputs = len(self._processes)
         shares = np.full(n_inputs, 1 / n_inputs)
         if self._watches_outcomes:
             self._processes += [("success", "")]
             self._processes += [(kind, name) for kind in ("level", "slope") for name in self._names]
-            n_others = len(self._processes) - n_inputs
-            others = np.full(n_others, (1 - _ALPHA_OF_INPUTS) / n_others)
-            shares = np.append(_ALPHA_OF_INPUTS * shares, others)
+            shares[:] = _ALPHA_OF_INPUTS / (1 + n_names)
+            others = np.full(1 + 2 * n_names, (1 - shares.sum()) / (1 + 2 * n_names))
+            shares = np.append(shares, others)
         self._log_thresholds = np.log(2 / (self.alpha * shares))  # twice that after each alarm
         forecasts = self._forecasts(traces, is_whole)
         if self.forecaster is not None:  # of the first part by fits to other runs
@@ -466,13 +468,14 @@ class FleetMonitor(BaseEstimator):
         self._look(run.number)
 
     def _bet_on_inputs(self, run: Run) -> None:
-        """Bet on ranks of the length and the forecasts among all so far."""
+        """Bet on ranks of the length and the forecasts among all so far, and on their spread."""
         rows = np.arange(len(run.cells))
         self._counts[rows, run.cells] += 1
         below = np.cumsum(self._counts, axis=1)
         ties = self._counts[rows, run.cells]
         u = (below[rows, run.cells] - self._random.random(len(rows)) * ties) / below[rows, -1]
-        self._bet(slice(0, len(rows)), bets_on_ranks(u), run.number)
+        u = np.append(u, np.abs(2 * u[1:] - 1))  # how far each forecast's rank is from the middle
+        self._bet(slice(0, len(u)), bets_on_ranks(u), run.number)
 
     def _bet_on_outcome(self, run: Run) -> None:
         """Bet on the rank of the outcome among all, and among those of like forecasts."""
@@ -484,7 +487,7 @@ class FleetMonitor(BaseEstimator):
         u = rate * drawn if run.outcome else rate + (1 - rate) * drawn
         is_below = (u < self._splits[rows, bins]).astype(int)
         bets = self._bets[is_below, rows, bins]
-        n_inputs = len(self._counts)
+        n_inputs = 1 + 2 * len(self._names)
         self._bet(slice(n_inputs, n_inputs + len(rows)), bets, run.number)
 
     def _bet(self, rows: slice, bets: FloatArray, number: int) -> None:

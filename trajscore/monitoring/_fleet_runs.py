@@ -139,13 +139,14 @@ ADVICE = {
     "leave the predictor as it is, and look at the tasks.",
     "forecasts and success": "Forecasts and success moved together, and forecasts mean what they "
     "meant; leave the predictor as it is, and look at the tasks.",
-    "success": "Success changed, and forecasts of successes and of failures are as they were; "
-    "recalibrate the predictor, and look at the agent.",
-    "success at the same forecast": "Success changed, and the forecasts did not notice; "
+    "success": "Success changed, and no change is shown in the forecasts of successes and of "
+    "failures; recalibrate the predictor, and look at the agent.",
+    "success at the same forecast": "Success changed, and no change of the forecasts is shown; "
     "recalibrate the predictor, and read runs that it was wrong about.",
-    "forecasts": "The forecasts moved, and success and ranking did not; recalibrate the predictor.",
-    "ranking": "The forecasts rank runs less well, and success is as it was; recalibrating does "
-    "not bring that back, so train or choose another predictor.",
+    "forecasts": "The forecasts moved, and no change of success or of ranking is shown; "
+    "recalibrate the predictor.",
+    "ranking": "The forecasts rank runs less well, and no change of success is shown; recalibrating "
+    "does not bring that back, so train or choose another predictor.",
     "runs without a forecast": "Another share of runs has no forecast, as they end before "
     "their first step or a value is missing; read some of them.",
     "unclear": "More than one cause fits; compare the runs since the change with those before.",
