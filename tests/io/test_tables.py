@@ -60,9 +60,9 @@ def test_files_that_are_not_tables(tables, tmp_path):
         ("t.XLSX", "words", "is not a table"), ("t.json", '{"run": "a"}', "'run'"),
         ("t.json", '[{"run": "a"}, 3]', "row 1"), ("t.json", "[1]", "row 0"),
         ("t.jsonl", '{"run": "a", "step": 1}\noops\n', "line 2"), ("t.parquet", "PAR", "t.parquet"),
-        ("t.csv", "run,né\n".encode("utf-16"), "iconv -t UTF-8"),
-        ("t.csv", "run,né\n".encode("cp1252"), "iconv -t UTF-8"),
-        ("t.csv.gz", gzip.compress(CSV.encode() * 200)[:40], "t.csv.gz"),
+        ("t.csv", "run,né\n".encode("utf-16"), "iconv -f UTF-16 -t UTF-8"),
+        ("t.csv", "run,né\n".encode("cp1252"), "t.csv is not text in UTF-8"),
+        ("t.csv.gz", gzip.compress(CSV.encode() * 200)[:40], "t.csv.gz is cut off"),
         ("t.db", b"SQLite format 3\0", "is an SQLite database"),
     ]:  # fmt: skip
         path = tmp_path / name

@@ -30,6 +30,7 @@ Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 JSON_ENDINGS = (".json", ".json.gz")
 LINES_ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 _GZIP = b"\x1f\x8b"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # its byte-order marks
 _SQLITE = b"SQLite format 3"
 _HEAD = 1 << 16
 _LONG_HEAD = 1 << 18
@@ -166,7 +167,7 @@ def parquet_files(folder: Path) -> Iterator[Path]:
 
 def parquet_dataset(path: str | Path) -> Any:
     """Open a Parquet file, or a folder in which there may be other files as well."""
-    dataset = optional("pyarrow.dataset", "reading batches needs pyarrow", "data")
+    dataset = optional("pyarrow.dataset", "reading Parquet needs pyarrow", "data")
     files = sorted(map(str, parquet_files(Path(path))))  # empty where the path is a file
     return dataset.dataset(files or str(path), format="parquet")
 
@@ -201,18 +202,19 @@ def open_text(path: Path, max_size: int | None, newline: str | None = None) -> I
     try:
         with ExitStack() as opened:
             binary: Any = opened.enter_context(path.open("rb"))
-            packed = binary.read(2) == _GZIP
+            start = binary.read(2)
             binary.seek(0)
-            if packed:
+            if start == _GZIP:
                 binary = io.BufferedReader(_Unpacked(binary, path, max_size), _HEAD)
             yield opened.enter_context(
                 io.TextIOWrapper(binary, encoding="utf-8-sig", newline=newline)
             )
     except UnicodeDecodeError as error:
         refuse_database(path)
-        raise ValueError(
-            f"{path} is not text in UTF-8 ({error.reason}); convert it with iconv -t UTF-8"
-        ) from error
+        remedy = "convert it with iconv -f UTF-16 -t UTF-8"
+        if start not in _UTF_16:
+            remedy = "convert it from its encoding, such as with iconv -f latin1 -t UTF-8"
+        raise ValueError(f"{path} is not text in UTF-8 ({error.reason}); {remedy}") from error
     except EOFError as error:
         raise ValueError(f"{path} is cut off; get the compressed file again") from error
     except (gzip.BadGzipFile, zlib.error) as error:
