@@ -167,7 +167,7 @@ def test_a_guard_is_tried_on_runs_that_were_held_out(tmp_path, fit):
     code, said, _ = fit(f"{log} --guard --alpha 0.1 --out {out}")
     assert code == 0
     assert "200 of 200 runs" in said
-    assert "flagged 0% of successes (95% interval 0% to 7%), 100% of failures" in said
+    assert "(100% with their last step), and 0% of successes (95% interval 0% to 7%)" in said
     assert Guard.load(out).process_.forecaster_.end == "step"
     assert fit(f"{log} --guard --alpha 0.1 --end unknown --out {out}")[0] == 0
     assert Guard.load(out).process_.forecaster_.end is None

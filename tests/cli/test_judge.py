@@ -92,15 +92,12 @@ def test_a_number_that_cannot_be_read_is_counted_on_the_screen(log, capsys):
 
 def test_what_it_refuses(log, refuses):
     (log / "table.csv").write_text("run,step,p,outcome\n0,1,0.5,0\n1,1,0.6,1\n")
-    text = (log / "runs.jsonl").read_text()
-    (log / "named.jsonl").write_text(text.replace("self_confidence", "judge"))
     cases = [
         ("table.csv --out o.csv", "table.csv is a table", "give a log"),
         ("runs.jsonl --out o.xlsx", "--out: o.xlsx must end in .parquet or .csv"),
         ("runs.jsonl --out none/o.csv", "--out: the folder none does not exist"),
         ("runs.jsonl --out o.csv --concurrency 0", "--concurrency must be a whole"),
         ("runs.jsonl --out o.csv --outcome x", "outcome"),
-        ("named.jsonl --out o.csv --confidence judge", "two columns", "'judge'; rename"),
         ("runs.jsonl --out o.csv --base-url http://a:b@c", "--base-url must not"),
     ]
     refuses(cases, "judge --model m --base-url http://127.0.0.1:9/v1")

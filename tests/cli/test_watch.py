@@ -38,7 +38,7 @@ def watch(run):
 def test_nothing_changed(folder, watch):
     code, out, _ = watch(folder / "ref.csv", folder / "quiet.csv", "--alpha", 0.04)
     assert code == 0
-    assert "400 runs since the reference: no change" in out
+    assert "400 runs since the reference, in the order of the file: no change shown\n" in out
     assert "at most 0.04" in out
 
 

@@ -111,7 +111,7 @@ def test_which_columns_are_predictors(tables):
         found = list(tables.read(table, *options.split()).predictors)
         assert sorted(found) == sorted(expected), (columns, options)
     said = tables.read(steps(x=vary, n=[1, 2, 3, 4], cost=vary, word="w")).said
-    assert "3 columns not used (x, n, word); to judge one, pass --score x" in said
+    assert "3 columns not used (x, n, word); to use one as a score, pass --score x" in said
     said = tables.refuse(steps(p=None, x=vary, n=[1, 2, 3, 4]))
     assert "no column has a usual name of a score" in said
     assert "--score; columns of numbers are: x, n" in said

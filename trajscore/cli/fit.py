@@ -192,11 +192,10 @@ def _describe(process: DensityRatioEProcess, X: TrajectoryArray, groups: Any, n_
         counts += f"; {n_runs - len(X):,} with a missing value or no step"
     print(counts)
     if n := process.n_calibration_successes_:
-        line = f"threshold set by {n:,} {process.promise().of}"
-        n_tasks = len(X) if groups is None else len(np.unique(groups))
-        if n_tasks < len(X):
-            line += f", one a task: the {n_tasks:,} tasks limit it, not the {len(X):,} runs"
-        print(line)
+        counted = f"{n:,} {process.promise().of}"
+        if groups is not None:
+            counted += f", at most one a task ({len(np.unique(groups)):,} tasks in {len(X):,} runs)"
+        print(f"threshold set by {counted}")
     for alpha, limit in process.thresholds_.items():
         effect = "no run will be flagged"
         if np.isfinite(limit):
@@ -264,8 +263,8 @@ def _try_out(process: DensityRatioEProcess, X: TrajectoryArray, y: Any, groups: 
         )
         effect = (
             f"flagged {rates['power_before_end']:.0%} of {sought} before their last step, which "
-            f"saves {rates['steps_saved']:.0%} of their steps ({rates['power']:.0%} with their last "
-            f"step), and {rate:.0%} of {spared} (95% interval {max(rate - below, 0):.0%} to "
+            f"saves {rates['steps_saved']:.0%} of their steps ({rates['power']:.0%} with their "
+            f"last step), and {rate:.0%} of {spared} (95% interval {max(rate - below, 0):.0%} to "
             f"{rate + above:.0%})"
         )
         if not (rate or rates["power"]):

@@ -1,20 +1,18 @@
 """``trajscore judge``: ask a model after each step of a log whether the run will succeed."""
 
 import argparse
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from trajscore.cli.inputs import READING, load_request, progress_bar, write_table
 from trajscore.core.array import TrajectoryArray
-from trajscore.core.errors import ArgumentError
 from trajscore.core.values import number_of
 from trajscore.judging import StepJudge
 from trajscore.judging.answers import FORMS
 from trajscore.judging.questions import CHANNEL, questions
 from trajscore.loading.load import load
-from trajscore.loading.tables import Inputs, describe_notes
+from trajscore.loading.tables import NO_SCORE, Inputs, describe_notes
 
 _DEFAULTS = StepJudge("")
 OPTIONS = READING | {
@@ -44,22 +42,23 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"{size}: {requests}; {spent}", flush=True)
     if arguments.dry_run:
         return
-    table = _table(inputs, batch.unanswered())
+    unanswered = batch.turns.container(np.zeros((len(batch.keys), 1)), [CHANNEL])
+    table = _table(inputs, unanswered)
     trial = out.with_name(f".{out.stem}.part{out.suffix}")
     write_table(table, trial)  # what cannot be written is refused before answers are paid for
     trial.unlink()
     judged = batch.ask()
-    table[CHANNEL] = judged.traces.to_frame()[CHANNEL]
+    table[table.columns[-1]] = judged.traces.to_frame()[CHANNEL]
     n_asked = sum(answer.prompt_tokens or 0 for answer in judged.new)
     n_answered = sum(answer.answer_tokens or 0 for answer in judged.new)
     spent = f"{n_asked:,} tokens asked, {n_answered:,} answered"
     if n_unknown := sum(None in answer[2:] for answer in judged.new):
         spent += f", not counted by the endpoint for {number_of(n_unknown, 'answer')}"
     print(*judged.notes, f"{number_of(len(judged.new), 'request')} made: {spent}", sep="\n")
-    if judged.notes and table[CHANNEL].isna().all():
-        raise ArgumentError(
+    if np.isnan(judged.traces.cells).all():
+        raise ValueError(
             f"no answer of {arguments.model!r} can be read, so {out} is not written; name another "
-            f"{{argument:model}}, or change {{argument:answer}} or {{argument:question}}"
+            f"--model, or change --answer or --question"
         )
     write_table(table, out)
     print(f"wrote {out}; judge it with: trajscore report {out}")
@@ -67,20 +66,11 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _table(inputs: Inputs, traces: TrajectoryArray) -> pd.DataFrame:
     """Return a row a step, or for a run without one: its task, stop, outcome, and confidences."""
-    steps = traces.to_frame()
+    steps = TrajectoryArray.stack([inputs.container(), traces]).to_frame()
     runs = traces.meta
     names = dict.fromkeys(("task", inputs.group, "stop_reason"))
     runs = runs[[name for name in names if name in runs]]
     runs = runs.assign(outcome=inputs.y, first_error=inputs.first_error).dropna(axis=1, how="all")
     runs = runs.loc[runs.index.repeat(np.maximum(traces.lengths, 1))]
-    predictors: Any = inputs.predictors
-    # the channel of a predictor may have another name than the field that it was read from
-    scores = {name: X.to_frame().iloc[:, -1] for name, X in predictors.items() if name}
-    columns = [steps[["run", "step"]], runs.reset_index(drop=True), pd.DataFrame(scores)]
-    table = pd.concat([*columns, steps[[CHANNEL]]], axis=1)
-    if names := table.columns[table.columns.duplicated()].tolist():
-        raise ArgumentError(
-            f"two columns of the table would have the name {names[0]!r}; rename that field of the "
-            f"log, or leave it out of {{argument:scores}}"
-        )
-    return table
+    scores = steps.drop(columns=["run", "step", NO_SCORE], errors="ignore")
+    return pd.concat([steps[["run", "step"]], runs.reset_index(drop=True), scores], axis=1)

@@ -329,7 +329,9 @@ def leave_out_missing(
             f"time" + ", or pass {argument} to let a value hold until the next one" * helps
         )
     else:
-        remedy = "give runs a value at every step, such as the one before, or 0 before the first one"
+        remedy = (
+            "give runs a value at every step, such as the one before, or 0 before the first one"
+        )
         values = [run_numbers(X)[~np.isnan(X.cells)] for X in runs.traces.values()]
         if helps:
             remedy = "{argument} repeats the value before"

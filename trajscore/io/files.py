@@ -30,7 +30,7 @@ Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 JSON_ENDINGS = (".json", ".json.gz")
 LINES_ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 _GZIP = b"\x1f\x8b"
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # its byte-order marks
+_ENCODINGS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}  # by byte-order mark
 _SQLITE = b"SQLite format 3"
 _HEAD = 1 << 16
 _LONG_HEAD = 1 << 18
@@ -211,10 +211,10 @@ def open_text(path: Path, max_size: int | None, newline: str | None = None) -> I
             )
     except UnicodeDecodeError as error:
         refuse_database(path)
-        remedy = "convert it with iconv -f UTF-16 -t UTF-8"
-        if start not in _UTF_16:
-            remedy = "convert it from its encoding, such as with iconv -f latin1 -t UTF-8"
-        raise ValueError(f"{path} is not text in UTF-8 ({error.reason}); {remedy}") from error
+        raise ValueError(
+            f"{path} is not text in UTF-8 ({error.reason}); convert it with iconv -f "
+            f"{_ENCODINGS.get(start, 'latin1')} -t UTF-8, where -f names its encoding"
+        ) from error
     except EOFError as error:
         raise ValueError(f"{path} is cut off; get the compressed file again") from error
     except (gzip.BadGzipFile, zlib.error) as error:

@@ -58,10 +58,6 @@ class Questions:
         n_chars = sum(len(self.texts[key]) for key in self.left)
         return n_chars // 3, len(self.left) * self.endpoint[2].options["max_tokens"]
 
-    def unanswered(self) -> TrajectoryArray:
-        """Return the runs before they are judged, every value missing."""
-        return self._container(np.full(len(self.keys), np.nan))
-
     def ask(self) -> Judged:
         """Ask what the cache does not know, and put each answer there as it comes."""
         with closing(Cache(self.cache)) as cache:
@@ -69,10 +65,8 @@ class Questions:
             answers = [cache[key] for key in self.keys]
         # None becomes NaN
         cells = np.array([answer.probability for answer in answers], dtype=float)
-        return Judged(self._container(cells), new, list(self._notes(cells, answers)))
-
-    def _container(self, cells: FloatArray) -> TrajectoryArray:
-        return self.turns.container(cells[:, None], (CHANNEL,))
+        traces = self.turns.container(cells[:, None], (CHANNEL,))
+        return Judged(traces, new, list(self._notes(cells, answers)))
 
     def _ask(self, cache: Cache) -> list[Answer]:
         new: list[Answer] = []

@@ -50,7 +50,7 @@ from trajscore.monitoring.thresholds import TIE
 
 _START = np.array([0.25, 0.5, 0.25])  # shares of capital
 _MOVE = 2e-3  # of the capital, which goes back to these shares with each run
-_ALPHA_OF_INPUTS = 0.1  # share for length and forecasts, which show a change soon
+_ALPHA_OF_INPUTS = 0.1  # share for length and forecasts, which show a change soon, without spreads
 _BINS = 5  # of forecasts, within which outcomes are compared
 _LEAST_IN_BIN = 20  # runs
 _PRIOR = 5.0  # runs with the rate of all, in each bin
@@ -61,10 +61,10 @@ _PATIENCE = 4  # after so many times n_after runs, the cause is named without fu
 class FleetMonitor(BaseEstimator):
     """Say when an agent's runs are no longer as they were, since when, and what changed.
 
-    Five quantities are watched: the length of a run, its forecast, its outcome, and its outcome at
-    its forecast, in level and in slope. Each is an e-process of conformal p-values of a run among
-    the reference and all runs since. If nothing changes, the chance of any alarm, ever, is at most
-    alpha.
+    Six quantities are watched: the length of a run, its forecast, the spread of forecasts, its
+    outcome, and its outcome at its forecast, in level and in slope (how steeply success rises with
+    the forecast). Each is an e-process of conformal p-values of a run among the reference and all
+    runs since. If nothing changes, the chance of any alarm, ever, is at most alpha.
 
     Parameters
     ----------
@@ -116,7 +116,9 @@ class FleetMonitor(BaseEstimator):
     is taken for these, and p-values are ranks among the others. A process bets on lower values, on
     higher ones, and on none, and some capital goes back to its first share with each run ("simple
     jumper"). An alarm is given where any process exceeds 1 over its share of alpha (Ville,
-    Bonferroni): a tenth is for length and forecasts, the rest for the others.
+    Bonferroni): a tenth is for length and forecasts, as much for each spread as for a forecast, the
+    rest for the others. The spread is how far the rank of a forecast is from the middle: it grows
+    where a judge becomes surer of both outcomes, which leaves the mean of the ranks as it was.
 
     An alarm ends all processes, as what they compare runs with is no longer how runs are. Others
     begin at 1 once the runs after it are the reference; until then no bet is made, and `e_values_`

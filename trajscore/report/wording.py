@@ -422,7 +422,8 @@ def _act(data: Evaluation) -> str:
         use = f"Recalibrate {name}"
         if best.best_alone:
             n = len(data.signals_of(best.predictor))
-            use = f"Use all {n} signals together" if n > 1 else f"Use {name}"
+            together = {1: name, 2: "both signals together"}
+            use = f"Use {together.get(n, f'all {n} signals together')}"
         call = f"report.forecaster({best.predictor!r})"
         use += f" ({'--code shows how' if data.source.command else call})"
         if few := _enough(data):
