@@ -120,14 +120,6 @@ def test_runs_without_outcomes_or_values(folder, watch, tmp_path):
     assert "success: {:.1%} in the reference, {:.1%} since".format(*rates) in out
 
 
-def test_several_scores_side_by_side(folder, watch, tmp_path):
-    frame = pd.read_csv(folder / "quiet.csv")
-    frame.assign(other=1 - frame["judge"]).to_csv(tmp_path / "two.csv", index=False)
-    code, out, _ = watch(tmp_path / "two.csv", tmp_path / "two.csv", "--score", "other")
-    assert code == 0
-    assert "no change" in out
-
-
 def test_what_cannot_be_used(folder, refuses, tmp_path):
     table = pd.read_csv(folder / "ref.csv").drop(columns="solved")
     table.to_csv(tmp_path / "no_outcome.csv", index=False)

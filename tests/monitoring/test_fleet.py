@@ -418,10 +418,9 @@ def test_several_predictors(rng):
     cells = np.column_stack([X.cells, 0.5 * X.cells + 0.3 * rng.random(len(X.cells))])
     both = TrajectoryArray(cells, X.lengths, channels=["judge", "noisy"])
     fleet = FleetMonitor(n_after=100).fit(both[:N], y[:N])
-    inputs, outcomes = ["forecast", "spread"], ["level", "slope"]
-    for k, quantities in (0, inputs), (5, outcomes):
-        rows = [(quantity, name) for quantity in quantities for name in ("judge", "noisy")]
-        assert fleet.e_values_.index.tolist()[k + 1 : k + 5] == rows
+    quantities = "length forecast forecast spread spread success level level slope slope".split()
+    predictors = ["", *["judge", "noisy"] * 2] * 2
+    assert fleet.e_values_.index.tolist() == list(zip(quantities, predictors, strict=True))
     cells[:, 1] **= 3
     fleet.update(both.with_cells(cells)[N : 2 * N], y[N : 2 * N])
     assert fleet.changes_[0][2:4] == ("forecast", "noisy")
