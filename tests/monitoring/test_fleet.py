@@ -418,9 +418,9 @@ def test_several_predictors(rng):
     cells = np.column_stack([X.cells, 0.5 * X.cells + 0.3 * rng.random(len(X.cells))])
     both = TrajectoryArray(cells, X.lengths, channels=["judge", "noisy"])
     fleet = FleetMonitor(n_after=100).fit(both[:N], y[:N])
-    quantities = "length forecast forecast spread spread success level level slope slope".split()
-    predictors = ["", *["judge", "noisy"] * 2] * 2
-    assert fleet.e_values_.index.tolist() == list(zip(quantities, predictors, strict=True))
+    inputs = [(kind, name) for kind in ("forecast", "spread") for name in both.channels]
+    outcomes = [(kind, name) for kind in ("level", "slope") for name in both.channels]
+    assert [*fleet.e_values_.index] == [("length", ""), *inputs, ("success", ""), *outcomes]
     cells[:, 1] **= 3
     fleet.update(both.with_cells(cells)[N : 2 * N], y[N : 2 * N])
     assert fleet.changes_[0][2:4] == ("forecast", "noisy")

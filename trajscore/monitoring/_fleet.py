@@ -2,6 +2,7 @@
 
 import warnings
 from collections import OrderedDict
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
@@ -61,10 +62,10 @@ _PATIENCE = 4  # after so many times n_after runs, the cause is named without fu
 class FleetMonitor(BaseEstimator):
     """Say when an agent's runs are no longer as they were, since when, and what changed.
 
-    Six quantities are watched: the length of a run, its forecast, the spread of forecasts, its
-    outcome, and its outcome at its forecast, in level and in slope (how steeply success rises with
-    the forecast). Each is an e-process of conformal p-values of a run among the reference and all
-    runs since. If nothing changes, the chance of any alarm, ever, is at most alpha.
+    Six quantities are watched: the length of a run, its forecast, how far its rank is from the
+    middle (spread), its outcome, and its outcome at its forecast, in level and in slope. Each is an
+    e-process of conformal p-values of a run among the reference and all runs since. If nothing
+    changes, the chance of any alarm, ever, is at most alpha.
 
     Parameters
     ----------
@@ -116,9 +117,7 @@ class FleetMonitor(BaseEstimator):
     is taken for these, and p-values are ranks among the others. A process bets on lower values, on
     higher ones, and on none, and some capital goes back to its first share with each run ("simple
     jumper"). An alarm is given where any process exceeds 1 over its share of alpha (Ville,
-    Bonferroni): a tenth is for length and forecasts, as much for each spread as for a forecast, the
-    rest for the others. The spread is how far the rank of a forecast is from the middle: it grows
-    where a judge becomes surer of both outcomes, which leaves the mean of the ranks as it was.
+    Bonferroni): a tenth is for length and forecasts, as much for a spread as for a forecast.
 
     An alarm ends all processes, as what they compare runs with is no longer how runs are. Others
     begin at 1 once the runs after it are the reference; until then no bet is made, and `e_values_`
@@ -222,17 +221,13 @@ class FleetMonitor(BaseEstimator):
             y_train = outcomes[train_rows]
             is_known = y_train != CENSORED
             self.forecaster_ = clone(self.forecaster).fit(train[is_known], y_train[is_known])
-        n_names = len(self._names)
-        self._processes = [("length", "")]
-        self._processes += [(kind, name) for kind in ("forecast", "spread") for name in self._names]
+        self._processes = [("length", ""), *product(("forecast", "spread"), self._names)]
         n_inputs = len(self._processes)
         shares = np.full(n_inputs, 1 / n_inputs)
         if self._watches_outcomes:
-            self._processes += [("success", "")]
-            self._processes += [(kind, name) for kind in ("level", "slope") for name in self._names]
-            shares[:] = _ALPHA_OF_INPUTS / (1 + n_names)
-            others = np.full(1 + 2 * n_names, (1 - shares.sum()) / (1 + 2 * n_names))
-            shares = np.append(shares, others)
+            self._processes += [("success", ""), *product(("level", "slope"), self._names)]
+            share = _ALPHA_OF_INPUTS / (1 + len(self._names))
+            shares = np.repeat([share, 1 / n_inputs - share], n_inputs)  # as many are of outcomes
         self._log_thresholds = np.log(2 / (self.alpha * shares))  # twice that after each alarm
         forecasts = self._forecasts(traces, is_whole)
         if self.forecaster is not None:  # of the first part by fits to other runs
