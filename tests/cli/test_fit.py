@@ -58,11 +58,10 @@ def test_it_is_the_process_of_python(folder, fit, monitored):
     table = split_report(process, X, Y, groups=X.ids.astype(str), n_splits=10)
     for alpha, row in table.iterrows():
         assert (
-            f"), {row.power:.0%} of failures ({row.power_before_end:.0%} before their last step, "
-            f"which saves {row.steps_saved:.0%} of their steps)"
+            f"alpha = {alpha:g}: flagged {row.power_before_end:.0%} of failures before their last "
+            f"step, which saves {row.steps_saved:.0%} of their steps ({row.power:.0%} with their "
+            f"last step), and {row.false_alarm_rate:.0%} of successes (95% interval "
         ) in out
-        rate = f"flagged {row.false_alarm_rate:.0%} of successes (95% interval "
-        assert f"alpha = {alpha:g}: {rate}" in out
     assert "on average over sets of known runs" in out
     assert "--guarantee confident: with 90% confidence for this set; needs 24 successes" in out
     # the line that it says to send
@@ -171,7 +170,7 @@ def test_a_guard_is_tried_on_runs_that_were_held_out(tmp_path, fit):
     code, said, _ = fit(f"{log} --guard --alpha 0.1 --out {out}")
     assert code == 0
     assert "200 of 200 runs" in said
-    assert "flagged 0% of successes (95% interval 0% to 7%), 100% of failures" in said
+    assert "(100% with their last step), and 0% of successes (95% interval 0% to 7%)" in said
     assert Guard.load(out).process_.forecaster_.end == "step"
     assert fit(f"{log} --guard --alpha 0.1 --end unknown --out {out}")[0] == 0
     assert Guard.load(out).process_.forecaster_.end is None

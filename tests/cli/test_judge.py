@@ -32,8 +32,8 @@ def log(tmp_path, monkeypatch):
     for k in range(20):
         messages = [{"role": "user", "content": f"Where is bag {k}?"}]
         for t in range(2 + k % 3):
-            messages += [{"role": "assistant", "content": f"Look {t}. Confidence: {50 + k}%"}]
-            messages += [{"role": "user", "content": "No."}]
+            turn = {"role": "assistant", "content": f"Look {t}.", "self_confidence": 0.5 + k / 100}
+            messages += [turn, {"role": "user", "content": "No."}]
         cut = {"outcome": -1, "stop_reason": "max_steps"} if k > 17 else {"outcome": (k // 2) % 2}
         lines.append(json.dumps({"id": f"r{k}", "task": f"={k // 2}", "messages": messages} | cut))
     (tmp_path / "runs.jsonl").write_text("\n".join(lines))
@@ -62,12 +62,12 @@ def test_from_a_log_to_a_report(log, capsys):
     written = pd.read_csv("judged.csv")
     assert written["task"].str.startswith("'=").all()  # no formula to a spreadsheet
     pd.testing.assert_frame_equal(written.assign(task=table["task"]), table, check_dtype=False)
-    columns = ["run", "step", "task", "stop_reason", "outcome", "verbal", "judge"]
+    columns = ["run", "step", "task", "stop_reason", "outcome", "self_confidence", "judge"]
     assert list(table.columns) == columns
     last = table.groupby("run", sort=False).last()
     assert last["outcome"].tolist() == [(k // 2) % 2 if k < 18 else -1 for k in range(20)]
     assert last["step"].tolist() == [2 + k % 3 for k in range(20)]
-    assert table["verbal"].iloc[0] == 0.5
+    assert table["self_confidence"].iloc[0] == 0.5
     assert table["judge"].between(0, 1).all()
     assert main(["report", "judged.parquet", "--resamples", "50", "--out", "report.json"]) == 0
     report = json.loads((log / "report.json").read_text())
@@ -81,17 +81,17 @@ def test_a_number_that_cannot_be_read_is_counted_on_the_screen(log, capsys):
         assert main([*words, "number", "--out", "judged.csv"]) == 0
         out = capsys.readouterr().out
         assert main([*words, "yes_no", "--out", "judged.csv"]) == 2
-    assert "3 of 59 answers" in out
-    assert "run 'r1' (row 1), step 1" in out
-    assert "'high'" in out
-    assert capsys.readouterr().err.strip().endswith("pass --answer number to ask for a number")
+    err = capsys.readouterr().err
+    with endpoint(lambda body: completion("high")) as asked:
+        assert main([*words[:5], asked.url, "--answer", "number", "--out", "judged.csv"]) == 2
+    assert "no answer of 'm' can be read, so judged.csv is not written" in capsys.readouterr().err
+    assert re.search(r"3 of 59 answers.*run 'r1' \(row 1\), step 1 .*'high'", out)
+    assert err.strip().endswith("pass --answer number to ask for a number")
     assert pd.read_csv("judged.csv")["judge"].isna().sum() == 3  # the table before is still there
 
 
 def test_what_it_refuses(log, refuses):
-    pd.DataFrame({"run": [0, 1], "step": [1, 1], "p": [0.5, 0.6], "outcome": [0, 1]}).to_csv(
-        "table.csv", index=False
-    )
+    (log / "table.csv").write_text("run,step,p,outcome\n0,1,0.5,0\n1,1,0.6,1\n")
     cases = [
         ("table.csv --out o.csv", "table.csv is a table", "give a log"),
         ("runs.jsonl --out o.xlsx", "--out: o.xlsx must end in .parquet or .csv"),

@@ -77,7 +77,7 @@ def test_tables_are_read_with_what_is_known_of_each_run(tmp_path):
     )  # fmt: skip
     table.assign(extra=[1, 2, 1]).to_csv(path, index=False)
     found = RunSet.read(path)
-    assert "to judge one, pass scores='extra'" in found.notes  # an argument, not an option
+    assert "to use one as a score, pass scores='extra'" in found.notes  # an argument, not an option
     assert (found.has_ids, found.labels.tolist(), found.lengths.tolist()) == (True, [1, 0], [2, 1])
     assert "solved" in found.notes
 

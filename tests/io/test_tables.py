@@ -60,9 +60,9 @@ def test_files_that_are_not_tables(tables, tmp_path):
         ("t.XLSX", "words", "is not a table"), ("t.json", '{"run": "a"}', "'run'"),
         ("t.json", '[{"run": "a"}, 3]', "row 1"), ("t.json", "[1]", "row 0"),
         ("t.jsonl", '{"run": "a", "step": 1}\noops\n', "line 2"), ("t.parquet", "PAR", "t.parquet"),
-        ("t.csv", "run,né\n".encode("utf-16"), "iconv -f"),
-        ("t.csv", "run,né\n".encode("cp1252"), "iconv -f"),
-        ("t.csv.gz", gzip.compress(CSV.encode() * 200)[:40], "t.csv.gz"),
+        ("t.csv", "run,né\n".encode("utf-16"), "iconv -f UTF-16 -t UTF-8"),
+        ("t.csv", "run,né\n".encode("cp1252"), "t.csv is not text in UTF-8"),
+        ("t.csv.gz", gzip.compress(CSV.encode() * 200)[:40], "t.csv.gz is cut off"),
         ("t.db", b"SQLite format 3\0", "is an SQLite database"),
     ]:  # fmt: skip
         path = tmp_path / name
@@ -111,7 +111,7 @@ def test_which_columns_are_predictors(tables):
         found = list(tables.read(table, *options.split()).predictors)
         assert sorted(found) == sorted(expected), (columns, options)
     said = tables.read(steps(x=vary, n=[1, 2, 3, 4], cost=vary, word="w")).said
-    assert "3 columns not used (x, n, word); to judge one, pass --score x" in said
+    assert "3 columns not used (x, n, word); to use one as a score, pass --score x" in said
     said = tables.refuse(steps(p=None, x=vary, n=[1, 2, 3, 4]))
     assert "no column has a usual name of a score" in said
     assert "--score; columns of numbers are: x, n" in said

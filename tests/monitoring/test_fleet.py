@@ -70,7 +70,7 @@ class Slow:
             for values, cell in zip(self.inputs, self.cells(run), strict=True):
                 values.append(cell)
             self.remember_outcome(run)
-        n_processes = 2 + 3 * self.n_predictors
+        n_processes = 2 + 4 * self.n_predictors
         self.shares = np.tile([0.25, 0.5, 0.25], (n_processes, 1))
         self.log_e = np.zeros(n_processes)
         self.lowest, self.since = np.zeros(n_processes), np.ones(n_processes)
@@ -101,6 +101,9 @@ class Slow:
             values.append(cell)
             rank = sum(v <= cell for v in values) - draw * sum(v == cell for v in values)
             self.bet(k, 1 + 1.5 * FACTORS * (rank / len(values) - 0.5), number)
+            if k:  # and on how far it is from the middle
+                far = 2 * abs(rank / len(values) - 0.5)
+                self.bet(k + self.n_predictors, 1 + 1.5 * FACTORS * (far - 0.5), number)
         if run[2] < 0:
             return
         places = self.places(run)
@@ -116,7 +119,7 @@ class Slow:
             split = self.splits[place]
             moved = expit(logit(split) + 0.45 * stretch * FACTORS)
             bets = moved / split if u < split else (1 - moved) / (1 - split)
-            self.bet(1 + self.n_predictors + k, bets, number)
+            self.bet(1 + 2 * self.n_predictors + k, bets, number)
         self.remember_outcome(run)
 
     def bet(self, k, bets, number):
@@ -146,8 +149,9 @@ def test_evidence_is_what_a_loop_gives(n_reference, n_predictors):
     slow = Slow(last[first], lengths[first], outcomes[first])
     table = fleet.e_values_
     assert (table[["e_value", "log_e_value", "since"]] == [1, 0, 1]).all(axis=None)
-    inputs = 1 + n_predictors
-    shares = [0.1 / inputs] * inputs + [0.9 / (1 + 2 * n_predictors)] * (1 + 2 * n_predictors)
+    n_inputs = 1 + 2 * n_predictors
+    share = 0.1 / (1 + n_predictors)
+    shares = [share] * n_inputs + [(1 - share * n_inputs) / n_inputs] * n_inputs
     np.testing.assert_allclose(table["log_threshold"], -np.log(1e-9 * np.array(shares) / 2))
     fleet.update(traced[then], outcomes[then])
     for number, row in enumerate(range(n_reference, n), start=1):
@@ -212,7 +216,7 @@ def test_all_processes_share_alpha(fleet):
     assert spent(fleet) == pytest.approx(0.05 / 2)
     inputs = FleetMonitor(alpha=0.1, n_after=100).fit(X[:N])
     assert spent(inputs) == pytest.approx(0.1 / 2)
-    assert inputs.e_values_.index.tolist() == [("length", ""), ("forecast", "")]
+    assert inputs.e_values_.index.tolist() == [("length", ""), ("forecast", ""), ("spread", "")]
     change = after_change(inputs, bolder(X[N : 2 * N]), None)
     assert (change.cause, "compare" in change.advice) == ("unclear", True)
 
@@ -222,6 +226,7 @@ def test_all_processes_share_alpha(fleet):
     [
         ("bolder", ["forecast"], "forecasts", "recalibrate"),
         ("certain", ["forecast"], "forecasts", "recalibrate"),
+        ("sharper", ["spread"], "forecasts", "recalibrate"),
         ("unranked", ["slope"], "ranking", "another predictor"),
         ("unnoticed", ["level", "success"], "success at the same forecast", "recalibrate"),
         ("fewer", ["success", "level"], "success", "look at the agent"),
@@ -286,6 +291,8 @@ def changed(kind, strength, X, y, rng, n=320):
     new, outcomes = X[rows], y[rows].copy()
     if kind in ("bolder", "certain"):
         new = bolder(new, strength)
+    if kind == "sharper":
+        new = new.with_cells(expit(4 * logit(np.clip(new.cells, 1e-6, 1 - 1e-6))))
     if kind == "certain":
         new = new.with_cells(np.where(new.cells > 0.9, 1.0, new.cells))
     elif kind == "unnoticed":
@@ -411,9 +418,9 @@ def test_several_predictors(rng):
     cells = np.column_stack([X.cells, 0.5 * X.cells + 0.3 * rng.random(len(X.cells))])
     both = TrajectoryArray(cells, X.lengths, channels=["judge", "noisy"])
     fleet = FleetMonitor(n_after=100).fit(both[:N], y[:N])
-    quantities = ["length", "forecast", "forecast", "success", "level", "level", "slope", "slope"]
-    predictors = ["", "judge", "noisy", "", "judge", "noisy", "judge", "noisy"]
-    assert fleet.e_values_.index.tolist() == list(zip(quantities, predictors, strict=True))
+    inputs = [(kind, name) for kind in ("forecast", "spread") for name in both.channels]
+    outcomes = [(kind, name) for kind in ("level", "slope") for name in both.channels]
+    assert [*fleet.e_values_.index] == [("length", ""), *inputs, ("success", ""), *outcomes]
     cells[:, 1] **= 3
     fleet.update(both.with_cells(cells)[N : 2 * N], y[N : 2 * N])
     assert fleet.changes_[0][2:4] == ("forecast", "noisy")

@@ -232,7 +232,7 @@ def test_fleet():
     assert waiting.isna().all(axis=None)
     (text,) = shown.ax_.texts
     assert text.get_text().startswith(f"{change.cause}\nsince run {change.since:,}")
-    assert labels(shown.ax_) == ["length", "forecast", "success", "level", "slope"]
+    assert labels(shown.ax_) == ["length", "forecast", "spread", "success", "level", "slope"]
     for n_after, n_points, apart in ((500, 20, 10), (50, 1, 25)):  # at least twice in n_after
         quiet = FleetMonitor(n_after=n_after).fit(X[:500], y[:500])
         display = FleetDisplay.from_estimator(quiet, X[500:700], n_points=n_points)

@@ -193,7 +193,10 @@ def _describe(process: DensityRatioEProcess, X: TrajectoryArray, groups: Any, n_
         counts += f"; {n_runs - len(X):,} with a missing value or no step"
     print(counts)
     if n := process.n_calibration_successes_:
-        print(f"threshold set by {n:,} {process.promise().of}")
+        counted = f"{n:,} {process.promise().of}"
+        if groups is not None:
+            counted += f", at most one a task ({len(np.unique(groups)):,} tasks in {len(X):,} runs)"
+        print(f"threshold set by {counted}")
     for alpha, limit in process.thresholds_.items():
         effect = "no run will be flagged"
         if np.isfinite(limit):
@@ -260,10 +263,10 @@ def _try_out(process: DensityRatioEProcess, X: TrajectoryArray, y: Any, groups: 
             [n * rate, n * (1 - rate)], [n * (1 - rate), n * rate], 0.975
         )
         effect = (
-            f"flagged {rate:.0%} of {spared} (95% interval {max(rate - below, 0):.0%} to "
-            f"{rate + above:.0%}), {rates['power']:.0%} of {sought} "
-            f"({rates['power_before_end']:.0%} before their last step, which saves "
-            f"{rates['steps_saved']:.0%} of their steps)"
+            f"flagged {rates['power_before_end']:.0%} of {sought} before their last step, which "
+            f"saves {rates['steps_saved']:.0%} of their steps ({rates['power']:.0%} with their "
+            f"last step), and {rate:.0%} of {spared} (95% interval {max(rate - below, 0):.0%} to "
+            f"{rate + above:.0%})"
         )
         if not (rate or rates["power"]):
             effect = "flagged none of them, so the process may never flag a run"

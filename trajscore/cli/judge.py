@@ -1,7 +1,6 @@
 """``trajscore judge``: ask a model after each step of a log whether the run will succeed."""
 
 import argparse
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ from trajscore.judging import StepJudge
 from trajscore.judging.answers import FORMS
 from trajscore.judging.questions import CHANNEL, questions
 from trajscore.loading.load import load
-from trajscore.loading.tables import Inputs, describe_notes
+from trajscore.loading.tables import NO_SCORE, Inputs, describe_notes
 
 _DEFAULTS = StepJudge("")
 OPTIONS = READING | {
@@ -43,27 +42,35 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"{size}: {requests}; {spent}", flush=True)
     if arguments.dry_run:
         return
+    unanswered = batch.turns.container(np.zeros((len(batch.keys), 1)), [CHANNEL])
+    table = _table(inputs, unanswered)
+    trial = out.with_name(f".{out.stem}.part{out.suffix}")
+    write_table(table, trial)  # what cannot be written is refused before answers are paid for
+    trial.unlink()
     judged = batch.ask()
-    table = _table(inputs, judged.traces)
-    write_table(table, out)
+    table[table.columns[-1]] = judged.traces.to_frame()[CHANNEL]
     n_asked = sum(answer.prompt_tokens or 0 for answer in judged.new)
     n_answered = sum(answer.answer_tokens or 0 for answer in judged.new)
     spent = f"{n_asked:,} tokens asked, {n_answered:,} answered"
     if n_unknown := sum(None in answer[2:] for answer in judged.new):
         spent += f", not counted by the endpoint for {number_of(n_unknown, 'answer')}"
-    requests = f"{number_of(len(judged.new), 'request')} made: {spent}"
-    print(*judged.notes, requests, f"wrote {out}; judge it with: trajscore report {out}", sep="\n")
+    print(*judged.notes, f"{number_of(len(judged.new), 'request')} made: {spent}", sep="\n")
+    if np.isnan(judged.traces.cells).all():
+        raise ValueError(
+            f"no answer of {arguments.model!r} can be read, so {out} is not written; name another "
+            f"--model, or change --answer or --question"
+        )
+    write_table(table, out)
+    print(f"wrote {out}; judge it with: trajscore report {out}")
 
 
 def _table(inputs: Inputs, traces: TrajectoryArray) -> pd.DataFrame:
     """Return a row a step, or for a run without one: its task, stop, outcome, and confidences."""
-    steps = traces.to_frame()
+    steps = TrajectoryArray.stack([inputs.container(), traces]).to_frame()
     runs = traces.meta
     names = dict.fromkeys(("task", inputs.group, "stop_reason"))
     runs = runs[[name for name in names if name in runs]]
     runs = runs.assign(outcome=inputs.y, first_error=inputs.first_error).dropna(axis=1, how="all")
     runs = runs.loc[runs.index.repeat(np.maximum(traces.lengths, 1))]
-    predictors: Any = inputs.predictors
-    scores = {name: X.to_frame(value=name)[name] for name, X in predictors.items() if name}
-    columns = [steps[["run", "step"]], runs.reset_index(drop=True), pd.DataFrame(scores)]
-    return pd.concat([*columns, steps[[CHANNEL]]], axis=1)
+    scores = steps.drop(columns=["run", "step", NO_SCORE], errors="ignore")
+    return pd.concat([steps[["run", "step"]], runs.reset_index(drop=True), scores], axis=1)

@@ -8,11 +8,7 @@ from typing import Any
 import numpy as np
 
 from trajscore.calibration import PrefixForecaster
-from trajscore.cli.inputs import (
-    READING,
-    note_if_same,
-    read_inputs,
-)
+from trajscore.cli.inputs import READING, note_if_same, read_inputs
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError, show_controls, visible
 from trajscore.core.outcomes import CENSORED
@@ -26,9 +22,10 @@ from trajscore.plotting import FleetDisplay
 _QUANTITIES = {
     "length": "the lengths of runs changed",
     "forecast": "the forecasts{of} changed",
+    "spread": "the spread of the forecasts{of} changed",
     "success": "the success rate changed",
     "level": "success at the same forecast{of} changed",
-    "slope": "how well the forecasts{of} rank runs changed",
+    "slope": "how steeply success rises with the forecasts{of} changed",
 }
 
 
@@ -64,8 +61,11 @@ def run(arguments: argparse.Namespace) -> int:
         )
     for k, change in enumerate(fleet.changes_, start=1):
         print(visible("\n".join(_describe(change, fleet.n_after, fleet.alpha / 2**k))))
-    changes = number_of(len(fleet.changes_), "change") if fleet.changes_ else "no change"
-    print(f"{number_of(fleet.n_runs_, 'run')} since the reference: {changes}")
+    changes = number_of(len(fleet.changes_), "change") if fleet.changes_ else "no change shown"
+    print(
+        f"{number_of(fleet.n_runs_, 'run')} since the reference, in the order of the file: "
+        f"{changes}"
+    )
     rates = {}
     if reference[1] is not None and new[1] is not None:
         before, since = (float(y[y != CENSORED].mean()) for _, y, _ in (reference, new))

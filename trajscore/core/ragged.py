@@ -130,15 +130,18 @@ class Ragged:
 
     def _check_values(self, missing: Missing) -> None:
         bad = np.isinf(self.cells)
-        if missing == "raise":
-            bad = ~np.isfinite(self.cells)
+        remedy = "leave it empty (NaN), or drop the run"
+        if missing == "raise" and not bad.any():
+            bad = np.isnan(self.cells)
+            remedy = (
+                "drop the run, or pass missing='ffill' to fill it with the run's last value, "
+                "'allow' to keep it as not recorded"
+            )
         refuse_first(
             as_table(bad).any(axis=1),
             lambda cell: (
                 f"{self.place(cell)}: the value is "
-                f"{str(self.cells[bad][0]).replace('nan', 'NaN')}, not a finite number; drop the "
-                f"run, or pass missing='ffill' to fill it with the run's last value, 'allow' to "
-                f"keep it as not recorded"
+                f"{str(self.cells[bad][0]).replace('nan', 'NaN')}, not a finite number; {remedy}"
             ),
         )
 

@@ -356,10 +356,7 @@ def _too_few_in_common(n_complete: int, n_runs: int, ffill_helps: bool) -> str:
 
 def _too_few_of_each(traces: Mapping[str, TrajectoryArray], ffill_helps: bool) -> str:
     """Say that no predictor has enough complete runs."""
-    remedy = (
-        "give runs a value at every step: X.with_cells(np.nan_to_num(X.ffill().cells)) "
-        "repeats the value before, and puts 0 before the first one"
-    )
+    remedy = "give runs a value at every step, such as the one before, or 0 before the first one"
     values = [run_numbers(X)[~np.isnan(X.cells)] for X in traces.values()]
     if ffill_helps:
         remedy = "{argument} repeats the value before"

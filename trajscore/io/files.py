@@ -31,6 +31,7 @@ JSON_ENDINGS = (".json", ".json.gz")
 LINES_ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 _OF_FOLDER = "messages.json"  # the messages of a run in a folder of its own
 _GZIP = b"\x1f\x8b"
+_ENCODINGS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}  # by byte-order mark
 _SQLITE = b"SQLite format 3"
 _HEAD = 1 << 16
 _LONG_HEAD = 1 << 18
@@ -168,7 +169,7 @@ def parquet_files(folder: Path) -> Iterator[Path]:
 
 def parquet_dataset(path: str | Path) -> Any:
     """Open a Parquet file, or a folder in which there may be other files as well."""
-    dataset = optional("pyarrow.dataset", "reading batches needs pyarrow", "data")
+    dataset = optional("pyarrow.dataset", "reading Parquet needs pyarrow", "data")
     files = sorted(map(str, parquet_files(Path(path))))  # empty where the path is a file
     return dataset.dataset(files or str(path), format="parquet")
 
@@ -205,9 +206,9 @@ def open_text(path: Path, max_size: int | None, newline: str | None = None) -> I
     try:
         with ExitStack() as opened:
             binary: Any = opened.enter_context(path.open("rb"))
-            packed = binary.read(2) == _GZIP
+            start = binary.read(2)
             binary.seek(0)
-            if packed:
+            if start == _GZIP:
                 binary = io.BufferedReader(_Unpacked(binary, path, max_size), _HEAD)
             yield opened.enter_context(
                 io.TextIOWrapper(binary, encoding="utf-8-sig", newline=newline)
@@ -215,8 +216,8 @@ def open_text(path: Path, max_size: int | None, newline: str | None = None) -> I
     except UnicodeDecodeError as error:
         refuse_database(path)
         raise ValueError(
-            f"{path} is not text in UTF-8 ({error.reason}); convert it with iconv -f UTF-16 -t "
-            f"UTF-8, or from what it is"
+            f"{path} is not text in UTF-8 ({error.reason}); convert it with iconv -f "
+            f"{_ENCODINGS.get(start, 'latin1')} -t UTF-8, where -f names its encoding"
         ) from error
     except EOFError as error:
         raise ValueError(f"{path} is cut off; get the compressed file again") from error

@@ -71,8 +71,10 @@ def read_table(path: Path, max_size: int | None) -> pd.DataFrame:
     except ArgumentError:
         raise
     except (ValueError, OSError, OverflowError, RecursionError, TypeError) as error:
-        problem = str(error).strip().removeprefix(f"{path} ")
-        raise ValueError(f"{path} cannot be read as a table: {problem}") from error
+        problem = str(error).strip()
+        if not problem.startswith(f"{path} "):
+            problem = f"{path} cannot be read as a table: {problem}"
+        raise ValueError(problem) from error
     raise ValueError(f"{path} is not a table; write it as .csv, .csv.gz, .tsv, .parquet or .jsonl")
 
 

@@ -308,7 +308,7 @@ def note_on_unused(frame: pd.DataFrame, chosen: Fields) -> list[NoteText]:
     text = f"{number_of(len(unused), 'column')} not used ({names})"
     if not numbers:
         return [text]
-    return [f"{text}; to judge one, pass {{argument:scores={numbers[0]}}}"]
+    return [f"{text}; to use one as a score, pass {{argument:scores={numbers[0]}}}"]
 
 
 def notes_on_rule(rule: Rule | None, reasons: Sequence[Any]) -> list[NoteText]:

@@ -2,6 +2,7 @@
 
 import warnings
 from collections import OrderedDict
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
@@ -50,7 +51,7 @@ from trajscore.monitoring.thresholds import TIE
 
 _START = np.array([0.25, 0.5, 0.25])  # shares of capital
 _MOVE = 2e-3  # of the capital, which goes back to these shares with each run
-_ALPHA_OF_INPUTS = 0.1  # share for length and forecasts, which show a change soon
+_ALPHA_OF_INPUTS = 0.1  # share for length and forecasts, which show a change soon, without spreads
 _BINS = 5  # of forecasts, within which outcomes are compared
 _LEAST_IN_BIN = 20  # runs
 _PRIOR = 5.0  # runs with the rate of all, in each bin
@@ -61,10 +62,10 @@ _PATIENCE = 4  # after so many times n_after runs, the cause is named without fu
 class FleetMonitor(BaseEstimator):
     """Say when an agent's runs are no longer as they were, since when, and what changed.
 
-    Five quantities are watched: the length of a run, its forecast, its outcome, and its outcome at
-    its forecast, in level and in slope. Each is an e-process of conformal p-values of a run among
-    the reference and all runs since. If nothing changes, the chance of any alarm, ever, is at most
-    alpha.
+    Six quantities are watched: the length of a run, its forecast, how far its rank is from the
+    middle (spread), its outcome, and its outcome at its forecast, in level and in slope. Each is an
+    e-process of conformal p-values of a run among the reference and all runs since. If nothing
+    changes, the chance of any alarm, ever, is at most alpha.
 
     Parameters
     ----------
@@ -116,7 +117,7 @@ class FleetMonitor(BaseEstimator):
     is taken for these, and p-values are ranks among the others. A process bets on lower values, on
     higher ones, and on none, and some capital goes back to its first share with each run ("simple
     jumper"). An alarm is given where any process exceeds 1 over its share of alpha (Ville,
-    Bonferroni): a tenth is for length and forecasts, the rest for the others.
+    Bonferroni): a tenth is for length and forecasts, as much for a spread as for a forecast.
 
     An alarm ends all processes, as what they compare runs with is no longer how runs are. Others
     begin at 1 once the runs after it are the reference; until then no bet is made, and `e_values_`
@@ -220,15 +221,13 @@ class FleetMonitor(BaseEstimator):
             y_train = outcomes[train_rows]
             is_known = y_train != CENSORED
             self.forecaster_ = clone(self.forecaster).fit(train[is_known], y_train[is_known])
-        self._processes = [("length", ""), *(("forecast", name) for name in self._names)]
+        self._processes = [("length", ""), *product(("forecast", "spread"), self._names)]
         n_inputs = len(self._processes)
         shares = np.full(n_inputs, 1 / n_inputs)
         if self._watches_outcomes:
-            self._processes += [("success", "")]
-            self._processes += [(kind, name) for kind in ("level", "slope") for name in self._names]
-            n_others = len(self._processes) - n_inputs
-            others = np.full(n_others, (1 - _ALPHA_OF_INPUTS) / n_others)
-            shares = np.append(_ALPHA_OF_INPUTS * shares, others)
+            self._processes += [("success", ""), *product(("level", "slope"), self._names)]
+            share = _ALPHA_OF_INPUTS / (1 + len(self._names))
+            shares = np.repeat([share, 1 / n_inputs - share], n_inputs)  # as many are of outcomes
         self._log_thresholds = np.log(2 / (self.alpha * shares))  # twice that after each alarm
         forecasts = self._forecasts(traces, is_whole)
         if self.forecaster is not None:  # of the first part by fits to other runs
@@ -466,13 +465,14 @@ class FleetMonitor(BaseEstimator):
         self._look(run.number)
 
     def _bet_on_inputs(self, run: Run) -> None:
-        """Bet on ranks of the length and the forecasts among all so far."""
+        """Bet on ranks of the length and the forecasts among all so far, and on their spread."""
         rows = np.arange(len(run.cells))
         self._counts[rows, run.cells] += 1
         below = np.cumsum(self._counts, axis=1)
         ties = self._counts[rows, run.cells]
         u = (below[rows, run.cells] - self._random.random(len(rows)) * ties) / below[rows, -1]
-        self._bet(slice(0, len(rows)), bets_on_ranks(u), run.number)
+        u = np.append(u, np.abs(2 * u[1:] - 1))  # how far each forecast's rank is from the middle
+        self._bet(slice(0, len(u)), bets_on_ranks(u), run.number)
 
     def _bet_on_outcome(self, run: Run) -> None:
         """Bet on the rank of the outcome among all, and among those of like forecasts."""
@@ -484,7 +484,7 @@ class FleetMonitor(BaseEstimator):
         u = rate * drawn if run.outcome else rate + (1 - rate) * drawn
         is_below = (u < self._splits[rows, bins]).astype(int)
         bets = self._bets[is_below, rows, bins]
-        n_inputs = len(self._counts)
+        n_inputs = 1 + 2 * len(self._names)
         self._bet(slice(n_inputs, n_inputs + len(rows)), bets, run.number)
 
     def _bet(self, rows: slice, bets: FloatArray, number: int) -> None:

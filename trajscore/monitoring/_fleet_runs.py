@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
-from scipy.stats import kruskal
+from scipy.stats import kruskal, rankdata
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.preprocessing import scale
@@ -139,13 +139,14 @@ ADVICE = {
     "leave the predictor as it is, and look at the tasks.",
     "forecasts and success": "Forecasts and success moved together, and forecasts mean what they "
     "meant; leave the predictor as it is, and look at the tasks.",
-    "success": "Success changed, and forecasts of successes and of failures are as they were; "
-    "recalibrate the predictor, and look at the agent.",
-    "success at the same forecast": "Success changed, and the forecasts did not notice; "
+    "success": "Success changed, and no change is shown in the forecasts of successes and of "
+    "failures; recalibrate the predictor, and look at the agent.",
+    "success at the same forecast": "Success changed, and no change of the forecasts is shown; "
     "recalibrate the predictor, and read runs that it was wrong about.",
-    "forecasts": "The forecasts moved, and success and ranking did not; recalibrate the predictor.",
-    "ranking": "The forecasts rank runs less well, and success is as it was; recalibrating does "
-    "not bring that back, so train or choose another predictor.",
+    "forecasts": "The forecasts moved, and no change of success or of ranking is shown; "
+    "recalibrate the predictor.",
+    "ranking": "The forecasts rank runs less well, and no change of success is shown; "
+    "recalibrating does not bring that back, so train or choose another predictor.",
     "runs without a forecast": "Another share of runs has no forecast, as they end before "
     "their first step or a value is missing; read some of them.",
     "unclear": "More than one cause fits; compare the runs since the change with those before.",
@@ -169,7 +170,7 @@ class FleetChange(NamedTuple):
 
     alarm: int  # the last run that had been given by then
     since: int  # the first run after the change, as far as can be told
-    quantity: str  # whose evidence grew: length, forecast, success, level or slope
+    quantity: str  # whose evidence grew: length, forecast, spread, success, level or slope
     predictor: str  # "" where the quantity is of all
     log_e_value: float
     cause: str = ""  # "" until enough runs have followed the alarm
@@ -204,6 +205,7 @@ def name_cause(before: Runs, after: Runs, predictor: int) -> str:
     if min(sum(outcome == k) for outcome in (y, z) for k in (0, 1)) < MIN_RUNS_TO_NAME_CAUSE:
         return UNCLEAR
     lengths, forecasts, success = map(_moved, old, new)
+    same_forecasts = (forecasts + _spread_moved(old[1], new[1]) + lengths) / 2
     within = sum(
         _moved(values[y == k], others[z == k])
         for values, others in zip(old[:2], new[:2], strict=True)
@@ -212,9 +214,9 @@ def name_cause(before: Runs, after: Runs, predictor: int) -> str:
     misfit = {
         "forecasts and success": _recalibrated(old, new) / 2,
         _SUCCESS: within / 2,
-        _UNNOTICED: (forecasts + lengths) / 2 + _FREE,
+        _UNNOTICED: same_forecasts + _FREE,
         "forecasts": (success + _reranked(old, new) + lengths) / 2,
-        _RANKING: (forecasts + success + lengths) / 2,
+        _RANKING: same_forecasts + success / 2,
     }
     best, *others = sorted(misfit, key=lambda cause: misfit[cause])
     leads = [misfit[cause] - misfit[best] - _LEADS.get((best, cause), _LEAD) for cause in others]
@@ -240,6 +242,12 @@ def _moved(before: ArrayLike, after: ArrayLike) -> float:
     if not np.ptp(np.concatenate([before, after])):
         return 0.0
     return float(kruskal(before, after).statistic)
+
+
+def _spread_moved(before: FloatArray, after: FloatArray) -> float:
+    """Return the squared standardized difference of how far ranks are from their middle."""
+    ranks = rankdata(np.append(before, after))
+    return _moved(*np.split(np.abs(ranks - ranks.mean()), [len(before)]))
 
 
 def _recalibrated(old: FloatArray, new: FloatArray) -> float:

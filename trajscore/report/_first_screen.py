@@ -220,10 +220,13 @@ def _about(data: Evaluation) -> str:
     if facts.n_outcomes < facts.n_counted:
         n = f"{facts.n_counted - facts.n_outcomes:,}"
         hidden = f", {n} without an outcome counted {COUNTED_AS[facts.censored]}"
+    won = succeeded(data)
+    if (data.ends["y"] % 1).any():
+        won = "mean grade"
     parts = [
         Path(data.source.name).name or "data given in Python",
         runs_that_count(facts),
         f"{facts.n_steps:,} steps",
-        f"{of_hundred(facts.base_rate_of_runs)}% {succeeded(data)}{hidden}",
+        f"{of_hundred(facts.base_rate_of_runs)}% {won}{hidden}",
     ]
     return " · ".join(parts)

@@ -136,15 +136,19 @@ def of_budget(data: Evaluation) -> str:
         return ""
     meta = data.ends[data.ends["y"] == CENSORED]
     names = listed(meta["stop_reason"].dropna().unique()) if "stop_reason" in meta else ""
-    budget = "its budget" if data.facts.n_censored == 1 else "their budget"
+    budget = "their budget"
+    count = "count"
+    counted = COUNTED_AS[data.facts.censored]
+    if data.facts.n_censored == 1:
+        budget = "its budget"
+        count = "counts"
+        counted = counted.replace("failures", "a failure")
     runs = f"{number_hidden(data)} hit {budget}{f' ({names})' * (names not in ('', 'budget'))}"
-    alone = "counts" if data.facts.n_censored == 1 else "count"
     other = data.other_choice("observed")
     then = f"the answer is: {other_answer(other)}"
     if other.stays:
         then = f"both answers stay{_other_share(data, other)}"
-    counted = COUNTED_AS[data.facts.censored]
-    return f"{runs} and {alone} {counted}; without them ({how_to_drop(data)}) {then}."
+    return f"{runs} and {count} {counted}; without them ({how_to_drop(data)}) {then}."
 
 
 def _what_stays(data: Evaluation, other: OtherChoice) -> str:

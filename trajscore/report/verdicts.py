@@ -199,6 +199,8 @@ def of_groups(data: Evaluation, kind: str, name: str = "") -> str:
     """Say whether groups differ for a predictor, or the best, and how many have which card."""
     name = name or data.best.predictor
     groups = [each for each in data.groups_by_kind[kind] if each.best.predictor == name]
+    if len(groups) == 1:
+        return "there is one group, so nothing to compare."
     differs = "is not shown to differ"
     advice = "go by all runs"
     if groups[0].differs:

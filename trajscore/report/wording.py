@@ -138,7 +138,8 @@ def _act(data: Evaluation) -> Instruction:
         use = f"Recalibrate {who} ("
         if best.best_alone:
             n = len(data.signals_of(best.predictor))
-            use = f"Use all {n} signals together (" if n > 1 else f"Use {who} ("
+            together = {1: who, 2: "both signals together"}
+            use = f"Use {together.get(n, f'all {n} signals together')} ("
         how = f"report.forecaster({name!r})"
         if data.source.command:
             how = "--code shows how"
