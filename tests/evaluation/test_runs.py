@@ -223,16 +223,16 @@ def test_a_stray_value_among_probabilities_is_pointed_at(fast):
 
 @pytest.mark.parametrize("n", [5, 4])
 def test_what_may_leak_the_outcome_is_noted(fast, n):
-    y = np.repeat([1, 0, -1], [n, n + 3, 2])
+    y = np.repeat([1, 0, -1], [n + 1, n + 3, 2])  # the first run has no step
     last = {name: np.tile([0.2, 0.6], 10)[: len(y)] for name in (
         "final_reward", "label", "p_success", "predicted_reward", "judge_label", "signal",
     )}  # fmt: skip
     last |= {"right": np.where(y == 1, 0.9, 0.1), "wrong": np.where(y == 0, 0.9, 0.1)}
     last["token_probability"] = last["right"]  # of tokens, which cannot know
-    X = {
-        name: TrajectoryArray.from_padded(np.column_stack([np.full(len(y), 0.5), values]))
-        for name, values in last.items()
-    }
+    X = {}
+    for name, values in last.items():
+        cells = np.column_stack([np.full(len(y), 0.5), values])[1:].ravel()
+        X[name] = TrajectoryArray(cells, [0] + [2] * (len(y) - 1), missing="allow")
     notes = evaluate(X, y, **fast).notes
     said = [note.split(":")[0] for note in notes if "ignore all results" in note]
     assert said == ["final_reward", "label"] + ["right", "wrong"] * (n == 5)

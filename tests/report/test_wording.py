@@ -55,7 +55,7 @@ def evaluation(*best, stays=True, n_hidden=0, command="", stops=None, leaks=()):
         groups=[],
         forms_of=lambda name: [] if best[0] is UNSCORED else ["as_given"],
         signals_of=lambda name: (name,),
-        remarks=[SimpleNamespace(predictor=name, kind="leakage") for name in leaks],
+        remarks=[SimpleNamespace(subject=name, kind="leakage") for name in leaks],
     )
 
 

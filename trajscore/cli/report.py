@@ -29,7 +29,7 @@ from trajscore.loading.load import load, turns_of
 from trajscore.loading.tables import (
     Inputs,
     LoadRequest,
-    Note,
+    NoteText,
     describe_notes,
     first_step_of,
     note_on_guesses,
@@ -244,7 +244,7 @@ def batches_of(path: Path, request: LoadRequest) -> tuple[Inputs, str | None]:
     return Inputs(batches, y, notes=tuple(notes), outcome=batches.columns.outcome), reason
 
 
-def _choose_columns(files: Any, request: LoadRequest) -> tuple[Fields, int, list[Note]]:
+def _choose_columns(files: Any, request: LoadRequest) -> tuple[Fields, int, list[NoteText]]:
     """Return columns and first step, by the first rows as for a table, and what was guessed."""
     import pyarrow.compute as pc
 
@@ -260,7 +260,7 @@ def _choose_columns(files: Any, request: LoadRequest) -> tuple[Fields, int, list
         task = None
     chosen = replace(chosen, group=chosen.group or task)
     unused = note_on_unused(head.drop(columns=list(request.by)), chosen)
-    leaks: list[Note] = []
+    leaks: list[NoteText] = []
     if "scores" in guessed:
         X, y = TrajectoryArray.from_frame(
             head,

@@ -77,15 +77,6 @@ class Stopping:
         return int(allowed[-1]) if len(allowed) else None
 
 
-def price_text(cost: float) -> str:
-    """Write the reviews that a run costs as those of 100 runs, halves up, as the page does.
-
-    >>> price_text(0.125), price_text(1.0)
-    ('13', '100')
-    """
-    return f"{np.floor(100 * cost + 0.5 + SUM_ROUNDING):.0f}"
-
-
 def thresholds_of(values: FloatArray) -> tuple[FloatArray, int]:
     """Return round numbers that part the values, ascending, and their digits."""
     for digits in range(2, _MOST_DIGITS + 1):

@@ -38,6 +38,7 @@ from trajscore.evaluation.options import (
     AS_GIVEN,
     BASE_RATE,
     CONSTANT,
+    FRACTIONS,
     INFLUENCE,
     MARGIN,
     OVER_AS_GIVEN,
@@ -362,7 +363,7 @@ def evaluate_batches(
         facts=replace(report.facts, rate=rate, **asdict(first.counts)),
         remarks=[
             *first.notes(len(y)),
-            *(note for note in report.remarks if (note.predictor, note.kind) != ("stops", "")),
+            *(note for note in report.remarks if note.kind != "stops"),
         ],
     )
 
@@ -384,6 +385,6 @@ def _of_all(sampled: pd.DataFrame, every: pd.Series, shrink: float) -> pd.DataFr
         is_bound = sampled[columns[1]] == 0  # as of the miscalibration
         moved[columns[1]] = moved[columns[1]].mask(is_bound, 0.0)
         intervals[columns] = moved.where(new.notna() & estimate.notna(), sampled[columns])
-    is_error = metric.str.contains("ECE") & of_all.notna().to_numpy()
-    intervals.loc[is_error, VALUE] = intervals.loc[is_error, VALUE].clip(0, 1)
+    is_fraction = metric.isin(FRACTIONS) & of_all.notna().to_numpy()
+    intervals.loc[is_fraction, VALUE] = intervals.loc[is_fraction, VALUE].clip(0, 1)
     return intervals

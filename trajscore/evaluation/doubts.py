@@ -63,8 +63,10 @@ def leakage(name: str, trace: TrajectoryArray, y: AnyArray) -> Leak | None:
         return Leak.NAME
     if name in _OF_TOKENS:
         return None
-    last = trace.cells[last_cells(trace)]
-    is_whole = np.array_equal(trace.cells, np.repeat(np.round(last), trace.lengths))
+    has_step = trace.lengths > 0
+    y = y[has_step]
+    last = trace.cells[last_cells(trace)[has_step]]
+    is_whole = np.array_equal(trace.cells, np.repeat(np.round(last), trace.lengths[has_step]))
     is_dense = len(np.unique(last)) == len(last) > np.ptp(last) / _WITH_GAPS
     if is_whole and is_dense and len(last) >= MIN_RUNS_FOR_IDS:
         return Leak.ID
@@ -163,4 +165,4 @@ def stop_notes(counts: Mapping[tuple[str, str], int]) -> list[Note]:
     others = Counter({of: n for of, n in counts.items() if of[0] != EXCLUDED})
     where = {"rule": "rule= of from_frame and read_runs, or --stop"}
     texts = (ArgumentError(text).in_options(where) for text in notes_on_stops(others, 0))
-    return [Note("stops", text=text) for text in texts]
+    return [Note("stops", "stops", {"text": text}) for text in texts]

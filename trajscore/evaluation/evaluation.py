@@ -17,6 +17,7 @@ from trajscore.evaluation.first_errors import FirstErrors
 from trajscore.evaluation.groups import InGroup
 from trajscore.evaluation.options import (
     AS_GIVEN,
+    FORMS,
     GAIN,
     MARGIN,
     OVER_ALIVE,
@@ -96,7 +97,7 @@ class Evaluation:
         """The runs that every row is of."""
         return self.rows.runs
 
-    @property
+    @cached_property
     def traces(self) -> dict[RowKey, TrajectoryArray]:
         """The traces that were scored, by predictor and form."""
         return {row.key: row.traces for row in self.rows}
@@ -143,7 +144,7 @@ class Evaluation:
         """What to do by the runs with an observed outcome alone; None where all are."""
         return self.otherwise.get("observed", (0, None))[1]
 
-    @property
+    @cached_property
     def groups_by_kind(self) -> dict[str, list[InGroup]]:
         """The groups of runs, by their kind, if there are any."""
         kinds = dict.fromkeys(each.by for each in self.groups)
@@ -311,5 +312,10 @@ def _cards(recommended: list[Recommendation]) -> pd.DataFrame:
 
 
 def _margins(rows: list[Row], recommended: list[Recommendation]) -> list[float]:
-    best = {each.predictor: each for each in recommended}
-    return [best[row.predictor].interval(row.form).estimate for row in rows]
+    margins = {
+        (each.predictor, form): each.interval(form).estimate
+        for each in recommended
+        for form in FORMS
+    }
+    # under another choice of runs, signals together may not be made, or of other signals
+    return [margins.get(row.key, np.nan) for row in rows]

@@ -20,7 +20,7 @@ from trajscore.core.values import AnyArray, ByName, FloatArray, FloatPair, IntAr
 from trajscore.core.weights import run_sums
 from trajscore.evaluation.options import Options
 from trajscore.evaluation.recommendation import (
-    ESTIMATES,
+    MARGINS,
     Action,
     Interval,
     Recommendation,
@@ -69,17 +69,17 @@ def recommend_in_groups(
     in_groups: list[InGroup] = []
     for kind, labels in by.items():
         groups = sorted(set(labels))
-        alone = []  # what to do in each group by its runs alone
+        alone: list[dict[str, Recommendation]] = []  # what to do in each group by its runs alone
         units = []  # of each group
         for group in options.work.track(groups):
             inside = rows.within(np.flatnonzero(labels == group))
             units.append(inside.runs.units)
-            alone.append(recommend_each(inside, options.quiet, n_tables=n_groups))
+            in_group = recommend_each(inside, options.quiet, n_tables=n_groups)
+            alone.append({each.predictor: each for each in in_group})
         by_predictor = []
-        p_values = group_p_values(chosen, labels, options)
-        of_rows = zip(chosen, p_values, zip(*alone, strict=True), strict=True)
-        for row, p, in_each in of_rows:
+        for row, p in zip(chosen, group_p_values(chosen, labels, options), strict=True):
             best = of_all[row.predictor]
+            in_each = [of_group[row.predictor] for of_group in alone]
             p_value = min(1.0, len(by) * p) if best.varies else 1.0  # a constant is one everywhere
             decided = [_as_all(each, best) for each in in_each]
             if p_value < GROUP_ERROR_RATE:
@@ -205,16 +205,18 @@ def _share_saved(totals: FloatArray, of_all: FloatArray, options: Options) -> Fl
 
 
 def _as_all(group: Recommendation, whole: Recommendation) -> Recommendation:
-    """Do as in all runs; their numbers are shares of the base rate's loss, here that of a group."""
+    """Do as in all runs; their margins are shares of the base rate's loss, here that of a group."""
     if group.has_too_few_runs:
         return group
     scale = group.matters / (whole.matters or 1.0)
     ends: ByName = {
-        name: Interval(*(scale * end for end in whole.interval(name))) for name in ESTIMATES
+        name: Interval(*(scale * end for end in whole.interval(name))) for name in MARGINS
     }
     return replace(
         group,
         action=whole.action,
+        at_its_word=whole.at_its_word,
+        overconfidence=whole.overconfidence,
         n_needed=whole.n_needed,
         confidence_level=whole.confidence_level,
         signal_high=scale * whole.signal_high,
@@ -229,7 +231,7 @@ def _shrunken(groups: Sequence[Recommendation], units: list[Units]) -> list[Reco
     t = np.array([unit.t_quantile(each.confidence_level) for each, unit in of_groups])
     matters = np.array([each.matters for each in groups])
     is_decided = np.array([not each.has_too_few_runs for each in groups])
-    for name in ESTIMATES:
+    for name in MARGINS:
         with np.errstate(divide="ignore", invalid="ignore"):  # of a group with one outcome
             value, low, high = np.transpose([each.interval(name) for each in groups]) / matters
         used = np.flatnonzero(is_decided & np.isfinite(high - low))

@@ -35,6 +35,8 @@ RUN_METRICS: dict[str, RunMetric] = DIAGNOSTICS | {
     f"ECUAS_{n}": CostMetric(_ECUAS, partial(cost_of_reliance, n=n)) for n in (0, 1, 128)
 }
 STEP_ERRORS = {"S-ECE": None} | {f"S-ECE {part}": part for part in PART_STARTS}
+FRACTIONS = (*STEP_ERRORS, *DIAGNOSTICS)
+"""Metrics that lie in [0, 1]."""
 RANK_METRICS = [name for name, metric in RUN_METRICS.items() if isinstance(metric, RankMetric)]
 
 
@@ -223,12 +225,12 @@ class Options:
 
 @dataclass(frozen=True)
 class Note:
-    """What a reader should know of one predictor: a kind with the facts of its words, or a text.
+    """What a reader should know of its subject: a kind with the facts of its words, or a text.
 
     `report/glossary.toml` and `report/verdicts.py` have the words of each kind.
     """
 
-    predictor: str
+    subject: str  # a predictor, or what else is meant: "weights", "intervals", "stops", "all"
     kind: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
     text: str = ""

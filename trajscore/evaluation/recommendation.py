@@ -38,7 +38,8 @@ from trajscore.inference.mean_intervals import intervals_of_means, n_of_rarer_ou
 
 GAINED = "gain"
 OVERCONFIDENT = "overconfidence"
-ESTIMATES = (*FORMS, GAINED, OVERCONFIDENT)
+MARGINS = (*FORMS, GAINED)  # of the leading score
+ESTIMATES = (*MARGINS, OVERCONFIDENT)
 """What recommendations are decided by: columns of the cards, with an interval each."""
 
 
@@ -277,7 +278,8 @@ def recommend_each(rows: Rows, options: Options, n_tables: int = 1) -> list[Reco
     singles: dict[str, dict[str, Row]] = {}
     combined: dict[str, dict[str, Row]] = {}
     for row in rows.predictors:
-        (combined if row.signals else singles).setdefault(row.predictor, {})[row.form] = row
+        of_kind = combined if row.signals else singles
+        of_kind.setdefault(row.predictor, {})[row.form] = row
     n = len(singles) * n_tables
     level = _shared_level(rows, options, n)
     # of the word of a combination nobody asks: a second way to be wrong has half the error rate
@@ -288,11 +290,18 @@ def recommend_each(rows: Rows, options: Options, n_tables: int = 1) -> list[Reco
     recommended = list(shared)
     for forms in combined.values():  # against the best single one, if it is of use
         best = ranked(recommended)[0]
-        rival = singles[best.predictor][best.form] if best.is_useful else rows.base
-        level = _shared_level(rows, options, n_tables, of_combined=True)
-        most = max(each.most for each in recommended)  # with many runs it gains at least that
-        of_combined = rival, most, best.predictor
-        recommended.append(recommend(forms, rows.base, options, level, of_word, *of_combined))
+        decided = recommend(
+            forms,
+            rows.base,
+            options,
+            level=_shared_level(rows, options, n_tables, of_combined=True),
+            of_word=of_word,
+            rival=singles[best.predictor][best.form] if best.is_useful else rows.base,
+            # with many runs it gains at least what the best does
+            signal_high=max(each.most for each in recommended),
+            best_alone=best.predictor,
+        )
+        recommended.append(decided)
     return recommended
 
 

@@ -242,14 +242,14 @@ def difference(new: Estimate, base: Estimate, matched: Matching, times: float = 
     return Estimate(value, errors, freedom, n_units, bins, parts, changes, varies)
 
 
-def level_of_each(estimates: Sequence[Estimate], level: float) -> list[float]:
+def level_of_each(compared: Sequence[Estimate], level: float) -> list[float]:
     """Return levels of one-sided bounds that hold at once.
 
     Errors are jointly normal; calibration errors, which are not, take Bonferroni's level.
     """
     error = 1 - level
-    n = len(estimates)
-    normal = [estimate for estimate in estimates if estimate.std_error > 0]
+    n = len(compared)
+    normal = [estimate for estimate in compared if estimate.std_error > 0]
     bonferroni = 1 - error / (n or 1)
     if len(normal) < 2:
         return [bonferroni] * n
@@ -258,7 +258,7 @@ def level_of_each(estimates: Sequence[Estimate], level: float) -> list[float]:
     values, vectors = np.linalg.eigh(errors.T @ errors)
     largest = ((draws * np.sqrt(values.clip(0))) @ vectors.T).max(axis=1)
     joint = min(ndtr(np.quantile(largest, 1 - error * len(normal) / n)), bonferroni)
-    return [joint if estimate.std_error > 0 else bonferroni for estimate in estimates]
+    return [joint if estimate.std_error > 0 else bonferroni for estimate in compared]
 
 
 def runs_to_settle(estimate: Estimate, distance: float, n_runs: int, level: float) -> float:

@@ -167,7 +167,8 @@ class CheckResult:
         )
         if result.low < result.high:
             text += f" {interval(result.low, result.high)}"
-        if result.verdict == Verdict.UNDECIDED != self.rules.undecided:
+        is_open = result.verdict == Verdict.UNDECIDED
+        if is_open and self.rules.undecided != Verdict.UNDECIDED:
             text += f"; counts as {self.rules.undecided}"
         return text
 

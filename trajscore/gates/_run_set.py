@@ -37,7 +37,7 @@ from trajscore.core.values import (
     unknown_name,
 )
 from trajscore.core.weights import as_step_weights
-from trajscore.evaluation.options import FORMS, REFERENCES, STEP_ERRORS, Note, Options, RowKey
+from trajscore.evaluation.options import FORMS, FRACTIONS, REFERENCES, Note, Options
 from trajscore.evaluation.rows import make_rows, row_metrics
 from trajscore.evaluation.runs import (
     Exclusion,
@@ -49,7 +49,6 @@ from trajscore.evaluation.runs import (
 from trajscore.io.fields import USUAL_FIELDS, Fields
 from trajscore.loading.load import load
 from trajscore.loading.tables import Inputs, LoadRequest, describe_notes
-from trajscore.metrics.run_metrics import DIAGNOSTICS
 from trajscore.report.verdicts import note_text, without_variation
 
 _UNOBSERVED = Exclusion(ExclusionKind.UNOBSERVED)
@@ -137,7 +136,8 @@ class RunSet:
         self.censored = censored
         self.notes = ""
         self.n_unread = 0
-        self.metrics: dict[Any, Any] = {}  # of predictors, once asked for
+        # of predictors, once asked for: by name and options, with notes on missing forms
+        self.metrics: dict[tuple[str, Options], tuple[Measures, list[Note]]] = {}
         # whether the runs came with ids, by which two sets can be paired
         self.has_ids = not are_default_ids(sample.X.ids)
         self.traces = runs.traces
@@ -331,7 +331,7 @@ class Measure:
     most: float | None = None  # that a run can take
 
 
-Metrics = dict[RowKey, Measure]  # by form and name
+Measures = dict[tuple[str, str], Measure]  # by form and metric
 
 
 def key_of(runs: RunSet, metric: str, predictor: str | None, form: str) -> Key:
@@ -420,7 +420,8 @@ def unknown_metric(metric: str, runs: RunSet) -> CannotMeasureError:
 
 def is_lower_better(metric: str, runs: RunSet) -> bool:
     """Whether less of a metric is better: errors, costs, steps and what else a run takes."""
-    return metric.removesuffix(MARGIN) in (*options_of(metric).lower_is_better, *runs.amounts)
+    of_forecasts = options_of(metric).lower_is_better
+    return metric in runs.amounts or metric.removesuffix(MARGIN) in of_forecasts
 
 
 def is_rate(metric: str) -> bool:
@@ -430,7 +431,7 @@ def is_rate(metric: str) -> bool:
 
 def is_fraction(metric: str) -> bool:
     """Whether a metric lies in [0, 1]."""
-    return is_rate(metric) or metric in (*STEP_ERRORS, *DIAGNOSTICS)
+    return is_rate(metric) or metric in FRACTIONS
 
 
 def within_range(
@@ -450,7 +451,7 @@ def most_trials(runs: RunSet) -> int:
     return int(np.quantile(counts, 0.5, method="lower"))
 
 
-def _metrics_of(runs: RunSet, predictor: str, options: Options) -> tuple[Metrics, list[Note]]:
+def _metrics_of(runs: RunSet, predictor: str, options: Options) -> tuple[Measures, list[Note]]:
     """All metrics of a predictor in each form, and above the base rate; notes on missing forms."""
     if predictor not in runs.predictors:
         raise CannotMeasureError(unknown_name("predictor", predictor, runs.predictors))

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from trajscore.loading.tables import (
     NO_SCORE,
     Inputs,
     LoadRequest,
-    Note,
+    NoteText,
     load_table,
     note_on_clusters,
     notes_on_rule,
@@ -58,6 +59,7 @@ def load(path: Path | None, request: LoadRequest) -> Inputs:
     """
     fields = request.fields
     if path is None:
+        _refuse(vars(replace(fields, scores=())), "is for a file, and none was named")
         X, y = load_chess(return_X_y=True)
         if fields.scores:
             X = X[list(fields.scores)]
@@ -197,7 +199,7 @@ def _predictors(
     request: LoadRequest,
     tally: Tally,
     stated: str,
-    notes: list[Note],
+    notes: list[NoteText],
 ) -> dict[str, TrajectoryArray]:
     """Return the confidences of a log, else minus risks, else its steps alone; note which."""
     fields = request.fields
@@ -232,7 +234,7 @@ def _predictors(
 
 def _confidences(
     runs: io.Runs, lost: list[io.Run], missing: str | None, signals: StepConfidence, stated: str
-) -> tuple[dict[str, TrajectoryArray], list[Note]]:
+) -> tuple[dict[str, TrajectoryArray], list[NoteText]]:
     """Return the confidences that enough runs have at every turn, and say how many turns do."""
     X = signals.fit_transform(runs)
     y = io.outcomes([*runs])  # without asking for one
@@ -263,7 +265,7 @@ def _confidences(
     return predictors, notes + too_rare
 
 
-def _note_on_scale(runs: io.Runs, stated: str) -> list[Note]:
+def _note_on_scale(runs: io.Runs, stated: str) -> list[NoteText]:
     """Say how many stated confidences are missing because their scale is not known."""
     steps = [step for run in runs for step in run.steps if step.actor == "agent"]
     percent = StatedConfidence(scale=100.0)(steps)
@@ -276,7 +278,7 @@ def _note_on_scale(runs: io.Runs, stated: str) -> list[Note]:
 
 
 def _confidences_of_risks(
-    runs: io.Runs, lost: list[io.Run], embedder: str, notes: list[Note]
+    runs: io.Runs, lost: list[io.Run], embedder: str, notes: list[NoteText]
 ) -> dict[str, TrajectoryArray]:
     """Return minus TRACER's risk, its parts, and the number of calls; note the signals present."""
     signals = TracerSignals(embedder)

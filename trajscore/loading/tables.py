@@ -53,7 +53,7 @@ NO_SCORE = ""
 
 COSTS = ("cost", "tokens")
 
-Note = str
+NoteText = str
 """A sentence; it names arguments as `ArgumentError` does, which a command line knows as options."""
 
 
@@ -84,7 +84,7 @@ class Inputs:
     predictors: TrajectoryArray | dict[str, TrajectoryArray]
     y: AnyArray
     groups: AnyArray | None = None
-    notes: tuple[Note, ...] = ()  # what was guessed, and what was left out
+    notes: tuple[NoteText, ...] = ()  # what was guessed, and what was left out
     costs: dict[str, AnyArray] = field(default_factory=dict)
     log: Sequence[Run] = ()
     outcome: str = ""  # column of outcomes
@@ -102,7 +102,7 @@ class Inputs:
         return X
 
 
-def describe_notes(notes: Iterable[Note], options: Mapping[str, str]) -> str:
+def describe_notes(notes: Iterable[NoteText], options: Mapping[str, str]) -> str:
     """Return a note a line, with options for the arguments that have one."""
     return visible("\n".join(ArgumentError(note).in_options(options) for note in notes))
 
@@ -184,7 +184,7 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
     elif request.rule is not None:
         notes.append("no column of stop reasons was found; name it with {argument:stop_reason}")
     notes += notes_on_trials(frame, chosen.ids)
-    leaks: list[Note] = []
+    leaks: list[NoteText] = []
     if "scores" in guessed:
         X, leaks = without_leaky_columns(X, y, is_counted)
         guessed["scores"] = X.channels or ()
@@ -299,7 +299,7 @@ def notes_on_outcome(frame: pd.DataFrame, outcome: str, meanings: Mapping[str, f
     return [note for note in notes if note]
 
 
-def note_on_unused(frame: pd.DataFrame, chosen: Fields) -> list[Note]:
+def note_on_unused(frame: pd.DataFrame, chosen: Fields) -> list[NoteText]:
     """Name the columns that have neither a part nor a usual name, if there are any."""
     unused, numbers = unused_columns(frame, chosen)
     if not unused:
@@ -311,7 +311,7 @@ def note_on_unused(frame: pd.DataFrame, chosen: Fields) -> list[Note]:
     return [f"{text}; to judge one, pass {{argument:scores={numbers[0]}}}"]
 
 
-def notes_on_rule(rule: Rule | None, reasons: Sequence[Any]) -> list[Note]:
+def notes_on_rule(rule: Rule | None, reasons: Sequence[Any]) -> list[NoteText]:
     """Say which stop reasons of a rule no run has."""
     if not isinstance(rule, Mapping):
         return []

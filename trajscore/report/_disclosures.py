@@ -197,7 +197,7 @@ def of_budget(data: Evaluation) -> str:
     runs = f"{number_hidden(data)} hit {budget}{f' ({names})' * (names not in ('', 'budget'))}"
     alone = "counts" if data.facts.n_censored == 1 else "count"
     other = data.other_choice("observed")
-    then = f"the answer is: {other_answer(data, other)}"
+    then = f"the answer is: {other_answer(other)}"
     if other.stays:
         then = f"both answers stay{_other_share(data, other)}"
     counted = COUNTED_AS[data.facts.censored]
@@ -207,7 +207,7 @@ def of_budget(data: Evaluation) -> str:
 def _what_stays(data: Evaluation, other: OtherChoice) -> str:
     """Say whether the answer stays under another choice of runs, or what it would be."""
     if not other.stays:
-        return f"the answer would be: {other_answer(data, other)}"
+        return f"the answer would be: {other_answer(other)}"
     best = data.best
     if best.is_open:
         return "it is still not known"
@@ -224,7 +224,7 @@ def _other_share(data: Evaluation, other: OtherChoice) -> str:
     return f", at {100 * best.share(best.margin.estimate):.0f}%"
 
 
-def other_answer(data: Evaluation, other: OtherChoice) -> str:
+def other_answer(other: OtherChoice) -> str:
     """Say what the answer would be under another choice of runs."""
     best = other.best
     if best is None:

@@ -227,7 +227,9 @@ def evaluate(
         choice: (n, None if other is None else _recommended(other, maker, computed))
         for choice, (n, other) in others.items()
     }
-    monitored = stopping and monitoring_table(rows, stopping, computed.work, notes)
+    monitored = None
+    if stopping is not None:
+        monitored = monitoring_table(rows, stopping, computed.work, notes)
     intervals, methods = interval_table(rows, computed)
     notes = [*doubts(counted, rows, intervals, computed.weights), *notes]
     calibrators = {name: repr(row.calibrator) for name, row in rows.recalibrated.items()}

@@ -16,7 +16,6 @@ from trajscore.evaluation.acting import (
     Accepting,
     Stopping,
     accepting,
-    price_text,
     stopping,
 )
 from trajscore.evaluation.evaluation import Evaluation
@@ -24,7 +23,13 @@ from trajscore.evaluation.options import FORMS, RECALIBRATED, RowKey
 from trajscore.evaluation.reliability import WrongRun, run_to_read
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import runs_that_count
-from trajscore.report.glossary import COUNTED_AS, RUN_SCORE, TEMPLATES, of_hundred
+from trajscore.report.glossary import (
+    COUNTED_AS,
+    RUN_SCORE,
+    TEMPLATES,
+    of_hundred,
+    whole_of_hundred,
+)
 from trajscore.report.recipe import recipes
 from trajscore.report.verdicts import of_first_errors, of_stopping, of_window
 from trajscore.report.wording import Answer, answer, outcome_of, succeeded, without_marks
@@ -40,7 +45,8 @@ _VERBS = ("won", "passed", "succeeded", "failed")
 class FirstScreen:
     """What to do, in sentences, and the numbers that they come from."""
 
-    about: str
+    about: str  # what was judged
+    judged: str  # when, and by which version
     answer: Answer
     drawn: list[str]
     shown: str = ""  # the predictor that pictures and actions are of; "" where there is none
@@ -58,10 +64,11 @@ def first_screen(
     """Return the first screen; costs are those of each step of a row, beside steps."""
     decided = answer(data)
     about = _about(data)
+    judged = f"judged {data.source.created[:10]}, trajscore {data.source.version}"
     varying = [name for name, each in data.recommendations.items() if each.varies]
     drawn = [name for name in varying if data.forms_of(name)][:MOST_DRAWN]
     if not drawn or data.best.has_too_few_runs:
-        return FirstScreen(about, decided, drawn)
+        return FirstScreen(about, judged, decided, drawn)
     traces = data.traces
     curves = {}
     for name in drawn:
@@ -97,25 +104,37 @@ def first_screen(
         "worst": _say_worst(data, worst, form, has_failed),
         "step": (text := of_first_errors(data)) and f"**Which step failed?** {text}",
     }  # fmt: skip
-    return FirstScreen(about, decided, drawn, drawn[0], form, score, accept, curves, worst, texts)
+    return FirstScreen(
+        about,
+        judged,
+        decided,
+        drawn,
+        shown=drawn[0],
+        form=form,
+        score=score,
+        accept=accept,
+        stops=curves,
+        worst=worst,
+        texts=texts,
+    )
 
 
 # -------------------------------------------------------------------- sentences
 
 
-def _say_accept(curve: Accepting, form: str) -> str:
+def _say_accept(curve: Accepting, score: str) -> str:
     """Say what to accept, at the usual price of a failure that is let through."""
     cost = curve.cost(PRICE)
     best = curve.cheapest(PRICE)
-    everything = price_text(cost[0])
+    everything = whole_of_hundred(cost[0])
     if best in (0, len(cost) - 1):
         return _ACCEPT["every"].format(do="Review" if best else "Accept", all=everything)
     return _ACCEPT["some"].format(
-        f=form,
+        f=score,
         t=_threshold(curve, best),
         a=of_hundred(curve.accepted[best]),
         w=of_hundred(curve.failing[best] / curve.accepted[best]),
-        c=price_text(cost[best]),
+        c=whole_of_hundred(cost[best]),
         all=everything,
     )
 
@@ -184,18 +203,16 @@ def _say_worst(data: Evaluation, worst: WrongRun, form: str, has_failed: bool) -
 
 
 def _about(data: Evaluation) -> str:
-    """Say what was judged, when, and by which version."""
+    """Say what was judged."""
     facts = data.facts
-    source = data.source
     hidden = ""
     if facts.n_outcomes < facts.n_counted:
         n = f"{facts.n_counted - facts.n_outcomes:,}"
         hidden = f", {n} without an outcome counted {COUNTED_AS[facts.censored]}"
     parts = [
-        Path(source.name).name or "data given in Python",
+        Path(data.source.name).name or "data given in Python",
         runs_that_count(facts),
         f"{facts.n_steps:,} steps",
         f"{of_hundred(facts.rate_of_runs)}% {succeeded(data)}{hidden}",
-        f"judged {source.created[:10]}, trajscore {source.version}",
     ]
     return " · ".join(parts)

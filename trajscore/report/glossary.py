@@ -11,6 +11,7 @@ from importlib.resources import files
 
 import numpy as np
 
+from trajscore.core.ties import SUM_ROUNDING
 from trajscore.evaluation.options import RUN_METRICS, Options
 
 _TEXTS = tomllib.loads(files("trajscore.report").joinpath("glossary.toml").read_text("utf-8"))
@@ -106,13 +107,21 @@ def digits_that_show(value: float, digits: int) -> int:
     return math.ceil(-math.log10(abs(value)))
 
 
+def whole_of_hundred(share: float) -> str:
+    """Write a share as a whole number of 100, halves up, as the page's script does.
+
+    >>> whole_of_hundred(0.125), whole_of_hundred(0.004)
+    ('13', '0')
+    """
+    return f"{np.floor(100 * share + 0.5 + SUM_ROUNDING):.0f}"
+
+
 def of_hundred(share: float) -> str:
     """Write a share as a number of 100; small ones with a decimal, as the page's script does.
 
     >>> of_hundred(0.125), of_hundred(0.004)
     ('13', '0.4')
     """
-    value = 100 * float(share)
-    if 0 < value < 1:
-        return f"{np.floor(10 * value + 0.5 + 1e-9) / 10:g}"
-    return f"{np.floor(value + 0.5 + 1e-9):.0f}"
+    if 0 < share < 0.01:
+        return f"{np.floor(1000 * share + 0.5 + SUM_ROUNDING) / 10:g}"
+    return whole_of_hundred(share)

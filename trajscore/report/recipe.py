@@ -60,7 +60,7 @@ def _run_score(data: Evaluation) -> str:
     """Return the expression of the score of a run, of its forecasts p."""
     weights = data.options.weights
     schedule = weights.schedule_name if callable(weights.schedule) else repr(weights.schedule)
-    horizon = weights.name.removeprefix(weights.schedule_name)
+    horizon = "" if weights.horizon is None else f", horizon={weights.horizon!r}"
     mean = f"np.average(p, weights=trajscore.step_weights([len(p)], {schedule}{horizon}))"
     return _RUN_SCORES.get(data.options.settings.phi, mean)
 

@@ -319,7 +319,7 @@ def note_text(note: Note) -> str:
         text = NOTES[note.kind].format(enough=MIN_EFFECTIVE_CLUSTERS, **note.facts)
     elif note.kind:
         text = _NOTES[note.kind](**note.facts)
-    return f"{note.predictor}: {text}"
+    return f"{note.subject}: {text}"
 
 
 def _outside(place: str, value: float, n: int, low: float = np.nan, high: float = np.nan) -> str:
@@ -336,7 +336,7 @@ def leakage_check(data: Evaluation) -> str:
     """Say what to check before using what is ahead; "" where the outcome did not leak into it."""
     signals = data.signals_of(data.best.predictor)
     notes = [note for note in data.remarks if note.kind == "leakage"]
-    leaky = [quoted(note.predictor) for note in notes if note.predictor in signals]
+    leaky = [quoted(note.subject) for note in notes if note.subject in signals]
     if not leaky:
         return ""
     return f"Make sure that no value of {listed(leaky)} was made from the outcome."

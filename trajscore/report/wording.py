@@ -291,7 +291,7 @@ def reason(data: Evaluation) -> Reason | None:
     """Say what would change the answer, or what the other predictors need to be ahead."""
     best = data.best
     if not is_settled(data):
-        other = other_answer(data, data.other_choice("observed"))
+        other = other_answer(data.other_choice("observed"))
         return Reason(
             "What would change the answer",
             f"What became of the {number_hidden(data)} without an outcome, which count "
@@ -313,8 +313,8 @@ def reason(data: Evaluation) -> Reason | None:
     if best.action == Action.AVOID or not (others or together):
         return None
     tied = _tied(data)
-    rest = [each for each in others if quoted(each.predictor) not in tied]
-    shown = [f"{listed(tied, _FEW_NAMED)} may be as good"] if tied else []
+    rest = [each for each in others if each.predictor not in tied]
+    shown = [f"{listed(map(quoted, tied), _FEW_NAMED)} may be as good"] if tied else []
     shown += [of_other(data, each) for each in rest[:_FEW_NAMED]]
     if len(rest) > _FEW_NAMED:
         shown.append(f"{len(rest) - _FEW_NAMED} more are behind these")
@@ -408,7 +408,7 @@ def next_step(data: Evaluation) -> str:
             f"rate of the runs that get as far (calibration.AliveRate)."
         )
     if tied := _tied(data):
-        names = listed([quoted(name), *tied], _FEW_NAMED)
+        names = listed(map(quoted, [name, *tied]), _FEW_NAMED)
         return f"{act}, or use the cheapest of {names}."
     return f"{act}."
 
@@ -471,8 +471,8 @@ def _problems(data: Evaluation) -> Iterator[str]:
 
 def _looks(data: Evaluation) -> Iterator[str]:
     """Return what a reader should look at once."""
-    limit = MAX_SHARE_UNCLEAR * data.facts.n_runs
-    if data.facts.n_censored > limit and is_settled(data) and not are_stopped_by_budget(data):
+    are_many = data.facts.n_censored > MAX_SHARE_UNCLEAR * data.facts.n_runs
+    if are_many and is_settled(data) and not are_stopped_by_budget(data):
         yield of_unobserved(data)
     for choice in _by_stops(data):
         if not data.other_choice(choice).stays:
@@ -482,8 +482,13 @@ def _looks(data: Evaluation) -> Iterator[str]:
     for note in data.remarks:
         if note.kind in _LOOK and not _has_few_tasks(note):
             yield note_text(note)
-    if sum(data.exclusions.values()) > limit:
+    if has_many_left_out(data):
         yield f"{left_out(data)}."
+
+
+def has_many_left_out(data: Evaluation) -> bool:
+    """Whether more runs are left out than a reader may overlook."""
+    return sum(data.exclusions.values()) > MAX_SHARE_UNCLEAR * data.facts.n_runs
 
 
 def _has_few_tasks(note: Note) -> bool:
@@ -533,7 +538,7 @@ def outcome_of(data: Evaluation, y: float) -> str:
 def _tied(data: Evaluation) -> list[str]:
     """Return the other useful predictors that these runs do not tell from the best."""
     _, *others = data.recommendations.values()
-    return [quoted(each.predictor) for each in others if each.is_useful and each.tied]
+    return [each.predictor for each in others if each.is_useful and each.tied]
 
 
 def _by_stops(data: Evaluation) -> list[str]:

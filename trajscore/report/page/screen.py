@@ -8,12 +8,12 @@ import numpy as np
 from trajscore.core.errors import visible
 from trajscore.core.policy import MATERIAL_SAVING
 from trajscore.core.values import ByName, number_of
-from trajscore.evaluation.acting import PRICE, price_text
+from trajscore.evaluation.acting import PRICE
 from trajscore.evaluation.groups import shown_groups
 from trajscore.evaluation.options import AS_GIVEN
 from trajscore.evaluation.recommendation import Action, Interval
 from trajscore.evaluation.reliability import Bins, WrongRun, reliability, typical
-from trajscore.report.glossary import TEMPLATES, of_hundred
+from trajscore.report.glossary import TEMPLATES, of_hundred, whole_of_hundred
 from trajscore.report.page.charts import Axis, Plot, axis_of, path
 from trajscore.report.page.view import View, quote
 from trajscore.report.verdicts import of_groups, opening
@@ -146,7 +146,7 @@ def _costs(view: View) -> ByName:
     return {
         "path": path(100 * share[::-1], height[::-1]),
         "x": float(100 * share[best]), "y": float(height[best]),
-        "text": at + price_text(cost[best]),
+        "text": at + whole_of_hundred(cost[best]),
     }  # fmt: skip
 
 

@@ -7,17 +7,17 @@ from itertools import pairwise
 
 import numpy as np
 
-from trajscore.core.values import ByName, FloatArray, is_number
+from trajscore.core.values import ByName, FloatArray
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import AS_GIVEN, FORMS, TOGETHER, WITH_HISTORY, RowKey
 from trajscore.evaluation.recommendation import Interval
 from trajscore.evaluation.reliability import WrongRun
 from trajscore.io import Run, Step
+from trajscore.io.vocabulary import as_fields, is_amount, token_counts
 from trajscore.report._first_screen import FirstScreen, first_screen
 from trajscore.report.glossary import with_interval
 from trajscore.report.wording import outcome_of, succeeded
 
-_USAGE = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
 _MOSTLY = 0.9  # of the steps have to say what they cost
 # So that the page stays below 3 MB; what is cut is said.
 _LONGEST_TEXT = 1200
@@ -123,11 +123,9 @@ def _spent(turns: Sequence[Step]) -> tuple[float, float]:
 
 def _tokens(step: Step) -> float:
     """Return the tokens that a turn was billed for, where the log says it; else those it has."""
-    usage = step.extra.get("usage")
-    if isinstance(usage, Mapping):
-        counts = [usage.get(name, 0) for name in _USAGE]
-        return float(sum(count for count in counts if count and is_number(count)))
-    return float(len(step.tokens or ()))
+    counts = as_fields(step.extra.get("tokens")) or token_counts(step.extra.get("usage"))
+    billed = [count for count in counts.values() if is_amount(count)]
+    return float(sum(billed) if billed else len(step.tokens or ()))
 
 
 # ---------------------------------------------------------------- what was said in a run

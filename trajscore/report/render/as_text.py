@@ -24,7 +24,7 @@ from trajscore.report.verdicts import (
     of_stopping,
     verdicts,
 )
-from trajscore.report.wording import answer, without_marks
+from trajscore.report.wording import answer, has_many_left_out, without_marks
 
 _MOST_ROWS = 10
 _MOST_NOTES = 2
@@ -123,10 +123,12 @@ def _warnings(data: Evaluation, screen: FirstScreen) -> list[str]:
     sentences += notes[:_MOST_NOTES]
     if len(notes) > _MOST_NOTES:
         sentences.append(f"and {number_of(len(notes) - _MOST_NOTES, 'more note')}")
-    if data.exclusions and not stated.doubts[0].startswith(left_out(data)):
+    # which is the last of the doubts
+    is_first_doubt = has_many_left_out(data) and len(stated.doubts) == 1
+    if data.exclusions and not is_first_doubt:
         sentences.append(left_out(data, _MOST_REASONS))
     how = "; code for new runs: --code" * data.best.is_useful
-    return [*sentences, _more(data.source.command, how), screen.about.partition(" · judged")[0]]
+    return [*sentences, _more(data.source.command, how), screen.about]
 
 
 def _more(command: str, how: str) -> str:
@@ -217,7 +219,7 @@ def to_markdown(data: Evaluation) -> str:
         table(["predictor", "what to do", "at its word", "why"], _cards(data)),
         _marked_actions(screen),
         f"**Data: {stated.light}.** {escaped(stated.doubts[0])}",
-        escaped(screen.about),
+        escaped(f"{screen.about} · {screen.judged}"),
         f"<details><summary>All numbers of {number_of_runs(data.facts.n_runs)}</summary>",
         *map(_section, shown),
         _list("In words", map(escaped, verdicts(data))),
