@@ -76,7 +76,7 @@ class Findings:
         is_wanted = table is not None and not table  # an empty one says that none is known
         if tally.n_with_outcome or not tally.n_runs or is_wanted:
             return ""
-        names = +tally.names_of_runs
+        names = dict.fromkeys([*self._likely_outcomes(), *+tally.names_of_runs])
         there = ""
         if names:
             there = f" (the runs have {examples(names)})"
@@ -91,6 +91,14 @@ class Findings:
             )
         shorten(problem := ArgumentError(text))
         return problem.text
+
+    def _likely_outcomes(self) -> list[str]:
+        """Return the fields of runs that are outcomes by their names and values, if none is."""
+        tally = self.tally
+        if tally.n_with_outcome or self.selection.table is not None:
+            return []
+        names = [name for name in +tally.likely_outcomes if ("run", name) not in tally.unused]
+        return sorted(names, key=lambda name: "status" in name)
 
     def problem(self) -> str:
         """Say which runs cannot be distinguished, or who acts in them; "" otherwise."""
@@ -167,6 +175,11 @@ class Findings:
             yield turned_note(bare_name(name))
         if words := note_on_words(self.tally.texts, self.selection.meanings):
             yield words
+        for name in self._likely_outcomes()[:1]:
+            yield (
+                f"no run has an outcome; if {name!r} is it, pass "
+                f"{{argument:outcome={outcome_hint(name)}}}"
+            )
         if bare_name(confidence) == confidence and sounds_bad(confidence):
             yield (
                 f"confidence: high {confidence!r} stands for success; if it stands for failure, "

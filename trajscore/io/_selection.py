@@ -21,6 +21,8 @@ from trajscore.core.outcomes import (
     bare_name,
     check_map,
     check_polarity,
+    propose,
+    words_of,
 )
 from trajscore.core.stops import ReadRule, as_reason, choose_reason
 from trajscore.core.values import as_pairs, check_known, is_number, parse_number, run_label
@@ -38,7 +40,7 @@ from trajscore.io.fields import (
 )
 from trajscore.io.logprobs import are_recorded
 from trajscore.io.outcome_tables import OutcomeTable, examples, read_outcomes
-from trajscore.io.vocabulary import Record, as_list, first, is_known, role_of
+from trajscore.io.vocabulary import WORDS, Record, as_list, first, is_known, role_of
 
 _NOT_STATED = ("", "none", "nan")
 _PARTS = ("outcome", "confidence", "stop_reason", "id")
@@ -237,6 +239,7 @@ def _check_roles(roles: Any) -> dict[str, Actor]:
 # What formats count in the extra of a run.
 _COUNTED = ("replaced_scores", "unanswered", "without_role", "lines_of_run", "repeated")
 _NAMES = dict.fromkeys(("name", "source", "role")).keys()
+_OF_OUTCOMES = {*WORDS["names"]["of_outcomes"]}
 _MAX_RUNS = 10_000  # of which the beginnings are compared
 _MAX_LENGTH = 20  # of the text of a field that may be an outcome
 
@@ -255,6 +258,7 @@ class Tally:
     words: Counter[str] = field(default_factory=Counter)  # outcomes that are not numbers
     texts: set[str] = field(default_factory=set)  # outcomes that are text, as they stand
     names_of_runs: Counter[str] = field(default_factory=Counter)  # fields that may be outcomes
+    likely_outcomes: Counter[str] = field(default_factory=Counter)  # the same, by name and value
     odd: Counter[str] = field(default_factory=Counter)  # turns, calls and results with a flaw
     unread: Counter[str] = field(default_factory=Counter)  # texts no run holds, by their fields
     unread_logprobs: Counter[str] = field(default_factory=Counter)  # the same of log-probabilities
@@ -321,7 +325,12 @@ class Tally:
         for name, field_value in _fields_within(record):
             value = scalar(field_value)
             is_short = isinstance(value, str) and 0 < len(value) <= _MAX_LENGTH
-            self.names_of_runs[name] += is_short or is_number(value)
+            if is_short or is_number(value):
+                self.names_of_runs[name] += 1
+                meaning = propose([value])[value] if is_short else value
+                is_outcome = as_grade(meaning) not in (None, CENSORED)
+                is_named_so = words_of(name.rpartition(".")[2]) & _OF_OUTCOMES
+                self.likely_outcomes[name] += bool(is_outcome and is_named_so)
 
 
 def _fields_within(record: Record, depth: int = 2) -> Iterator[tuple[str, Any]]:

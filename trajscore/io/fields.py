@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, KeysView, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -39,6 +39,7 @@ ANY_PARTS = (*NAMED_PARTS, "id", "step", "confidence", "outcome", "stop_reason")
 """The same, and those that have an option of their own."""
 
 _WITHIN = dict.fromkeys(WORDS["names"]["within"]).keys()
+_OUTCOMES_WITHIN = dict.fromkeys([*_WITHIN, *WORDS["names"]["outcomes_within"]]).keys()
 OF_ONE_RUN = {*WORDS["names"]["of_one_run"]}
 """Fields that have one value in a run, unless its id is that of several."""
 
@@ -204,19 +205,23 @@ _MAY_BE_TURNED = ("outcome", "confidence")
 _SEARCHED_WITHIN = ("outcome", "stop_reason", "confidence", "task")
 
 
-def _owners(record: Record, depth: int = 2) -> Iterator[tuple[str, Any]]:
+def _owners(
+    record: Record, depth: int = 2, names: KeysView[str] = _WITHIN
+) -> Iterator[tuple[str, Any]]:
     """Yield a record, and the objects within it whose fields are searched too, by their paths."""
     yield "", record
-    if not depth or _WITHIN.isdisjoint(record):
+    if not depth or names.isdisjoint(record):
         return
-    for name in _WITHIN:
+    for name in names:
         if isinstance(inner := record.get(name), dict):
-            yield from ((f"{name}.{path}", owner) for path, owner in _owners(inner, depth - 1))
+            inners = _owners(inner, depth - 1, names)
+            yield from ((f"{name}.{path}", owner) for path, owner in inners)
 
 
 def _path_within(record: Record, part: str) -> str | None:
     """Return the path of a part within an object of a record, such as ``metadata.success``."""
-    owners = sorted(_owners(record), key=lambda owner: owner[0].count("."))[1:]
+    names = _OUTCOMES_WITHIN if part == "outcome" else _WITHIN
+    owners = sorted(_owners(record, 2, names), key=lambda owner: owner[0].count("."))[1:]
     for path, inner in owners:
         for key in _names_by_part(tuple(inner))[part]:
             if scalar(inner[key]) is not None:
@@ -238,7 +243,7 @@ def _lists_steps(value: Any) -> bool:
 
 def named_path(record: Record, name: str) -> str:
     """Return the path of a named field, which may stand within an object of a record."""
-    owners = _owners(record, 1)
+    owners = _owners(record, 1, _OUTCOMES_WITHIN)
     return next((f"{path}{name}" for path, owner in owners if dig(owner, name) is not None), name)
 
 
