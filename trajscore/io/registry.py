@@ -28,6 +28,7 @@ from trajscore.io.files import (
     parquet_files,
     refuse_database,
 )
+from trajscore.io.outcome_tables import examples
 from trajscore.io.unread import is_prose, save_instead
 from trajscore.io.vocabulary import FORMATS, WORDS, Record, as_fields, as_list, first_object
 
@@ -37,7 +38,6 @@ RawRuns = Iterator[tuple[Place, Any]]
 _ENDINGS = (*JSON_ENDINGS, *LINES_ENDINGS)
 # Lists of which the first item is enough to detect a format.
 STREAMED = {*WORDS["streamed"]}
-_MOST_NAMED = 3  # fields that an error shows
 _LONGEST_NAME = 23  # of a field that it proposes
 
 
@@ -338,30 +338,50 @@ def _unknown_format(file: LogFile) -> ArgumentError:
     inner = (first_object(value) or as_fields(value) for value in record.values())
     if instead := next(filter(None, map(save_instead, (record, *inner))), ""):
         return ArgumentError(f"{file.path}: it does not hold runs; {instead}", "format")
-    formats = {
-        name: (candidate.holds, *candidate.beside, *WORDS["nearest"].get(name, ()))
-        for name, candidate in _by_name().items()
-    }
-    missing = {name: [key for key in keys if key not in record] for name, keys in formats.items()}
-    nearest = max(formats, key=lambda name: len(formats[name]) - len(missing[name]))
-    absent = ", ".join(map(repr, missing[nearest][:2]))
-    near = f"the nearest is {nearest}, but there is no {absent}"
-    if len(missing[nearest]) == len(formats[nearest]):
-        near = "no format has one of these"
-    there = ", ".join(map(repr, list(record)[:_MOST_NAMED]))
+    runs = [name for name, value in record.items() if _is_run(first_object(value))]
+    if runs and not head.listed:
+        return ArgumentError(
+            f"{file.path}: it lists runs under {examples(runs)} beside other fields; save each such "
+            f"list in a file of its own, json.dump(d[{runs[0]!r}], file)"
+        )
     steps = next((name for name, value in record.items() if as_list(value)), "")
     if len(steps) > _LONGEST_NAME:
         steps = ""
     step = record[steps][0] if steps else record
-    fields = {k: v for k, v in as_fields(step).items() if not isinstance(v, dict)}
-    names = (k for k, value in fields.items() if is_prose(str(value)) or k == "text")
-    text = max(names, key="text".__eq__, default="NAME")
-    parts = ",".join([f"steps={steps}"] * bool(steps) + [f"text={text}"] * isinstance(step, dict))
+    fields = as_fields(step)
+    texts = [k for k, v in fields.items() if k == "text" or (isinstance(v, str) and is_prose(v))]
+    texts += [f"{k}.content" for k, v in fields.items() if is_message(v)]
+    text = max(texts, key="text".__eq__, default="NAME")
+    named = [f"steps={steps}"] * bool(steps) + [f"text={text}"] * isinstance(step, dict)
+    named += [f"action={name}" for name in WORDS["names"]["actions"] if name in fields][:1]
+    near = ""
+    if text == "NAME":
+        near = _nearest(record)
+    parts = ",".join(named)
     return ArgumentError(
-        f"{file.path}: the format is not known; it has {there}; {near}; leave it out, or "
+        f"{file.path}: the format is not known; it has {examples(record)}; {near}leave it out, or "
         f"name its parts, {{argument:fields={parts}}}",
         "format",
     )
+
+
+def _nearest(record: Record) -> str:
+    """Say which format an object is nearest to, and which fields it lacks; "" if none is near."""
+    formats = {
+        name: (candidate.holds, *candidate.beside, *WORDS["nearest"].get(name, ()))
+        for name, candidate in _by_name().items()
+    }
+    n_common = {name: len(record.keys() & {*keys}) for name, keys in formats.items()}
+    nearest = max(n_common, key=n_common.__getitem__)
+    if not n_common[nearest]:
+        return ""
+    absent = [key for key in formats[nearest] if key not in record]
+    return f"the nearest is {nearest}, but there is no {examples(absent[:2])}; "
+
+
+def _is_run(fields: Record) -> bool:
+    """Tell a run of an unknown format from a step by its usual fields."""
+    return any(usual_names(part, fields) for part in ("task", "steps"))
 
 
 def _format_of(file: LogFile) -> Format | None:
