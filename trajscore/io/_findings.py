@@ -143,10 +143,13 @@ class Findings:
         more = ""
         if len(shared) > 1:
             more = f", and {len(shared) - 1} other ids are shared too"
-        return (
-            f"{n_runs} runs have the id {name!r}{more}; save each once, with all its messages, or "
-            f"name the id with {{argument:id}}, such as file and id"
+        remedy = (
+            "save each once, with all its messages, or name the id with {argument:id}, such as "
+            "file and id"
         )
+        if self.tally.n_beginnings() >= sum(shared.values()) - len(shared):
+            remedy = "each goes on from the one before it, so keep the longest of each id"
+        return f"{n_runs} runs have the id {name!r}{more}; {remedy}"
 
     def notes(self) -> list[str]:
         """Say what of the log was not used, one sentence each."""
