@@ -17,6 +17,7 @@ from trajscore.io._messages import (
     scored,
     wrapper_of,
 )
+from trajscore.io._results import printed
 from trajscore.io._run import MalformedRunError
 from trajscore.io.vocabulary import (
     PAYLOADS,
@@ -33,7 +34,7 @@ from trajscore.io.vocabulary import (
     unnested,
 )
 
-_SPEAKER = re.compile(r"^(system|user|assistant|tool):[ \t]*", re.IGNORECASE | re.MULTILINE)
+_SPEAKER = re.compile(r"^(system|user|human|assistant|ai|tool):[ \t]*", re.IGNORECASE | re.MULTILINE)
 _PART_TYPES = (*TYPES["text"], "tool_use", "image", "thinking")
 
 
@@ -63,11 +64,18 @@ def _from_text(text: str, role: str | None) -> list[Any]:
         return []
     if role != "user" or not _SPEAKER.match(text):
         return [{"role": role, "content": text}]
-    _, *parts = _SPEAKER.split(text)  # the turns of a dialogue, as AutoGen's tracer writes them
-    return [
-        {"role": who.lower(), "content": "" if words.strip() == "None" else words.strip("\n")}
-        for who, words in zip(parts[::2], parts[1::2], strict=True)
-    ]
+    _, *parts = _SPEAKER.split(text)
+    return [_spoken(who, words) for who, words in zip(parts[::2], parts[1::2], strict=True)]
+
+
+def _spoken(who: str, words: str) -> Message:
+    """Return a turn of a dialogue, as LangChain, with its calls, and AutoGen's tracer write it."""
+    text, mark, rest = words.partition("[{'name': ")
+    calls = as_list(printed(f"{mark}{rest.strip()}"))
+    if not calls:
+        text = words
+    content = "" if text.strip() == "None" else text.strip("\n")
+    return {"role": who.lower(), "content": content, "tool_calls": calls}
 
 
 def _from_list(values: list[Any], role: str | None, depth: int) -> list[Any]:

@@ -267,6 +267,7 @@ class Tally:
     is_scored: bool = False  # whether these are recorded
     stops: Counter[tuple[str, str]] = field(default_factory=Counter)  # of `core.stops.Stops`
     names_of_users: Counter[str] = field(default_factory=Counter)  # where a run has several
+    names_of_agents: Counter[str] = field(default_factory=Counter)  # beside these
     unknown_roles: Counter[str] = field(default_factory=Counter)  # turns that are not the agent's
     wholes: Counter[int] = field(default_factory=Counter)  # hashes of conversations
     beginnings: set[int] = field(default_factory=set)  # hashes of what they begin with
@@ -299,6 +300,9 @@ class Tally:
         users = [str(name) for name in names if name is not None]
         if len({*users}) > 1 or any(role_of(name) == "agent" for name in users[:1]):
             self.names_of_users.update(users)
+            self.names_of_agents.update(
+                str(first(step.extra, fields)) for step in named if step.actor == "agent"
+            )
         self.odd["turn"] += sum(step.is_empty for step in steps)
         self.odd["content"] += sum(not is_known(step.extra.get("parts")) for step in others)
         self.odd["call"] += sum(not call.name for step in steps for call in step.tool_calls)

@@ -204,7 +204,7 @@ def _is_log(value: Any) -> bool:
 def _logs(record: Any) -> dict[str, list[Any]]:
     """Return the lists of events of an object, by name."""
     lists = {name: parsed(value) for name, value in as_fields(record).items()}
-    return {name: events for name, events in lists.items() if _is_log(events)}
+    return {name: events for name, events in lists.items() if name != "tool_calls" and _is_log(events)}
 
 
 def _runs_in(fields: Record) -> list[Record]:
