@@ -1,6 +1,7 @@
 """From chat messages to steps, with their tool calls and results."""
 
 import math
+import re
 from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
@@ -47,6 +48,8 @@ Called = tuple[Step, ToolCall]
 
 _MESSAGE = {*PARTS["message"]}
 _NO_SCORES = TokenScores()
+_IN_TEXT = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)  # calls as of Hermes and Qwen
+_RESPONSES = re.compile(r"<tool_response>(.*?)</tool_response>", re.DOTALL)
 _CALL = {
     "type", "part_kind", "function", *PARTS["call_name"], *PARTS["call_id"], *PARTS["arguments"],
 }  # fmt: skip
@@ -157,6 +160,8 @@ class Conversation:
             if leftover(counts):
                 extra.setdefault("tokens", counts)
         calls = check_list(parsed(fields.get("tool_calls")) or [], "its tool calls are")
+        if kind == "agent" and isinstance(content, str) and not calls:
+            calls = [call for call in map(parsed, _IN_TEXT.findall(content)) if as_fields(call)]
         if fields.get("function_call"):  # the older form, one call without an identifier
             calls = [*calls, fields["function_call"]]
         step = Step(kind, text_of(content), list(map(read_call, calls)), index=index, extra=extra)
@@ -180,6 +185,11 @@ class Conversation:
                 self._add_results(as_object(result, "a nested tool result is"), index)
             return
         text = text_of(fields.get("content"))
+        responses = _RESPONSES.findall(text)
+        if len(responses) > 1:
+            for response in responses:
+                self._add_results({**fields, "content": response}, index)
+            return
         key = as_id(fields.get("tool_call_id", fields.get("id")))
         name = fields.get("name")
         error = fields.get("error")
