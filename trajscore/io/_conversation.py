@@ -49,7 +49,7 @@ Called = tuple[Step, ToolCall]
 _MESSAGE = {*PARTS["message"]}
 _NO_SCORES = TokenScores()
 _IN_TEXT = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)  # calls as of Hermes and Qwen
-_RESPONSES = re.compile(r"<tool_response>(.*?)</tool_response>", re.DOTALL)
+_BETWEEN = re.compile(r"(?<=</tool_response>)\s?(?=<tool_response>)")
 _CALL = {
     "type", "part_kind", "function", *PARTS["call_name"], *PARTS["call_id"], *PARTS["arguments"],
 }  # fmt: skip
@@ -185,7 +185,7 @@ class Conversation:
                 self._add_results(as_object(result, "a nested tool result is"), index)
             return
         text = text_of(fields.get("content"))
-        responses = _RESPONSES.findall(text)
+        responses = _BETWEEN.split(text)
         if len(responses) > 1:
             for response in responses:
                 self._add_results({**fields, "content": response}, index)
