@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, KeysView, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -39,7 +39,6 @@ ANY_PARTS = (*NAMED_PARTS, "id", "step", "confidence", "outcome", "stop_reason")
 """The same, and those that have an option of their own."""
 
 _WITHIN = dict.fromkeys(WORDS["names"]["within"]).keys()
-_OUTCOMES_WITHIN = dict.fromkeys([*_WITHIN, *WORDS["names"]["outcomes_within"]]).keys()
 OF_ONE_RUN = {*WORDS["names"]["of_one_run"]}
 """Fields that have one value in a run, unless its id is that of several."""
 
@@ -205,23 +204,19 @@ _MAY_BE_TURNED = ("outcome", "confidence")
 _SEARCHED_WITHIN = ("outcome", "stop_reason", "confidence", "task")
 
 
-def _owners(
-    record: Record, depth: int = 2, names: KeysView[str] = _WITHIN
-) -> Iterator[tuple[str, Any]]:
+def _owners(record: Record, depth: int = 2) -> Iterator[tuple[str, Any]]:
     """Yield a record, and the objects within it whose fields are searched too, by their paths."""
     yield "", record
-    if not depth or names.isdisjoint(record):
+    if not depth or _WITHIN.isdisjoint(record):
         return
-    for name in names:
+    for name in _WITHIN:
         if isinstance(inner := record.get(name), dict):
-            inners = _owners(inner, depth - 1, names)
-            yield from ((f"{name}.{path}", owner) for path, owner in inners)
+            yield from ((f"{name}.{path}", owner) for path, owner in _owners(inner, depth - 1))
 
 
 def _path_within(record: Record, part: str) -> str | None:
     """Return the path of a part within an object of a record, such as ``metadata.success``."""
-    names = _OUTCOMES_WITHIN if part == "outcome" else _WITHIN
-    owners = sorted(_owners(record, 2, names), key=lambda owner: owner[0].count("."))[1:]
+    owners = sorted(_owners(record), key=lambda owner: owner[0].count("."))[1:]
     for path, inner in owners:
         for key in _names_by_part(tuple(inner))[part]:
             if scalar(inner[key]) is not None:
@@ -243,7 +238,7 @@ def _lists_steps(value: Any) -> bool:
 
 def named_path(record: Record, name: str) -> str:
     """Return the path of a named field, which may stand within an object of a record."""
-    owners = _owners(record, 1, _OUTCOMES_WITHIN)
+    owners = _owners(record, 1)
     return next((f"{path}{name}" for path, owner in owners if dig(owner, name) is not None), name)
 
 
