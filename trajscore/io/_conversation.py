@@ -180,15 +180,13 @@ class Conversation:
     def _add_results(self, fields: Record, index: int) -> None:
         """Add a tool's result to the call that it answers, or else to the turn before it."""
         nested = first(fields, ("tool_messages", "tool_responses"))  # the latter of AutoGen 0.2
+        text = text_of(fields.get("content"))
+        parts = _BETWEEN.split(text)
+        if len(parts) > 1:
+            nested = [{**fields, "content": part} for part in parts]
         if isinstance(nested, list):
             for result in nested:
                 self._add_results(as_object(result, "a nested tool result is"), index)
-            return
-        text = text_of(fields.get("content"))
-        responses = _BETWEEN.split(text)
-        if len(responses) > 1:
-            for response in responses:
-                self._add_results({**fields, "content": response}, index)
             return
         key = as_id(fields.get("tool_call_id", fields.get("id")))
         name = fields.get("name")

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from trajscore.core.outcomes import bare_name
 from trajscore.core.stops import Rule, reasons_in_rows, stop_columns
 from trajscore.core.values import as_path, run_label, unknown_name
 from trajscore.io.fields import Fields
-from trajscore.io.files import JSON_ENDINGS, LogFile, has_ending
 from trajscore.io.tables import read_table, usual_column
 
 
@@ -34,11 +32,6 @@ def read_outcomes(
     """Read a table of outcomes into rows by run id; None stays None."""
     if source is None:
         return None
-    if isinstance(source, (str, Path)) and has_ending(Path(source), JSON_ENDINGS):
-        source = Path(source)
-        labels = LogFile(source, max_size=max_size).whole() if source.is_file() else {}
-        if not any(isinstance(value, (list, dict)) for value in labels.values()):
-            source = labels or source
     if isinstance(source, Mapping):
         return OutcomeTable((str(run), {"outcome": value}) for run, value in source.items())
     frame = source

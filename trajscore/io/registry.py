@@ -338,11 +338,16 @@ def _unknown_format(file: LogFile) -> ArgumentError:
     inner = (first_object(value) or as_fields(value) for value in record.values())
     if instead := next(filter(None, map(save_instead, (record, *inner))), ""):
         return ArgumentError(f"{file.path}: it does not hold runs; {instead}", "format")
-    runs = [name for name, value in record.items() if _is_run(first_object(value))]
+    runs = {
+        name: part
+        for name, value in record.items()
+        for part in ("task", "steps")  # fields of runs, and not of steps
+        if usual_names(part, first_object(value))
+    }
     if runs and not head.listed:
         return ArgumentError(
             f"{file.path}: it lists runs under {examples(runs)} beside other fields; save each such "
-            f"list in a file of its own, json.dump(d[{runs[0]!r}], file)"
+            f"list in a file of its own, json.dump(d[{next(iter(runs))!r}], file)"
         )
     steps = next((name for name, value in record.items() if as_list(value)), "")
     if len(steps) > _LONGEST_NAME:
@@ -377,11 +382,6 @@ def _nearest(record: Record) -> str:
         return ""
     absent = [key for key in formats[nearest] if key not in record]
     return f"the nearest is {nearest}, but there is no {examples(absent[:2])}; "
-
-
-def _is_run(fields: Record) -> bool:
-    """Tell a run of an unknown format from a step by its usual fields."""
-    return any(usual_names(part, fields) for part in ("task", "steps"))
 
 
 def _format_of(file: LogFile) -> Format | None:

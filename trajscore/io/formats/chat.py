@@ -161,11 +161,9 @@ def _chained(chains: dict[Any, list[Record]], file: LogFile) -> Iterator[Record]
             f'those of each run, a run a line: {{"responses": [...]}}'
         )
     for chain in chains.values():
-        if len(chain) == 1 and "output" not in chain[0]:  # with all that came before it
-            yield chain[0]
-            continue
         messages = [message for item in chain for message in find_messages(item)[0] or [item]]
-        names = {"id": first(_response_of(chain[0]), _ANSWER_ID), "messages": messages}
+        name = first({**_response_of(chain[0]), **chain[0]}, _ANSWER_ID)
+        names = {"id": name, "messages": messages}
         last = {**chain[-1], **_response_of(chain[-1])}
         yield leftover(last, {"output", "object", "request", "response"}) | names
 
