@@ -78,6 +78,14 @@ def read_arguments(arguments: Any) -> Any:
     return arguments
 
 
+def _calls_in(fields: Record, text: str) -> list[Any]:
+    """Return the calls of a message, which its text may hold."""
+    calls = check_list(parsed(fields.get("tool_calls")) or [], "its tool calls are")
+    if fields.get("function_call"):  # the older form, one call without an identifier
+        return [*calls, fields["function_call"]]
+    return calls or [call for call in map(parsed, _IN_TEXT.findall(text)) if as_fields(call)]
+
+
 class Conversation:
     """Collects the messages of one run, in the form of any library; its place is for errors."""
 
@@ -159,12 +167,9 @@ class Conversation:
             counts = token_counts(usage)
             if leftover(counts):
                 extra.setdefault("tokens", counts)
-        calls = check_list(parsed(fields.get("tool_calls")) or [], "its tool calls are")
-        if kind == "agent" and isinstance(content, str) and not calls:
-            calls = [call for call in map(parsed, _IN_TEXT.findall(content)) if as_fields(call)]
-        if fields.get("function_call"):  # the older form, one call without an identifier
-            calls = [*calls, fields["function_call"]]
-        step = Step(kind, text_of(content), list(map(read_call, calls)), index=index, extra=extra)
+        text = text_of(content)
+        calls = _calls_in(fields, text if kind == "agent" else "")
+        step = Step(kind, text, list(map(read_call, calls)), index=index, extra=extra)
         stated = fields.get("confidence")
         if stated is not None:
             value = scalar(stated)  # of several values, an error shows all

@@ -122,9 +122,7 @@ class Findings:
         roles = self.selection.roles
         names = Counter(leftover(tally.names_of_users, roles))
         problem = f"{number_of(names.total(), 'turn')} of users with several names, or an agent's"
-        more = ""
-        for name in list(leftover(tally.names_of_agents, {*roles, *names}))[: len(names) == 1]:
-            more = f",{name}=user"  # who stands under the agent's role
+        more = ",NAME=user" * (len(names) == 1)  # who may stand under the agent's role
         if not names:
             names = tally.unknown_roles
             if names.total() <= tally.n_turns:

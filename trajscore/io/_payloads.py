@@ -25,6 +25,7 @@ from trajscore.io.vocabulary import (
     TYPES,
     WORDS,
     Record,
+    Values,
     answer_part,
     as_fields,
     as_list,
@@ -34,7 +35,7 @@ from trajscore.io.vocabulary import (
     unnested,
 )
 
-_SPEAKER = re.compile(r"^(system|user|human|assistant|ai|tool):[ \t]*", re.IGNORECASE | re.MULTILINE)
+_SPEAKER = re.compile(r"(?im)^(system|user|human|assistant|ai|tool):[ \t]*")
 _PART_TYPES = (*TYPES["text"], "tool_use", "image", "thinking")
 
 
@@ -49,7 +50,7 @@ def messages_in(value: Any, role: str | None) -> list[Message]:
     ]
 
 
-def _search(value: Any, role: str | None, depth: int = 6) -> list[Any]:
+def _search(value: Any, role: str | None, depth: int = 6) -> Values:
     if depth == 0 or value is None:
         return []
     if isinstance(value, list):
@@ -59,7 +60,7 @@ def _search(value: Any, role: str | None, depth: int = 6) -> list[Any]:
     return _from_text(str(value), role)
 
 
-def _from_text(text: str, role: str | None) -> list[Any]:
+def _from_text(text: str, role: str | None) -> Values:
     if not role or not text.strip():
         return []
     if role != "user" or not _SPEAKER.match(text):
@@ -78,7 +79,7 @@ def _spoken(who: str, words: str) -> Message:
     return {"role": who.lower(), "content": content, "tool_calls": calls}
 
 
-def _from_list(values: list[Any], role: str | None, depth: int) -> list[Any]:
+def _from_list(values: Values, role: str | None, depth: int) -> Values:
     if all(map(_is_pair, values)):  # ["user", "Hi"], as LangGraph takes them
         return [{"role": who, "content": words} for who, words in values]
     if all(isinstance(inner, list) for inner in values):  # a batch: the first counts
@@ -104,7 +105,7 @@ def _is_part(value: Any) -> bool:
     return value.keys() == {"text"} or value.get("type", value.get("block_type")) in _PART_TYPES
 
 
-def _from_object(fields: Record, role: str | None, depth: int) -> list[Any]:
+def _from_object(fields: Record, role: str | None, depth: int) -> Values:
     if "gen_ai.event.content" in fields:
         return _search(unnested(fields["gen_ai.event.content"]), role, depth - 1)
     part = answer_part(fields)
@@ -112,7 +113,7 @@ def _from_object(fields: Record, role: str | None, depth: int) -> list[Any]:
         return answer_of(part)
     if not part and is_message(fields):
         return _with_role(fields, role)
-    system: list[Any] = []
+    system: Values = []
     for source in (fields, as_fields(fields, "config")):
         for name in WORDS["instructions"]:
             system += _instruction(source.get(name))
@@ -129,7 +130,7 @@ def _from_object(fields: Record, role: str | None, depth: int) -> list[Any]:
     return system + (_bare_answer(fields) if role == "assistant" else [])
 
 
-def _with_role(fields: Record, role: str | None) -> list[Any]:
+def _with_role(fields: Record, role: str | None) -> Values:
     """Return a message with a role; without one, it gets the role of its side."""
     if fields.get("role") is not None or ("role" not in fields and "parts" not in fields):
         return [fields]
@@ -138,7 +139,7 @@ def _with_role(fields: Record, role: str | None) -> list[Any]:
     return []
 
 
-def _instruction(value: Any) -> list[Any]:
+def _instruction(value: Any) -> Values:
     text = unnested(value)
     if isinstance(text, dict):  # Google's
         text = text.get("parts", text.get("text"))
@@ -149,7 +150,7 @@ def _instruction(value: Any) -> list[Any]:
     return []
 
 
-def _bare_answer(fields: Record) -> list[Any]:
+def _bare_answer(fields: Record) -> Values:
     """Return an answer without a message around it; an unknown object is its own text."""
     calls = as_list(fields.get("tool_calls")) or as_list(fields.get("toolCalls"))
     texts = map(fields.get, WORDS["texts"])

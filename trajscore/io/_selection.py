@@ -105,7 +105,9 @@ class Selection:
         """Set the reason that decides, of the named field or of all usual ones."""
         name = self.fields.stop_reason
         paths = stop_paths(run.extra) if name is None else [named_path(record, name)]
-        reasons = leftover({path: as_reason(dig(record, path), path.split(".")[-1]) for path in paths})
+        reasons = leftover(
+            {path: as_reason(dig(record, path), path.split(".")[-1]) for path in paths}
+        )
         all_reasons = [*reasons.values()]
         if name is None or not reasons:
             all_reasons.insert(0, as_reason(run.stop_reason))
@@ -267,7 +269,6 @@ class Tally:
         self.is_scored = False  # whether these are recorded
         self.stops = Counter[tuple[str, str]]()  # of `core.stops.Stops`
         self.names_of_users = Counter[str]()  # where a run has several
-        self.names_of_agents = Counter[str]()  # beside these
         self.unknown_roles = Counter[str]()  # turns that are not the agent's
         self.wholes = Counter[int]()  # hashes of conversations
         self.beginnings = set[int]()  # hashes of what they begin with
@@ -300,9 +301,6 @@ class Tally:
         users = [str(name) for name in names if name is not None]
         if len({*users}) > 1 or any(role_of(name) == "agent" for name in users[:1]):
             self.names_of_users.update(users)
-            self.names_of_agents.update(
-                str(first(step.extra, fields)) for step in named if step.actor == "agent"
-            )
         self.odd["turn"] += sum(step.is_empty for step in steps)
         self.odd["content"] += sum(not is_known(step.extra.get("parts")) for step in others)
         self.odd["call"] += sum(not call.name for step in steps for call in step.tool_calls)

@@ -148,8 +148,8 @@ def find_files(place: Path, endings: Sequence[str]) -> list[Path]:
         files = files or sorted(place.glob(f"*/{_OF_FOLDER}"))
         if not files:
             raise FileNotFoundError(
-                f"there is no {endings[0]} file, or another log, in the folder {place} itself; give "
-                f"the folder that holds them, or a list of files"
+                f"the folder {place} itself has no {endings[0]} file, or other log; give the one "
+                f"that has them, or a list of files"
             )
         return files
     if not place.exists():

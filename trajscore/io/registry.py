@@ -346,8 +346,8 @@ def _unknown_format(file: LogFile) -> ArgumentError:
     }
     if runs and not head.listed:
         return ArgumentError(
-            f"{file.path}: it lists runs under {examples(runs)} beside other fields; save each such "
-            f"list in a file of its own, json.dump(d[{next(iter(runs))!r}], file)"
+            f"{file.path}: it lists runs under {examples(runs)} beside other fields; save each "
+            f"such list in a file of its own, json.dump(d[{next(iter(runs))!r}], file)"
         )
     steps = next((name for name, value in record.items() if as_list(value)), "")
     if len(steps) > _LONGEST_NAME:

@@ -94,10 +94,8 @@ class OpenAI(Format):
                 chain = chains.pop(answer.get("previous_response_id") or talk, [])
                 chain.append(item)
                 chains[talk or first(answer, _ANSWER_ID) or index] = chain
-            elif talks and usual_names("outcome", as_fields(item)) and not is_message(item):
-                fields |= item
-            elif talks and "total_cost_usd" in as_fields(item):  # the last message of Claude's Agent SDK
-                fields |= item | {"stop_reason": item.get("subtype")}
+            elif talks and (ending := _of_run(item)):
+                fields |= ending
             elif talks or (is_message(item) and not is_run(item)):
                 talks.setdefault(as_fields(item).get("conversation_id"), []).append(item)
             else:
@@ -144,6 +142,15 @@ class OpenAI(Format):
         if "choices" not in raw and not {"input_tokens", "output_tokens"} & run.meta.keys():
             add_tokens(run, [token_counts(first(raw, USAGES))])
         return run
+
+
+def _of_run(item: Any) -> Record:
+    """Return the fields of a line after messages that is of their run, such as its outcome."""
+    fields = as_fields(item)
+    if "total_cost_usd" in fields:  # the last line of Claude's Agent SDK
+        return {**fields, "stop_reason": fields.get("subtype")}
+    is_ending = usual_names("outcome", fields) and not is_message(item)
+    return fields if is_ending else {}
 
 
 def _response_of(item: Any) -> Record:

@@ -34,6 +34,7 @@ from trajscore.io.vocabulary import (
     OF_ANSWERS,
     WORDS,
     Record,
+    Values,
     answer_part,
     as_fields,
     as_list,
@@ -208,7 +209,7 @@ def _in_order(lines: list[Record], place: Place) -> list[Record]:
             return lines  # such as a task of smolagents
         raise MalformedRunError("some of its lines have no step number")
     name = fields.names(lines[0], ("step",))["step"]
-    keys: list[Any] = [_key(number) for number in numbers]
+    keys: Values = [_key(number) for number in numbers]
     for row, (key, number) in enumerate(zip(keys, numbers, strict=True)):
         if key is None or isinstance(key, int) != isinstance(keys[-1], int):
             raise MalformedRunError(
@@ -257,7 +258,7 @@ def _run_of_record(record: Any, place: Place) -> Run:
 # ------------------------------------------------------------------ a step
 
 
-def _finish(talk: Conversation, of_run: Record, steps: list[Any]) -> Run:
+def _finish(talk: Conversation, of_run: Record, steps: Values) -> Run:
     """Return the run, with the number of steps without a role, where others have one."""
     fields = talk.place.fields
     task, trial = fields.values(of_run, ("task", "trial")).values()
@@ -302,7 +303,7 @@ def _add(talk: Conversation, record: Record, index: int, of_run: tuple[str, ...]
     actor = parts.pop("actor", None)
     if actor is not None or not is_message(record):
         parts["role"] = "agent" if actor in (None, "") else actor
-    is_silent = actor is None and action is None and not any(v for k, v in parts.items() if k != "role")
+    is_silent = actor is action is None and not any(v for k, v in parts.items() if k != "role")
     if fields.text is not None and observation is not None and is_silent:
         talk.add({"role": "tool", "content": observation}, index)  # between two turns
         return
