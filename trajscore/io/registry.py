@@ -17,7 +17,7 @@ from trajscore.core.stops import Mechanism
 from trajscore.core.values import check_known, unknown_name
 from trajscore.io._messages import answer_within, held_message, is_message
 from trajscore.io._run import MalformedRunError, Run, as_outcome, leftover
-from trajscore.io.fields import OF_STEPS, dig, steps_field, usual_names
+from trajscore.io.fields import OF_STEPS, Names, dig, steps_field, usual_names
 from trajscore.io.files import (
     JSON_ENDINGS,
     LINES_ENDINGS,
@@ -110,13 +110,13 @@ class Format:
 
     name: str
     holds: str
-    beside: tuple[str, ...] = ()
-    lists: tuple[str, ...] = ()
+    beside: Names = ()
+    lists: Names = ()
     stops: Mapping[str, Mechanism] = MappingProxyType({})
-    endings: tuple[str, ...] = ()
+    endings: Names = ()
     options: type[Any] = NoOptions
     lax: bool = False
-    _layout: tuple[str, ...] = ()  # patterns of the files in the folders that its program makes
+    _layout: Names = ()  # patterns of the files in the folders that its program makes
 
     def recognise(self, head: Head) -> bool:
         """Tell whether a file has this format; asked again as more of its fields are read."""
@@ -253,7 +253,7 @@ def _formats() -> list[Format]:
     return sorted(newest_first, key=lambda candidate: candidate.lax)
 
 
-def _own_endings() -> tuple[str, ...]:
+def _own_endings() -> Names:
     return tuple(ending for candidate in _by_name().values() for ending in candidate.endings)
 
 
@@ -376,11 +376,10 @@ def _nearest(record: Record) -> str:
         name: (candidate.holds, *candidate.beside, *WORDS["nearest"].get(name, ()))
         for name, candidate in _by_name().items()
     }
-    n_common = {name: len(record.keys() & {*keys}) for name, keys in formats.items()}
-    nearest = max(n_common, key=n_common.__getitem__)
-    if not n_common[nearest]:
-        return ""
+    nearest = max(formats, key=lambda name: len(record.keys() & {*formats[name]}))
     absent = [key for key in formats[nearest] if key not in record]
+    if len(absent) == len(formats[nearest]):
+        return ""
     return f"the nearest is {nearest}, but there is no {examples(absent[:2])}; "
 
 

@@ -124,10 +124,9 @@ def _messages_of(of_line: str, item: Record) -> list[Message]:
     if kind == "agent_message":
         return [{"role": "assistant", "content": item.get("text")}]
     if kind == "command_execution":
-        names = {"id": "id", "arguments": "command", "output": "aggregated_output"}
-        call = {ours: item.get(name) for ours, name in names.items()}
+        call = {"id": item.get("id"), "arguments": item.get("command"), "type": "shell_call"}
         failed = item.get("exit_code") not in (0, None)
-        return [{"type": "shell_call", "is_error": failed, **call}]
+        return [{**call, "output": item.get("aggregated_output"), "is_error": failed}]
     if item.get("role") == "user" and kind == "message":
         text = text_of(item.get("content")).lstrip()
         if text.startswith(tuple(_WORDS["instructions"])):
