@@ -1,7 +1,6 @@
 """From chat messages to steps, with their tool calls and results."""
 
 import math
-import re
 from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
@@ -48,8 +47,6 @@ Called = tuple[Step, ToolCall]
 
 _MESSAGE = {*PARTS["message"]}
 _NO_SCORES = TokenScores()
-_IN_TEXT = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)  # calls as of Hermes and Qwen
-_BETWEEN = re.compile(r"(?<=</tool_response>)\s?(?=<tool_response>)")
 _CALL = {
     "type", "part_kind", "function", *PARTS["call_name"], *PARTS["call_id"], *PARTS["arguments"],
 }  # fmt: skip
@@ -76,14 +73,6 @@ def read_arguments(arguments: Any) -> Any:
     if isinstance(inner, dict):
         return inner
     return arguments
-
-
-def _calls_in(fields: Record, text: str) -> list[Any]:
-    """Return the calls of a message, which its text may hold."""
-    calls = check_list(parsed(fields.get("tool_calls")) or [], "its tool calls are")
-    if fields.get("function_call"):  # the older form, one call without an identifier
-        return [*calls, fields["function_call"]]
-    return calls or [call for call in map(parsed, _IN_TEXT.findall(text)) if as_fields(call)]
 
 
 class Conversation:
@@ -167,9 +156,10 @@ class Conversation:
             counts = token_counts(usage)
             if leftover(counts):
                 extra.setdefault("tokens", counts)
-        text = text_of(content)
-        calls = _calls_in(fields, text if kind == "agent" else "")
-        step = Step(kind, text, list(map(read_call, calls)), index=index, extra=extra)
+        calls = check_list(parsed(fields.get("tool_calls")) or [], "its tool calls are")
+        if fields.get("function_call"):  # the older form, one call without an identifier
+            calls = [*calls, fields["function_call"]]
+        step = Step(kind, text_of(content), list(map(read_call, calls)), index=index, extra=extra)
         stated = fields.get("confidence")
         if stated is not None:
             value = scalar(stated)  # of several values, an error shows all
@@ -185,14 +175,11 @@ class Conversation:
     def _add_results(self, fields: Record, index: int) -> None:
         """Add a tool's result to the call that it answers, or else to the turn before it."""
         nested = first(fields, ("tool_messages", "tool_responses"))  # the latter of AutoGen 0.2
-        text = text_of(fields.get("content"))
-        parts = _BETWEEN.split(text)
-        if len(parts) > 1:
-            nested = [{**fields, "content": part} for part in parts]
         if isinstance(nested, list):
             for result in nested:
                 self._add_results(as_object(result, "a nested tool result is"), index)
             return
+        text = text_of(fields.get("content"))
         key = as_id(fields.get("tool_call_id", fields.get("id")))
         name = fields.get("name")
         error = fields.get("error")

@@ -76,13 +76,17 @@ class Findings:
         is_wanted = table is not None and not table  # an empty one says that none is known
         if tally.n_with_outcome or not tally.n_runs or is_wanted:
             return ""
-        names = dict.fromkeys([*self._likely_outcomes(), *+tally.names_of_runs])
+        likely = tally.likely_outcomes
+        names = sorted(+tally.names_of_runs, key=likely.__getitem__, reverse=True)
         there = ""
         if names:
             there = f" (the runs have {examples(names)})"
+        named = ""
+        if likely.total():
+            named = f"={outcome_hint(names[0])}"
         text = (
-            f"no run has an outcome{there}; name its field with {{argument:outcome}}, or give a "
-            f"table of run ids and outcomes with {{argument:outcomes}}"
+            f"no run has an outcome{there}; name its field with {{argument:outcome{named}}}, or give "
+            f"a table of run ids and outcomes with {{argument:outcomes}}"
         )
         if table is not None:
             text = (
@@ -91,14 +95,6 @@ class Findings:
             )
         shorten(problem := ArgumentError(text))
         return problem.text
-
-    def _likely_outcomes(self) -> list[str]:
-        """Return the fields of runs that are outcomes by their names and values, if none is."""
-        tally = self.tally
-        if tally.n_with_outcome or self.selection.table is not None:
-            return []
-        names = [name for name in +tally.likely_outcomes if ("run", name) not in tally.unused]
-        return sorted(names, key=lambda name: "status" in name)
 
     def problem(self) -> str:
         """Say which runs cannot be distinguished, or who acts in them; "" otherwise."""
@@ -147,7 +143,7 @@ class Findings:
             "save each once, with all its messages, or name the id with {argument:id}, such as "
             "file and id"
         )
-        if self.tally.n_beginnings() >= sum(shared.values()) - len(shared):
+        if self.tally.n_beginnings() >= len(shared):
             remedy = "each goes on from the one before it, so keep the longest of each id"
         return f"{n_runs} runs have the id {name!r}{more}; {remedy}"
 
@@ -178,11 +174,8 @@ class Findings:
             yield turned_note(bare_name(name))
         if words := note_on_words(self.tally.texts, self.selection.meanings):
             yield words
-        for name in self._likely_outcomes()[:1]:
-            yield (
-                f"no run has an outcome; if {name!r} is it, pass "
-                f"{{argument:outcome={outcome_hint(name)}}}"
-            )
+        if self.tally.likely_outcomes.total() and (problem := self.outcome_problem()):
+            yield problem
         if bare_name(confidence) == confidence and sounds_bad(confidence):
             yield (
                 f"confidence: high {confidence!r} stands for success; if it stands for failure, "

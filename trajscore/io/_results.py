@@ -91,7 +91,7 @@ def _steps_in(value: Any) -> list[Record]:
         return list(map(as_fields, value))
     if isinstance(value, str) and "tool_name_0" in value:  # of a CSV
         value = printed(value)
-    steps: dict[str, dict[str, Any]] = {}
+    steps: dict[str, Any] = {}
     for name, inner in as_fields(value).items():
         part, _, number = name.rpartition("_")
         if part not in _STEP:

@@ -92,7 +92,8 @@ class Selection:
             run.id = name
         self._set_stop_reason(run, record, tally)
         if run.outcome == CENSORED or self.fields != USUAL_FIELDS:  # else nothing is asked
-            tally.note_fields({"reward": run.meta.get("reward"), **run.extra, **run.scores})
+            fields = {"reward": run.meta.get("reward"), **run.extra, **run.scores}
+            tally.note_fields(fields, run.scores)
         for step in run.steps:
             if self.roles or step.actor == "environment":
                 self._set_actor(step, tally)
@@ -322,7 +323,7 @@ class Tally:
         for name in names:
             self.unused[owner, name] += name != (chosen or "").split(".")[0]
 
-    def note_fields(self, record: Record) -> None:
+    def note_fields(self, record: Record, scores: Record) -> None:
         """Note the names of fields that could be outcomes: numbers, and words."""
         for name, field_value in _fields_within(record):
             value = scalar(field_value)
@@ -330,9 +331,9 @@ class Tally:
             if is_short or is_number(value):
                 self.names_of_runs[name] += 1
                 meaning = propose([value])[value] if is_short else value
-                is_outcome = as_grade(meaning) not in (None, CENSORED)
-                is_named_so = words_of(name.rpartition(".")[2]) & _OF_OUTCOMES
-                self.likely_outcomes[name] += bool(is_outcome and is_named_so)
+                is_named_so = name not in scores and words_of(name.split(".")[-1]) & _OF_OUTCOMES
+                if is_named_so and as_grade(meaning) not in (None, CENSORED):
+                    self.likely_outcomes[name] += 1
 
 
 def _fields_within(record: Record, depth: int = 2) -> Iterator[tuple[str, Any]]:

@@ -225,7 +225,7 @@ def stream_runs(
     """Return the runs of a log as a stream; one by one, it warns of those that are left out."""
     places = list_paths(path)
     of_format = dict(options)
-    info: dict[str, dict[str, Any]] = {}
+    info: dict[str, Any] = {}
     with refusals(places[0]):
         selection = Selection.take(of_format)
         if not isinstance(format, (str, Format, type(None))):

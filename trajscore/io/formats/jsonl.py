@@ -20,6 +20,7 @@ from trajscore.io.fields import (
     OF_ONE_RUN,
     USUAL,
     Fields,
+    Names,
     dig,
     several_runs,
     steps_field,
@@ -269,7 +270,7 @@ def _finish(talk: Conversation, of_run: Record, steps: Values) -> Run:
     return run
 
 
-def _whole_messages(lines: list[Record], place: Place, of_run: tuple[str, ...]) -> list[Record]:
+def _whole_messages(lines: list[Record], place: Place, of_run: Names) -> list[Record]:
     """Return the messages of a client that lines are, as several may be one turn; else none."""
     if not is_message(held_message(lines[0])):
         return []
@@ -285,7 +286,7 @@ def _whole_messages(lines: list[Record], place: Place, of_run: tuple[str, ...]) 
     ]
 
 
-def _add(talk: Conversation, record: Record, index: int, of_run: tuple[str, ...] = ()) -> None:
+def _add(talk: Conversation, record: Record, index: int, of_run: Names = ()) -> None:
     """Add the step of a record as a message; fields without a name of a part go to its extra."""
     fields = talk.place.fields
     if part := answer_part(record):
