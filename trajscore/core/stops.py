@@ -67,7 +67,8 @@ _SENTENCES = {  # as those of AutoGen, LlamaIndex and LangGraph begin, and the w
     "Maximum number of messages ": "max_messages", "Maximum number of turns ": "max_turns",
     "Token usage limit reached": "token_limit", "Stop message received": "agent_stop",
     "Max iterations of ": "max_iterations", "Recursion limit of ": "max_steps",
-    "Text message received from ": "agent_stop", "Text '": "agent_stop",  # that the agent was to say at its end
+    "Text message received from ": "agent_stop",
+    "Text '": "agent_stop",  # that the agent was to say at its end
 }  # fmt: skip
 _MAX_NAMED = 3  # reasons of one kind, in a sentence
 

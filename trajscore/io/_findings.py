@@ -82,11 +82,11 @@ class Findings:
         if names:
             there = f" (the runs have {examples(names)})"
         named = ""
-        if likely.total():
+        if likely:
             named = f"={outcome_hint(names[0])}"
         text = (
-            f"no run has an outcome{there}; name its field with {{argument:outcome{named}}}, or give "
-            f"a table of run ids and outcomes with {{argument:outcomes}}"
+            f"no run has an outcome{there}; name its field with {{argument:outcome{named}}}, or "
+            f"give a table of run ids and outcomes with {{argument:outcomes}}"
         )
         if table is not None:
             text = (
@@ -174,7 +174,7 @@ class Findings:
             yield turned_note(bare_name(name))
         if words := note_on_words(self.tally.texts, self.selection.meanings):
             yield words
-        if self.tally.likely_outcomes.total() and (problem := self.outcome_problem()):
+        if self.tally.likely_outcomes and (problem := self.outcome_problem()):
             yield problem
         if bare_name(confidence) == confidence and sounds_bad(confidence):
             yield (

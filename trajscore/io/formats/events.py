@@ -3,7 +3,6 @@
 from typing import Any
 
 from trajscore.core.stops import as_reason
-from trajscore.core.values import is_number
 from trajscore.io._conversation import Conversation
 from trajscore.io._messages import as_id, find_messages, is_message, listed, unwrapped
 from trajscore.io._results import result_messages
@@ -56,7 +55,8 @@ class Events(Format):
         for index, (name, events) in enumerate(groups.items()):
             last = as_fields(events[-1])
             names = file.fields.names(last, ("outcome", "task", "trial")).values()
-            numbers = [f"data.{k}" for k, v in as_fields(last, "data").items() if is_number(v)]
+            fields = as_fields(last, "data").items()
+            numbers = [f"data.{name}" for name, value in fields if isinstance(value, (int, float))]
             of_run = {path: dig(last, path) for path in (*file.fields.ids, *names, *numbers)}
             record = {"id": name if len(groups) > 1 else stem(file.path), "events": events}
             yield file.place(index), record | of_run
