@@ -118,7 +118,7 @@ COMMANDS = {  # what is read, the options, and what is to be typed
     "a first step": (steps(step=lambda k, t: t + 6), "", r"pass (--first-step 7)"),
     "a scale": (steps(p=lambda k, t: 2 * k + t), "", r"pass (--scale p=100)"),
     "a stop": (
-        steps(stop_reason=lambda k, t: "done" if k % 4 else "odd"), "", r"as (--stop odd=excluded)"
+        steps(stop_reason=lambda k, t: "done" if k % 4 else "odd"), "", r"as (--stop odd=complete)"
     ),
     "not used": (steps(other=lambda k, t: k % 7), "", r"pass (--score other)"),
     "lists of scores": (SCORES, "", r"pass (--score step_scores)"),
@@ -289,7 +289,7 @@ PYTHON = [  # a call, what is to be written, the call with it, and what else the
     (FROM + ", outcome='solved')", r"with (outcome_map=.*)$", FROM + ", outcome='solved', {})",
      {"df": COMMANDS["words"][0]}),
     (FROM + ", outcome='failed')", r"pass (outcome='not failed')", FROM + ", {})", {"df": FAILED}),
-    (FROM + ", outcome='solved')", r"such as (rule='odd=excluded')",
+    (FROM + ", outcome='solved')", r"such as (rule='odd=complete')",
      FROM + ", outcome='solved', {})", {"df": COMMANDS["a stop"][0]}),
 ]  # fmt: skip
 

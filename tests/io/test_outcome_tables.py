@@ -68,7 +68,7 @@ def test_tables_that_cannot_be_used(log, write):
         with pytest.raises(ValueError, match="outcome") as caught:
             io.outcomes(io.read_runs(log, outcomes=table, **names))
         assert [one for one in named if one not in str(caught.value)] == []
-    for text, named in (('{"run": 1}', "o.json .*'run'"), ("[1]", "o.json .*row 0")):
+    for text, named in (('{"run": []}', "o.json .*'run'"), ("[1]", "o.json .*row 0")):
         with pytest.raises(ValueError, match=named):
             io.read_runs(log, outcomes=write("o.json", text))
 

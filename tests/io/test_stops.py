@@ -107,7 +107,7 @@ def test_lost_cut_and_odd_runs_in_python(kind, write):
         said = str(warning.message)
         assert f"({LOST} 12)" in said
     assert all(sentence in said for sentence in SENTENCES), said
-    assert f"such as rule='{ODD}=excluded'" in said
+    assert f"such as rule='{ODD}=complete'" in said
     assert len(X) == len(y) == 114
     assert [(y == -1).sum(), (y[109:] == 0).sum()] == [9, 5]
     report = evaluate(X, y, calibrator=None)
@@ -144,7 +144,7 @@ def test_lost_cut_and_odd_runs_on_the_command_line(kind, write, tmp_path, capsys
     assert f"{LOST} 12" in said
     assert "12 of 126 runs are" in said
     assert all(sentence in said for sentence in SENTENCES), said
-    assert f"--stop '{ODD}=excluded'" in said
+    assert f"--stop '{ODD}=complete'" in said
     assert "9 runs hit their budget" in said
     notes = json.loads((tmp_path / "out.json").read_text())["notes"]
     lost, odd = (next(note for note in notes if note.startswith(n)) for n in ("12 of 126", "5 of"))

@@ -67,6 +67,7 @@ _SENTENCES = {  # as those of AutoGen, LlamaIndex and LangGraph begin, and the w
     "Maximum number of messages ": "max_messages", "Maximum number of turns ": "max_turns",
     "Token usage limit reached": "token_limit", "Stop message received": "agent_stop",
     "Max iterations of ": "max_iterations", "Recursion limit of ": "max_steps",
+    "Text message received from ": "agent_stop",
     "Text '": "agent_stop",  # that the agent was to say at its end
 }  # fmt: skip
 _MAX_NAMED = 3  # reasons of one kind, in a sentence
@@ -217,7 +218,7 @@ def notes_on_stops(stop_counts: Counter[tuple[str, str]], n_runs: int) -> Iterat
         yield (
             f"{number_of(unknown.total(), 'run')} ended for reasons that are not known "
             f"({_listed(unknown)}) and count as recorded; say what each means, such as "
-            f"{{argument:rule={name}=excluded}}, administrative, informative or complete"
+            f"{{argument:rule={name}=complete}}, administrative, informative or excluded"
         )
 
 

@@ -76,13 +76,17 @@ class Findings:
         is_wanted = table is not None and not table  # an empty one says that none is known
         if tally.n_with_outcome or not tally.n_runs or is_wanted:
             return ""
-        names = +tally.names_of_runs
+        likely = tally.likely_outcomes
+        names = sorted(+tally.names_of_runs, key=likely.__getitem__, reverse=True)
         there = ""
         if names:
             there = f" (the runs have {examples(names)})"
+        named = ""
+        if likely:
+            named = f"={outcome_hint(names[0])}"
         text = (
-            f"no run has an outcome{there}; name its field with {{argument:outcome}}, or give a "
-            f"table of run ids and outcomes with {{argument:outcomes}}"
+            f"no run has an outcome{there}; name its field with {{argument:outcome{named}}}, or "
+            f"give a table of run ids and outcomes with {{argument:outcomes}}"
         )
         if table is not None:
             text = (
@@ -135,10 +139,13 @@ class Findings:
         more = ""
         if len(shared) > 1:
             more = f", and {len(shared) - 1} other ids are shared too"
-        return (
-            f"{n_runs} runs have the id {name!r}{more}; save each once, with all its messages, or "
-            f"name the id with {{argument:id}}, such as file and id"
+        remedy = (
+            "save each once, with all its messages, or name the id with {argument:id}, such as "
+            "file and id"
         )
+        if self.tally.n_beginnings() >= len(shared):
+            remedy = "each goes on from the one before it, so keep the longest of each id"
+        return f"{n_runs} runs have the id {name!r}{more}; {remedy}"
 
     def notes(self) -> list[str]:
         """Say what of the log was not used, one sentence each."""
@@ -167,6 +174,8 @@ class Findings:
             yield turned_note(bare_name(name))
         if words := note_on_words(self.tally.texts, self.selection.meanings):
             yield words
+        if self.tally.likely_outcomes and (problem := self.outcome_problem()):
+            yield problem
         if bare_name(confidence) == confidence and sounds_bad(confidence):
             yield (
                 f"confidence: high {confidence!r} stands for success; if it stands for failure, "

@@ -14,7 +14,16 @@ from trajscore.io._results import has_calls, result_messages, said
 from trajscore.io._run import leftover
 from trajscore.io._smolagents import OF_WORDS, STEP_FIELDS, is_step, messages_of_step, with_calls
 from trajscore.io.logprobs import find_logprobs
-from trajscore.io.vocabulary import Record, as_fields, as_list, first, first_object, parsed, text_of
+from trajscore.io.vocabulary import (
+    Record,
+    Values,
+    as_fields,
+    as_list,
+    first,
+    first_object,
+    parsed,
+    text_of,
+)
 
 Message = dict[str, Any]
 """A message in the form of OpenAI's chats."""
@@ -59,7 +68,7 @@ def is_chat_list(value: Any) -> bool:
     return is_message(first_object(value))
 
 
-def find_messages(record: Record) -> tuple[list[Any] | None, set[str]]:
+def find_messages(record: Record) -> tuple[Values | None, set[str]]:
     """Return the messages that a record lists, and the names of their fields."""
     messages, names = result_messages(record)
     if messages:
@@ -100,7 +109,7 @@ def _lists_turns(name: str, listed: Any) -> bool:
     return not (are_steps or is_of_several) and _is_answer(listed)
 
 
-def _of_sides(record: Record) -> tuple[list[Any], set[str]] | None:
+def _of_sides(record: Record) -> tuple[Values, set[str]] | None:
     """Return what a model was given and what it answered, and the names of their fields."""
     whole_first = sorted(keys.CALL_SIDES, key=lambda sides: not record.keys() >= {*sides})
     for left, right in whole_first:
@@ -139,13 +148,13 @@ def is_run(fields: Record) -> bool:
     return find_messages(spread(fields))[0] is not None
 
 
-def _is_answer(messages: list[Any]) -> bool:
+def _is_answer(messages: Values) -> bool:
     """Tell messages among which a model answered."""
     turns = (as_fields(turn) for _, turn in as_chat(messages))
     return any(keys.role_of(turn.get("role")) == "agent" for turn in turns)
 
 
-def listed(value: Any) -> list[Any] | None:
+def listed(value: Any) -> Values | None:
     """Return the messages of a field: a list, an object that has one, or a single message."""
     value = parsed(value)
     if is_chat_list(value):
@@ -155,7 +164,7 @@ def listed(value: Any) -> list[Any] | None:
     return find_messages(spread(value))[0] if as_fields(value) else None
 
 
-def _text_message(value: Any, role: str) -> list[Any]:
+def _text_message(value: Any, role: str) -> Values:
     value = parsed(value)
     if isinstance(value, dict):  # what a server was asked
         value = first(value, keys.PROMPTS)
@@ -202,7 +211,7 @@ def _raw_item(item: Any) -> Any:
     return item
 
 
-def chat_messages(message: Any) -> list[Any]:
+def chat_messages(message: Any) -> Values:
     """Return one message in the form of chats, as one or several messages."""
     if not isinstance(message, dict) or _is_of_chat(message):
         return [message]
@@ -269,7 +278,7 @@ def answer_of(part: Record) -> list[Message]:
     return [*before, scored(turn, part)]
 
 
-def _with_answer(messages: list[Any], record: Record) -> list[Any]:
+def _with_answer(messages: Values, record: Record) -> Values:
     """Add the answer that a record has beside the messages, unless it is the last of them."""
     part = keys.answer_part(record) or answer_within(record)
     if not part:
@@ -314,7 +323,7 @@ def _is_item(message: Record) -> bool:
     return bool({"toolName", "tool.name"} & message.keys())
 
 
-def _of_item(item: Record) -> list[Any]:
+def _of_item(item: Record) -> Values:
     kind = type_of(item)
     if kind == "message":
         return messages_of_parts(dict(item), item["content"])
@@ -414,13 +423,13 @@ def wrapper_of(part: Record) -> str | None:
     return next((name for name in names if isinstance(part.get(name), dict)), None)
 
 
-def messages_of_parts(fields: Message, parts: list[Any]) -> list[Any]:
+def messages_of_parts(fields: Message, parts: Values) -> Values:
     """Return the parts of a message as messages: results, then prompts, then the turn."""
-    calls: list[Any] = []
-    results: list[Any] = []
-    texts: list[Any] = []
+    calls: Values = []
+    results: Values = []
+    texts: Values = []
     prompts: list[Message] = []
-    more: dict[str, Any] = {}
+    more: Message = {}
     for part in parts:
         if not isinstance(part, dict):
             texts.append(part)
@@ -473,7 +482,7 @@ def is_text(part: Any) -> bool:
     return part.keys() <= {"type", "text"} and isinstance(part.get("text"), str)
 
 
-def _text_part(part: Record, more: dict[str, Any]) -> Record:
+def _text_part(part: Record, more: Message) -> Record:
     """Return a part as OpenAI's chats have it; its log-probabilities go to the message."""
     if logprobs := as_list(find_logprobs(part)):
         more["logprobs"] = [*more.get("logprobs", ()), *logprobs]

@@ -17,6 +17,7 @@ from trajscore.io._messages import (
     scored,
     wrapper_of,
 )
+from trajscore.io._results import printed
 from trajscore.io._run import MalformedRunError
 from trajscore.io.vocabulary import (
     PAYLOADS,
@@ -24,6 +25,7 @@ from trajscore.io.vocabulary import (
     TYPES,
     WORDS,
     Record,
+    Values,
     answer_part,
     as_fields,
     as_list,
@@ -33,7 +35,7 @@ from trajscore.io.vocabulary import (
     unnested,
 )
 
-_SPEAKER = re.compile(r"^(system|user|assistant|tool):[ \t]*", re.IGNORECASE | re.MULTILINE)
+_SPEAKER = re.compile(r"(?im)^(system|user|human|assistant|ai|tool):[ \t]*")
 _PART_TYPES = (*TYPES["text"], "tool_use", "image", "thinking")
 
 
@@ -48,7 +50,7 @@ def messages_in(value: Any, role: str | None) -> list[Message]:
     ]
 
 
-def _search(value: Any, role: str | None, depth: int = 6) -> list[Any]:
+def _search(value: Any, role: str | None, depth: int = 6) -> Values:
     if depth == 0 or value is None:
         return []
     if isinstance(value, list):
@@ -58,19 +60,26 @@ def _search(value: Any, role: str | None, depth: int = 6) -> list[Any]:
     return _from_text(str(value), role)
 
 
-def _from_text(text: str, role: str | None) -> list[Any]:
+def _from_text(text: str, role: str | None) -> Values:
     if not role or not text.strip():
         return []
     if role != "user" or not _SPEAKER.match(text):
         return [{"role": role, "content": text}]
-    _, *parts = _SPEAKER.split(text)  # the turns of a dialogue, as AutoGen's tracer writes them
-    return [
-        {"role": who.lower(), "content": "" if words.strip() == "None" else words.strip("\n")}
-        for who, words in zip(parts[::2], parts[1::2], strict=True)
-    ]
+    _, *parts = _SPEAKER.split(text)
+    return [_spoken(who, words) for who, words in zip(parts[::2], parts[1::2], strict=True)]
 
 
-def _from_list(values: list[Any], role: str | None, depth: int) -> list[Any]:
+def _spoken(who: str, words: str) -> Message:
+    """Return a turn of a dialogue, as LangChain, with its calls, and AutoGen's tracer write it."""
+    text, mark, rest = words.partition("[{'name': ")
+    calls = as_list(printed(f"{mark}{rest.strip()}"))
+    if not calls:
+        text = words
+    content = "" if text.strip() == "None" else text.strip("\n")
+    return {"role": who.lower(), "content": content, "tool_calls": calls}
+
+
+def _from_list(values: Values, role: str | None, depth: int) -> Values:
     if all(map(_is_pair, values)):  # ["user", "Hi"], as LangGraph takes them
         return [{"role": who, "content": words} for who, words in values]
     if all(isinstance(inner, list) for inner in values):  # a batch: the first counts
@@ -96,7 +105,7 @@ def _is_part(value: Any) -> bool:
     return value.keys() == {"text"} or value.get("type", value.get("block_type")) in _PART_TYPES
 
 
-def _from_object(fields: Record, role: str | None, depth: int) -> list[Any]:
+def _from_object(fields: Record, role: str | None, depth: int) -> Values:
     if "gen_ai.event.content" in fields:
         return _search(unnested(fields["gen_ai.event.content"]), role, depth - 1)
     part = answer_part(fields)
@@ -104,7 +113,7 @@ def _from_object(fields: Record, role: str | None, depth: int) -> list[Any]:
         return answer_of(part)
     if not part and is_message(fields):
         return _with_role(fields, role)
-    system: list[Any] = []
+    system: Values = []
     for source in (fields, as_fields(fields, "config")):
         for name in WORDS["instructions"]:
             system += _instruction(source.get(name))
@@ -121,7 +130,7 @@ def _from_object(fields: Record, role: str | None, depth: int) -> list[Any]:
     return system + (_bare_answer(fields) if role == "assistant" else [])
 
 
-def _with_role(fields: Record, role: str | None) -> list[Any]:
+def _with_role(fields: Record, role: str | None) -> Values:
     """Return a message with a role; without one, it gets the role of its side."""
     if fields.get("role") is not None or ("role" not in fields and "parts" not in fields):
         return [fields]
@@ -130,7 +139,7 @@ def _with_role(fields: Record, role: str | None) -> list[Any]:
     return []
 
 
-def _instruction(value: Any) -> list[Any]:
+def _instruction(value: Any) -> Values:
     text = unnested(value)
     if isinstance(text, dict):  # Google's
         text = text.get("parts", text.get("text"))
@@ -141,7 +150,7 @@ def _instruction(value: Any) -> list[Any]:
     return []
 
 
-def _bare_answer(fields: Record) -> list[Any]:
+def _bare_answer(fields: Record) -> Values:
     """Return an answer without a message around it; an unknown object is its own text."""
     calls = as_list(fields.get("tool_calls")) or as_list(fields.get("toolCalls"))
     texts = map(fields.get, WORDS["texts"])
@@ -220,7 +229,7 @@ def _from_pairs(pairs: Any) -> Record:
 
 def _flat(nested: Record, path: str = "", depth: int = 8) -> Record:
     """Return the fields of nested objects by dotted names, and the objects too."""
-    fields: dict[str, Any] = {}
+    fields: Message = {}
     for name, value in nested.items():
         fields[f"{path}{name}"] = value
         if isinstance(value, dict) and depth:
@@ -250,7 +259,7 @@ def _untangled(value: Any) -> Any:
         return list(map(_untangled, value))
     if not isinstance(value, dict):
         return value
-    nested: dict[str, Any] = {}
+    nested: Message = {}
     for name, inner in value.items():
         key, _, rest = str(name).partition(".")
         if not rest:

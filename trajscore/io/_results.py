@@ -9,6 +9,7 @@ from trajscore.io.fields import USUAL_FIELDS
 from trajscore.io.vocabulary import (
     WORDS,
     Record,
+    Values,
     as_fields,
     as_list,
     first,
@@ -26,7 +27,7 @@ _ASKED = _WORDS["asked"]
 _LABELS = {*WORDS["names"]["of_examples"]}
 
 
-def result_messages(record: Record) -> tuple[list[Any], set[str]]:
+def result_messages(record: Record) -> tuple[Values, set[str]]:
     """Return the messages of a result and the names of their fields; none of anything else."""
     if "raw" in record and ("description" in record or "agent_role" in record):
         return _of_task(record), {"messages"}
@@ -44,7 +45,7 @@ def result_messages(record: Record) -> tuple[list[Any], set[str]]:
     return _of_prediction(record)
 
 
-def lacks_answer(messages: list[Any]) -> bool:
+def lacks_answer(messages: Values) -> bool:
     """Tell the messages of a task of CrewAI without its answer, which some agents leave out."""
     last = first_object(messages[-1:])
     return last.get("role") == "user" and text_of(last.get("content")).startswith(
@@ -52,14 +53,14 @@ def lacks_answer(messages: list[Any]) -> bool:
     )
 
 
-def _of_task(task: Record) -> list[Any]:
+def _of_task(task: Record) -> Values:
     """Return the messages of a task and its answer, which not all agents put into them."""
     messages = as_list(task.get("messages")) or said("user", [task.get("description")])
     last = text_of(first_object(messages[-1:]).get("content"))
     return messages + said("assistant", [task.get("raw")] * (str(task.get("raw")) not in last))
 
 
-def _of_prediction(record: Record) -> tuple[list[Any], set[str]]:
+def _of_prediction(record: Record) -> tuple[Values, set[str]]:
     """Return the inputs of a module of DSPy, its calls and results, and its outputs."""
     if "tool_name_0" in record:
         spread = {k: v for k, v in record.items() if k.rpartition("_")[0] in _STEP}
@@ -90,7 +91,7 @@ def _steps_in(value: Any) -> list[Record]:
         return list(map(as_fields, value))
     if isinstance(value, str) and "tool_name_0" in value:  # of a CSV
         value = printed(value)
-    steps: dict[str, dict[str, Any]] = {}
+    steps: dict[str, Any] = {}
     for name, inner in as_fields(value).items():
         part, _, number = name.rpartition("_")
         if part not in _STEP:
@@ -99,7 +100,7 @@ def _steps_in(value: Any) -> list[Record]:
     return list(steps.values())
 
 
-def _called(thought: Any, name: Any, arguments: Any, result: Any) -> list[Any]:
+def _called(thought: Any, name: Any, arguments: Any, result: Any) -> Values:
     """Return a turn that calls a tool, and the result."""
     call = {"name": name, "arguments": arguments}
     failed = str(result).startswith(tuple(_WORDS["failed"])) or None
@@ -107,7 +108,7 @@ def _called(thought: Any, name: Any, arguments: Any, result: Any) -> list[Any]:
     return [turn, {"role": "tool", "content": result, "error": failed}]
 
 
-def said(role: str, values: list[Any]) -> list[Any]:
+def said(role: str, values: Values) -> Values:
     """Return the texts among some values as one message; none where they are blank."""
     text = "\n".join(value for value in values if isinstance(value, str))
     return [{"role": role, "content": text}] if text.strip() else []
@@ -126,14 +127,14 @@ def has_calls(text: str) -> bool:
     return "\nObservation:" in text and "\nAction Input:" in text
 
 
-def spoken_calls(message: Any) -> list[Any]:
+def spoken_calls(message: Any) -> Values:
     """Return a message; of a text with calls and results, as ReAct has them, a turn a call."""
     fields = as_fields(message)
     content = first(fields, ("content", "blocks"))
     spoken = text_of(content) if fields.get("role") == "assistant" else ""
     if not has_calls(spoken):
         return [message]
-    turns: list[Any] = []
+    turns: Values = []
     for template in _WORDS["templates"]:
         spoken = spoken.partition(template)[0]
     spoken, *results = spoken.split("\nObservation:")

@@ -21,6 +21,8 @@ from trajscore.core.outcomes import (
     bare_name,
     check_map,
     check_polarity,
+    propose,
+    words_of,
 )
 from trajscore.core.stops import ReadRule, as_reason, choose_reason
 from trajscore.core.values import as_pairs, check_known, is_number, parse_number, run_label
@@ -38,7 +40,7 @@ from trajscore.io.fields import (
 )
 from trajscore.io.logprobs import are_recorded
 from trajscore.io.outcome_tables import OutcomeTable, examples, read_outcomes
-from trajscore.io.vocabulary import Record, as_list, first, is_known, role_of
+from trajscore.io.vocabulary import WORDS, Record, as_list, first, is_known, role_of
 
 _NOT_STATED = ("", "none", "nan")
 _PARTS = ("outcome", "confidence", "stop_reason", "id")
@@ -90,7 +92,8 @@ class Selection:
             run.id = name
         self._set_stop_reason(run, record, tally)
         if run.outcome == CENSORED or self.fields != USUAL_FIELDS:  # else nothing is asked
-            tally.note_fields({"reward": run.meta.get("reward"), **run.extra, **run.scores})
+            fields = {"reward": run.meta.get("reward"), **run.extra, **run.scores}
+            tally.note_fields(fields, run.scores)
         for step in run.steps:
             if self.roles or step.actor == "environment":
                 self._set_actor(step, tally)
@@ -103,7 +106,9 @@ class Selection:
         """Set the reason that decides, of the named field or of all usual ones."""
         name = self.fields.stop_reason
         paths = stop_paths(run.extra) if name is None else [named_path(record, name)]
-        reasons = leftover({path: as_reason(dig(record, path), path) for path in paths})
+        reasons = leftover(
+            {path: as_reason(dig(record, path), path.split(".")[-1]) for path in paths}
+        )
         all_reasons = [*reasons.values()]
         if name is None or not reasons:
             all_reasons.insert(0, as_reason(run.stop_reason))
@@ -237,38 +242,40 @@ def _check_roles(roles: Any) -> dict[str, Actor]:
 # What formats count in the extra of a run.
 _COUNTED = ("replaced_scores", "unanswered", "without_role", "lines_of_run", "repeated")
 _NAMES = dict.fromkeys(("name", "source", "role")).keys()
+_OF_OUTCOMES = {*WORDS["names"]["of_outcomes"]}
 _MAX_RUNS = 10_000  # of which the beginnings are compared
 _MAX_LENGTH = 20  # of the text of a field that may be an outcome
 
 
-@dataclass
 class Tally:
     """Counts over the runs of a log."""
 
-    n_runs: int = 0
-    n_with_outcome: int = 0  # or with a stop reason that explains why there is none
-    ids: Counter[str] = field(default_factory=Counter)
-    trials: Counter[tuple[Any, str]] = field(default_factory=Counter)  # tasks and trials of runs
-    in_table: set[str] = field(default_factory=set)  # ids found in the table of outcomes
-    used: Counter[tuple[str, str]] = field(default_factory=Counter)  # part and name
-    unused: Counter[tuple[str, str]] = field(default_factory=Counter)  # "run" or "step", and name
-    words: Counter[str] = field(default_factory=Counter)  # outcomes that are not numbers
-    texts: set[str] = field(default_factory=set)  # outcomes that are text, as they stand
-    names_of_runs: Counter[str] = field(default_factory=Counter)  # fields that may be outcomes
-    odd: Counter[str] = field(default_factory=Counter)  # turns, calls and results with a flaw
-    unread: Counter[str] = field(default_factory=Counter)  # texts no run holds, by their fields
-    unread_logprobs: Counter[str] = field(default_factory=Counter)  # the same of log-probabilities
-    n_turns: int = 0  # of the agent
-    n_scored: int = 0  # turns with log-probabilities
-    is_scored: bool = False  # whether these are recorded
-    stops: Counter[tuple[str, str]] = field(default_factory=Counter)  # of `core.stops.Stops`
-    names_of_users: Counter[str] = field(default_factory=Counter)  # where a run has several
-    unknown_roles: Counter[str] = field(default_factory=Counter)  # turns that are not the agent's
-    wholes: Counter[int] = field(default_factory=Counter)  # hashes of conversations
-    beginnings: set[int] = field(default_factory=set)  # hashes of what they begin with
-    names_of_turns: dict[str, None] = field(default_factory=dict)  # fields of the agent's turns
-    unstarted: dict[str, int] = field(default_factory=dict)  # places of runs without a turn, by id
-    n_with_session: int = 0  # traces that name the session that they are of
+    def __init__(self) -> None:
+        self.n_runs = 0
+        self.n_with_outcome = 0  # or with a stop reason that explains why there is none
+        self.ids = Counter[str]()
+        self.trials = Counter[tuple[Any, str]]()  # tasks and trials of runs
+        self.in_table = set[str]()  # ids found in the table of outcomes
+        self.used = Counter[tuple[str, str]]()  # part and name
+        self.unused = Counter[tuple[str, str]]()  # "run" or "step", and name
+        self.words = Counter[str]()  # outcomes that are not numbers
+        self.texts = set[str]()  # outcomes that are text, as they stand
+        self.names_of_runs = Counter[str]()  # fields that may be outcomes
+        self.likely_outcomes = Counter[str]()  # the same, by name and value
+        self.odd = Counter[str]()  # turns, calls and results with a flaw
+        self.unread = Counter[str]()  # texts no run holds, by their fields
+        self.unread_logprobs = Counter[str]()  # the same of log-probabilities
+        self.n_turns = 0  # of the agent
+        self.n_scored = 0  # turns with log-probabilities
+        self.is_scored = False  # whether these are recorded
+        self.stops = Counter[tuple[str, str]]()  # of `core.stops.Stops`
+        self.names_of_users = Counter[str]()  # where a run has several
+        self.unknown_roles = Counter[str]()  # turns that are not the agent's
+        self.wholes = Counter[int]()  # hashes of conversations
+        self.beginnings = set[int]()  # hashes of what they begin with
+        self.names_of_turns: dict[str, None] = {}  # fields of the agent's turns
+        self.unstarted: dict[str, int] = {}  # places of runs without a turn, by id
+        self.n_with_session = 0  # traces that name the session that they are of
 
     def note_run(self, run: Run) -> None:
         """Count what is odd in a run, and note how its conversation goes."""
@@ -316,12 +323,17 @@ class Tally:
         for name in names:
             self.unused[owner, name] += name != (chosen or "").split(".")[0]
 
-    def note_fields(self, record: Record) -> None:
+    def note_fields(self, record: Record, scores: Record) -> None:
         """Note the names of fields that could be outcomes: numbers, and words."""
         for name, field_value in _fields_within(record):
             value = scalar(field_value)
             is_short = isinstance(value, str) and 0 < len(value) <= _MAX_LENGTH
-            self.names_of_runs[name] += is_short or is_number(value)
+            if is_short or is_number(value):
+                self.names_of_runs[name] += 1
+                meaning = propose([value])[value] if is_short else value
+                is_named_so = name not in scores and words_of(name.split(".")[-1]) & _OF_OUTCOMES
+                if is_named_so and as_grade(meaning) not in (None, CENSORED):
+                    self.likely_outcomes[name] += 1
 
 
 def _fields_within(record: Record, depth: int = 2) -> Iterator[tuple[str, Any]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from trajscore.io._results import printed, spoken_calls
-from trajscore.io.vocabulary import PARTS, Record, as_fields, as_list, first, text_of
+from trajscore.io.vocabulary import PARTS, Record, Values, as_fields, as_list, first, text_of
 
 _STEPS = [{*names} for names in PARTS["memory"]]  # fields that each kind has
 STEP_FIELDS = PARTS["of_memory"]
@@ -29,7 +29,7 @@ def stop_of(step: Any) -> str | None:
     return "success" if as_fields(step).get("is_final_answer") is True else None
 
 
-def messages_of_step(step: Record) -> list[Any]:
+def messages_of_step(step: Record) -> Values:
     """Return a task, or what the model was told, what it said, and the results of its calls."""
     if "task_images" in step:
         return [{"role": "user", "content": step["task"]}]
@@ -55,7 +55,7 @@ def messages_of_step(step: Record) -> list[Any]:
 def with_calls(messages: Iterable[Any]) -> list[tuple[int, Any]]:
     """Return messages with their indices; calls in words join the turn before them."""
     turns: list[tuple[int, Any]] = []
-    calls: list[Any] = []
+    calls: Values = []
     is_spoken = False  # whether what a user says next is the program's
     for index, message in enumerate(messages):
         role = as_fields(message).get("role")
@@ -80,7 +80,7 @@ def with_calls(messages: Iterable[Any]) -> list[tuple[int, Any]]:
     return turns
 
 
-def _results(text: str, calls: list[Any], failed: Any) -> list[Any]:
+def _results(text: str, calls: Values, failed: Any) -> Values:
     """Return the result of each call, a line each, or else one of all."""
     ids = [str(first(as_fields(call), PARTS["call_id"]) or "") for call in calls]
     parts = text.split("\n")

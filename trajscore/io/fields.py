@@ -100,6 +100,7 @@ def dig(fields: Any, path: str) -> Any:
 
 Name = str | None
 """A name that a user gave, if any."""
+Names = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -109,14 +110,14 @@ class Fields:
     A part is a column of a table, or a field of a record, where dots lead into nested fields.
     """
 
-    id: str | tuple[str, ...] | None = None  # several names make an id of all their values
+    id: str | Names | None = None  # several names make an id of all their values
     step: Name = None
     outcome: Name = None
     stop_reason: Name = None
-    scores: tuple[str, ...] = ()  # columns of predictors
-    risks: tuple[str, ...] = ()  # predictors whose high values go with failure
+    scores: Names = ()  # columns of predictors
+    risks: Names = ()  # predictors whose high values go with failure
     scales: tuple[tuple[str, float], ...] = ()  # predictors with the value that means certainty
-    wide: tuple[str, ...] = ()  # what columns of steps begin with, in a table with one row a run
+    wide: Names = ()  # what columns of steps begin with, in a table with one row a run
     group: Name = None  # column of clusters of runs
     first_error: Name = None  # number of the first wrong step of a run
     step_label: Name = None  # verdict on a step
@@ -147,7 +148,7 @@ class Fields:
         return self.first_error or self.step_label
 
     @property
-    def predictors(self) -> tuple[str, ...]:
+    def predictors(self) -> Names:
         """The names of the predictors of a table."""
         scores = dict.fromkeys((*self.scores, *self.risks, *dict(self.scales)))
         if self.confidence is None or self.confidence in scores:
@@ -155,7 +156,7 @@ class Fields:
         return (self.confidence, *scores)
 
     @property
-    def ids(self) -> tuple[str, ...]:
+    def ids(self) -> Names:
         """The names of the id, one or several, or none."""
         if isinstance(self.id, str):
             return (self.id,)

@@ -149,8 +149,8 @@ def find_files(place: Path, endings: Sequence[str]) -> list[Path]:
         files = files or sorted(place.glob(f"*/{_OF_FOLDER}"))
         if not files:
             raise FileNotFoundError(
-                f"the folder {place} has no {', '.join(endings)} file; give a log, its folder or "
-                f"a list of its files"
+                f"the folder {place} itself has no {endings[0]} file, or other log; give the one "
+                f"that has them, or a list of files"
             )
         return files
     if not place.exists():

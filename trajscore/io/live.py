@@ -13,7 +13,7 @@ from trajscore.io._run import MalformedRunError, Run
 from trajscore.io.conversation import Conversation
 from trajscore.io.fields import USUAL
 from trajscore.io.files import Place
-from trajscore.io.vocabulary import OF_USER, TYPES, first
+from trajscore.io.vocabulary import OF_USER, TYPES, Values, first
 
 
 def as_run(messages: Iterable[Any], id: str = "run") -> Run:  # noqa: A002
@@ -68,7 +68,7 @@ class LiveRun:
     def forget(self) -> None:
         """Begin anew."""
         self.talk = Conversation(Place(Path(self.id), 0, run=self.id))
-        self._messages: list[Any] = []
+        self._messages: Values = []
 
     def read(self, messages: Iterable[Any]) -> int:
         """Read all messages so far; return how many turns are as they were, with their results."""
@@ -85,7 +85,7 @@ class LiveRun:
         self._messages = [*kept[:n], *new]
         return n_same
 
-    def add(self, messages: list[Any], start: int = 0) -> int:
+    def add(self, messages: Values, start: int = 0) -> int:
         """Add messages; return how many turns are as they were, with their results."""
         steps = self.talk.steps
         n = len(steps)
@@ -104,7 +104,7 @@ class LiveRun:
 _KINDS = ("type", "role")
 
 
-def _plain_messages(messages: Any) -> list[Any]:
+def _plain_messages(messages: Any) -> Values:
     """Return message objects as the dicts that their libraries write."""
     if isinstance(messages, (Mapping, str)) or not is_iterable(messages):
         raise MalformedRunError(

@@ -14,6 +14,7 @@ from trajscore.io.vocabulary import (
     HOLDERS,
     WORDS,
     Record,
+    Values,
     as_fields,
     as_list,
     first,
@@ -60,7 +61,7 @@ def find_logprobs(answer: Any) -> Any:
     return None
 
 
-def _tokens(value: Record, name: str) -> list[Any]:
+def _tokens(value: Record, name: str) -> Values:
     """Return a list of tokens with log-probabilities; none where they are texts, as in `tokens`."""
     tokens = as_list(value.get(name))
     if name == "tokens" and not first_object(tokens):
@@ -68,9 +69,9 @@ def _tokens(value: Record, name: str) -> list[Any]:
     return tokens
 
 
-def _joined(value: Record, names: tuple[str, str, str]) -> list[Any]:
+def _joined(value: Record, names: tuple[str, str, str]) -> Values:
     """Return the tokens of an object, each with its alternatives and its text."""
-    tokens: list[Any] = value[names[0]]
+    tokens: Values = value[names[0]]
     for name, other in zip(("top_logprobs", "token"), names[1:], strict=True):
         if listed := as_list(value.get(other)):
             pairs = zip_longest(tokens, listed[: len(tokens)])
@@ -99,7 +100,7 @@ def parse_logprobs(raw: Any, place: Place, index: int) -> TokenScores:
         )
     where = f"{place}, message {index}"
     entries = list(map(_fields_of, raw))
-    texts: list[Any] = list(map(_text_of, entries))
+    texts: Values = list(map(_text_of, entries))
     top = tuple(_alternatives(first(entry, _NAMES["alternatives"]), where) for entry in entries)
     logprobs = tuple(_logprob_of(entry, where) for entry in entries)
     if not any_recorded(logprobs):

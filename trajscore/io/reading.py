@@ -66,8 +66,8 @@ def read_runs(
         Outcomes of words: ``{"pass": 1, "fail": 0, "timeout": -1}``, or as text
         ``"pass=1,fail=0,timeout=-1"``.
     outcomes : DataFrame, str, Path or mapping of id to outcome, optional
-        A table of ids, outcomes and optionally stop reasons (a path: CSV, Parquet, JSON lines). It
-        takes precedence over the log.
+        A table of ids, outcomes and optionally stop reasons (a path: CSV, Parquet, JSON lines,
+        or a JSON object of outcomes by id). It takes precedence over the log.
     confidence : str, optional
         The field or score of a turn that is the agent's confidence; ``"not risk"`` is 1 minus it.
         Default: one of the usual names (confidence, judge_probability, score, probability ...).
@@ -225,7 +225,7 @@ def stream_runs(
     """Return the runs of a log as a stream; one by one, it warns of those that are left out."""
     places = list_paths(path)
     of_format = dict(options)
-    info: dict[str, dict[str, Any]] = {}
+    info: dict[str, Any] = {}
     with refusals(places[0]):
         selection = Selection.take(of_format)
         if not isinstance(format, (str, Format, type(None))):

@@ -17,7 +17,7 @@ from trajscore.core.stops import Mechanism
 from trajscore.core.values import check_known, unknown_name
 from trajscore.io._messages import answer_within, held_message, is_message
 from trajscore.io._run import MalformedRunError, Run, as_outcome, leftover
-from trajscore.io.fields import OF_STEPS, dig, steps_field, usual_names
+from trajscore.io.fields import OF_STEPS, Names, dig, steps_field, usual_names
 from trajscore.io.files import (
     JSON_ENDINGS,
     LINES_ENDINGS,
@@ -28,6 +28,7 @@ from trajscore.io.files import (
     parquet_files,
     refuse_database,
 )
+from trajscore.io.outcome_tables import examples
 from trajscore.io.unread import is_prose, save_instead
 from trajscore.io.vocabulary import FORMATS, WORDS, Record, as_fields, as_list, first_object
 
@@ -37,7 +38,6 @@ RawRuns = Iterator[tuple[Place, Any]]
 _ENDINGS = (*JSON_ENDINGS, *LINES_ENDINGS)
 # Lists of which the first item is enough to detect a format.
 STREAMED = {*WORDS["streamed"]}
-_MOST_NAMED = 3  # fields that an error shows
 _LONGEST_NAME = 23  # of a field that it proposes
 
 
@@ -112,13 +112,13 @@ class Format:
 
     name: str
     holds: str
-    beside: tuple[str, ...] = ()
-    lists: tuple[str, ...] = ()
+    beside: Names = ()
+    lists: Names = ()
     stops: Mapping[str, Mechanism] = MappingProxyType({})
-    endings: tuple[str, ...] = ()
+    endings: Names = ()
     options: type[Any] = NoOptions
     lax: bool = False
-    _layout: tuple[str, ...] = ()  # patterns of the files in the folders that its program makes
+    _layout: Names = ()  # patterns of the files in the folders that its program makes
 
     def recognise(self, head: Head) -> bool:
         """Tell whether a file has this format; asked again as more of its fields are read."""
@@ -255,7 +255,7 @@ def _formats() -> list[Format]:
     return sorted(newest_first, key=lambda candidate: candidate.lax)
 
 
-def _own_endings() -> tuple[str, ...]:
+def _own_endings() -> Names:
     return tuple(ending for candidate in _by_name().values() for ending in candidate.endings)
 
 
@@ -340,30 +340,49 @@ def _unknown_format(file: LogFile) -> ArgumentError:
     inner = (first_object(value) or as_fields(value) for value in record.values())
     if instead := next(filter(None, map(save_instead, (record, *inner))), ""):
         return ArgumentError(f"{file.path}: it does not hold runs; {instead}", "format")
-    formats = {
-        name: (candidate.holds, *candidate.beside, *WORDS["nearest"].get(name, ()))
-        for name, candidate in _by_name().items()
+    runs = {
+        name: part
+        for name, value in record.items()
+        for part in ("task", "steps")  # fields of runs, and not of steps
+        if usual_names(part, first_object(value))
     }
-    missing = {name: [key for key in keys if key not in record] for name, keys in formats.items()}
-    nearest = max(formats, key=lambda name: len(formats[name]) - len(missing[name]))
-    absent = ", ".join(map(repr, missing[nearest][:2]))
-    near = f"the nearest is {nearest}, but there is no {absent}"
-    if len(missing[nearest]) == len(formats[nearest]):
-        near = "no format has one of these"
-    there = ", ".join(map(repr, list(record)[:_MOST_NAMED]))
+    if runs and not head.listed:
+        return ArgumentError(
+            f"{file.path}: it lists runs under {examples(runs)} beside other fields; save each "
+            f"such list in a file of its own, json.dump(d[{next(iter(runs))!r}], file)"
+        )
     steps = next((name for name, value in record.items() if as_list(value)), "")
     if len(steps) > _LONGEST_NAME:
         steps = ""
     step = record[steps][0] if steps else record
-    fields = {k: v for k, v in as_fields(step).items() if not isinstance(v, dict)}
-    names = (k for k, value in fields.items() if is_prose(str(value)) or k == "text")
-    text = max(names, key="text".__eq__, default="NAME")
-    parts = ",".join([f"steps={steps}"] * bool(steps) + [f"text={text}"] * isinstance(step, dict))
+    fields = as_fields(step)
+    texts = [k for k, v in fields.items() if k == "text" or (isinstance(v, str) and is_prose(v))]
+    texts += [f"{k}.content" for k, v in fields.items() if is_message(v)]
+    text = max(texts, key="text".__eq__, default="NAME")
+    named = [f"steps={steps}"] * bool(steps) + [f"text={text}"] * isinstance(step, dict)
+    named += [f"action={name}" for name in WORDS["names"]["actions"] if name in fields][:1]
+    near = ""
+    if text == "NAME":
+        near = _nearest(record)
+    parts = ",".join(named)
     return ArgumentError(
-        f"{file.path}: the format is not known; it has {there}; {near}; leave it out, or "
+        f"{file.path}: the format is not known; it has {examples(record)}; {near}leave it out, or "
         f"name its parts, {{argument:fields={parts}}}",
         "format",
     )
+
+
+def _nearest(record: Record) -> str:
+    """Say which format an object is nearest to, and which fields it lacks; "" if none is near."""
+    formats = {
+        name: (candidate.holds, *candidate.beside, *WORDS["nearest"].get(name, ()))
+        for name, candidate in _by_name().items()
+    }
+    nearest = max(formats, key=lambda name: len(record.keys() & {*formats[name]}))
+    absent = [key for key in formats[nearest] if key not in record]
+    if len(absent) == len(formats[nearest]):
+        return ""
+    return f"the nearest is {nearest}, but there is no {examples(absent[:2])}; "
 
 
 def _format_of(file: LogFile) -> Format | None:

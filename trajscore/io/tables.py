@@ -102,6 +102,9 @@ def _names_with_zeros(head: pd.DataFrame) -> list[str]:
 def _json_rows(path: Path, max_size: int | None) -> Iterator[dict[str, Any]]:
     """Yield the objects of a list in JSON, or of JSON lines."""
     for key, index, row in LogFile(path, max_size=max_size).items():
+        if index is None and not isinstance(row, (list, dict)):  # an outcome by its id
+            yield {"id": key, "outcome": row}
+            continue
         if index is None:
             raise ValueError(f"it is one object, with the field {key!r}; write one row a line")
         if isinstance(row, Broken):

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 Record = Mapping[str, Any]
 """An object of JSON."""
+Values = list[Any]
+"""A list of JSON."""
 
 WORDS: dict[str, Any] = tomllib.loads(
     files("trajscore.io").joinpath("words.toml").read_text(encoding="utf-8")

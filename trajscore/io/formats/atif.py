@@ -118,11 +118,4 @@ def _add(talk: Conversation, step: Record, index: int) -> None:
     results = dig(step, "observation.results") or []
     for result in check_list(results, f"message {index}: the results of its observation are"):
         fields = as_object(result, f"message {index}: a result of its observation is")
-        talk.add(
-            {
-                "role": "tool",
-                "tool_call_id": fields.get("source_call_id"),
-                "content": fields.get("content"),
-            },
-            index,
-        )
+        talk.add({**fields, "role": "tool", "tool_call_id": fields.get("source_call_id")}, index)

@@ -89,13 +89,13 @@ class OpenAI(Format):
         for key, index, item in file.items(RUN_LISTS):
             if index is None:
                 fields[str(key)] = item
-            elif is_response(item) and not talks:
-                talk = as_fields(item, "conversation").get("id")
-                chain = chains.pop(item.get("previous_response_id") or talk, [])
+            elif (answer := _response_of(item)) and not talks:
+                talk = as_fields(answer, "conversation").get("id")
+                chain = chains.pop(answer.get("previous_response_id") or talk, [])
                 chain.append(item)
-                chains[talk or first(item, _ANSWER_ID) or index] = chain
-            elif talks and usual_names("outcome", as_fields(item)) and not is_message(item):
-                fields |= {"lines_of_run": 1, **item}
+                chains[talk or first(answer, _ANSWER_ID) or index] = chain
+            elif talks and (ending := _of_run(item)):
+                fields |= ending
             elif talks or (is_message(item) and not is_run(item)):
                 talks.setdefault(as_fields(item).get("conversation_id"), []).append(item)
             else:
@@ -144,9 +144,23 @@ class OpenAI(Format):
         return run
 
 
+def _of_run(item: Any) -> Record:
+    """Return the fields of a line after messages that is of their run, such as its outcome."""
+    fields = as_fields(item)
+    if "total_cost_usd" in fields:  # the last line of Claude's Agent SDK
+        return {**fields, "stop_reason": fields.get("subtype")}
+    is_ending = usual_names("outcome", fields) and not is_message(item)
+    return {"lines_of_run": 1, **fields} if is_ending else {}
+
+
+def _response_of(item: Any) -> Record:
+    """Return a response of OpenAI, also beside its request; an empty object for anything else."""
+    return next(filter(is_response, (item, as_fields(item).get("response"))), {})
+
+
 def _chained(chains: dict[Any, list[Record]], file: LogFile) -> Iterator[Record]:
     """Yield the runs of responses, each of which names the one before it."""
-    alone = [chain[0]["output"] for chain in chains.values() if len(chain) == 1]
+    alone = [as_list(chain[0].get("output")) for chain in chains.values() if len(chain) == 1]
     kinds = {type_of(as_fields(item)) for output in alone for item in output}
     if "function_call" in kinds and len(alone) == len(chains) > 1:
         raise ValueError(
@@ -154,8 +168,11 @@ def _chained(chains: dict[Any, list[Record]], file: LogFile) -> Iterator[Record]
             f'those of each run, a run a line: {{"responses": [...]}}'
         )
     for chain in chains.values():
-        names = {"id": first(chain[0], _ANSWER_ID), "messages": chain}
-        yield leftover(chain[-1], {"output", "object"}) | names
+        messages = [message for item in chain for message in find_messages(item)[0] or [item]]
+        name = first({**_response_of(chain[0]), **chain[0]}, _ANSWER_ID)
+        names = {"id": name, "messages": messages}
+        last = {**chain[-1], **_response_of(chain[-1])}
+        yield leftover(last, {"output", "object", "request", "response"}) | names
 
 
 def new_run(raw: Record, place: Place, used: set[str]) -> Run:

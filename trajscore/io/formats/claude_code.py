@@ -14,7 +14,16 @@ from trajscore.io._run import Run, as_object, as_objects
 from trajscore.io.conversation import Conversation
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register
-from trajscore.io.vocabulary import FORMATS, Record, as_fields, as_list, first, is_amount, text_of
+from trajscore.io.vocabulary import (
+    FORMATS,
+    Record,
+    Values,
+    as_fields,
+    as_list,
+    first,
+    is_amount,
+    text_of,
+)
 
 _TURNS = ("user", "assistant")
 _SESSION = ("sessionId", "session_id")
@@ -37,7 +46,7 @@ class ClaudeCode(Format):
         return bool({"sessionId", "leafUuid", "snapshot"} & fields.keys())
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
-        sessions: dict[str, list[Any]] = {}
+        sessions: dict[str, Values] = {}
         for place, line in super().runs(file, options):
             if not isinstance(line, dict):
                 yield place, line
@@ -122,7 +131,7 @@ class _Session:
         self.messages: list[Message] = []
         self._turn: Message = {}  # of the last answer
         self._turns: dict[str, Message] = {}  # by a line, and by what identifies an answer
-        self._results: dict[int, list[list[Any]]] = {}  # of the calls of a turn, by its id()
+        self._results: dict[int, list[Values]] = {}  # of the calls of a turn, by its id()
         self._n_user = 0  # lines of the user
         self._asked: Any = None  # the last of these
 
@@ -190,7 +199,7 @@ class _Session:
                 for side, names in _WORDS["tokens"].items()
             }
 
-    def _replace(self, blocks: list[Any], block: Any) -> bool:
+    def _replace(self, blocks: Values, block: Any) -> bool:
         """Put a block in the place of one that it repeats; tell whether there is one."""
         place = next((k for k, earlier in enumerate(blocks) if _repeats(block, earlier)), None)
         if place is not None:

@@ -124,16 +124,9 @@ def _messages_of(of_line: str, item: Record) -> list[Message]:
     if kind == "agent_message":
         return [{"role": "assistant", "content": item.get("text")}]
     if kind == "command_execution":
-        key = item.get("id")
-        call = {"id": key, "name": "shell", "arguments": item.get("command")}
-        turn = {"role": "assistant", "content": "", "tool_calls": [call]}
-        result = {
-            "role": "tool",
-            "tool_call_id": key,
-            "content": item.get("aggregated_output"),
-            "error": item.get("exit_code") not in (0, None) or None,
-        }
-        return [turn, result]
+        call = {"id": item.get("id"), "arguments": item.get("command"), "type": "shell_call"}
+        failed = item.get("exit_code") not in (0, None)
+        return [{**call, "output": item.get("aggregated_output"), "is_error": failed}]
     if item.get("role") == "user" and kind == "message":
         text = text_of(item.get("content")).lstrip()
         if text.startswith(tuple(_WORDS["instructions"])):

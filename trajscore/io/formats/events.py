@@ -16,6 +16,7 @@ from trajscore.io.vocabulary import (
     MESSAGE_OWNERS,
     WORDS,
     Record,
+    Values,
     as_fields,
     as_list,
     first,
@@ -41,7 +42,7 @@ class Events(Format):
 
     def runs(self, file: LogFile, options: Any) -> RawRuns:
         """Yield a run of each list of events, and of the lines that share the name of a run."""
-        groups: dict[str, list[Any]] = {}
+        groups: dict[str, Values] = {}
         name = stem(file.path)
         for place, item in super().runs(file, options):
             if not isinstance(item, Broken) and (groups or span_of(item)):
@@ -54,7 +55,9 @@ class Events(Format):
         for index, (name, events) in enumerate(groups.items()):
             last = as_fields(events[-1])
             names = file.fields.names(last, ("outcome", "task", "trial")).values()
-            of_run = {path: dig(last, path) for path in (*file.fields.ids, *names)}
+            fields = as_fields(last, "data").items()
+            numbers = [f"data.{name}" for name, value in fields if isinstance(value, (int, float))]
+            of_run = {path: dig(last, path) for path in (*file.fields.ids, *names, *numbers)}
             record = {"id": name if len(groups) > 1 else stem(file.path), "events": events}
             yield file.place(index), record | of_run
 
@@ -64,7 +67,7 @@ class Events(Format):
         if len(logs) != 1:
             raise self.malformed(f"it has {len(logs)} lists of events; write one run a file")
         run = new_run(raw, place, {*logs})
-        events: list[Any] = []
+        events: Values = []
         above = None  # the snapshot before that of the newest state, which may be gone back to
         for event in sorted(*logs.values(), key=lambda e: str(dig(e, _SNAPSHOT)), reverse=True):
             if above in (None, dig(event, _SNAPSHOT)):
@@ -199,10 +202,12 @@ def _is_log(value: Any) -> bool:
     return bool(ends) and span_of(ends[0]) is not None and len(names) <= 1
 
 
-def _logs(record: Any) -> dict[str, list[Any]]:
+def _logs(record: Any) -> dict[str, Values]:
     """Return the lists of events of an object, by name."""
     lists = {name: parsed(value) for name, value in as_fields(record).items()}
-    return {name: events for name, events in lists.items() if _is_log(events)}
+    return {
+        name: events for name, events in lists.items() if name != "tool_calls" and _is_log(events)
+    }
 
 
 def _runs_in(fields: Record) -> list[Record]:
@@ -219,7 +224,7 @@ def _run_name(event: Any) -> str | None:
     return as_id(name) or (None if is_task else USUAL_FIELDS.id_of(as_fields(event)))
 
 
-def _listed(node: Any) -> list[Any]:
+def _listed(node: Any) -> Values:
     """Return the messages of a state, or of the update of a node."""
     return listed(as_fields(node).get("messages")) or []
 

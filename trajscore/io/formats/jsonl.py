@@ -20,6 +20,7 @@ from trajscore.io.fields import (
     OF_ONE_RUN,
     USUAL,
     Fields,
+    Names,
     dig,
     several_runs,
     steps_field,
@@ -34,6 +35,7 @@ from trajscore.io.vocabulary import (
     OF_ANSWERS,
     WORDS,
     Record,
+    Values,
     answer_part,
     as_fields,
     as_list,
@@ -208,7 +210,7 @@ def _in_order(lines: list[Record], place: Place) -> list[Record]:
             return lines  # such as a task of smolagents
         raise MalformedRunError("some of its lines have no step number")
     name = fields.names(lines[0], ("step",))["step"]
-    keys: list[Any] = [_key(number) for number in numbers]
+    keys: Values = [_key(number) for number in numbers]
     for row, (key, number) in enumerate(zip(keys, numbers, strict=True)):
         if key is None or isinstance(key, int) != isinstance(keys[-1], int):
             raise MalformedRunError(
@@ -257,7 +259,7 @@ def _run_of_record(record: Any, place: Place) -> Run:
 # ------------------------------------------------------------------ a step
 
 
-def _finish(talk: Conversation, of_run: Record, steps: list[Any]) -> Run:
+def _finish(talk: Conversation, of_run: Record, steps: Values) -> Run:
     """Return the run, with the number of steps without a role, where others have one."""
     fields = talk.place.fields
     task, trial = fields.values(of_run, ("task", "trial")).values()
@@ -268,7 +270,7 @@ def _finish(talk: Conversation, of_run: Record, steps: list[Any]) -> Run:
     return run
 
 
-def _whole_messages(lines: list[Record], place: Place, of_run: tuple[str, ...]) -> list[Record]:
+def _whole_messages(lines: list[Record], place: Place, of_run: Names) -> list[Record]:
     """Return the messages of a client that lines are, as several may be one turn; else none."""
     if not is_message(held_message(lines[0])):
         return []
@@ -284,7 +286,7 @@ def _whole_messages(lines: list[Record], place: Place, of_run: tuple[str, ...]) 
     ]
 
 
-def _add(talk: Conversation, record: Record, index: int, of_run: tuple[str, ...] = ()) -> None:
+def _add(talk: Conversation, record: Record, index: int, of_run: Names = ()) -> None:
     """Add the step of a record as a message; fields without a name of a part go to its extra."""
     fields = talk.place.fields
     if part := answer_part(record):
@@ -302,7 +304,7 @@ def _add(talk: Conversation, record: Record, index: int, of_run: tuple[str, ...]
     actor = parts.pop("actor", None)
     if actor is not None or not is_message(record):
         parts["role"] = "agent" if actor in (None, "") else actor
-    is_silent = actor is None and not any(v for k, v in parts.items() if k != "role")
+    is_silent = actor is action is None and not any(v for k, v in parts.items() if k != "role")
     if fields.text is not None and observation is not None and is_silent:
         talk.add({"role": "tool", "content": observation}, index)  # between two turns
         return

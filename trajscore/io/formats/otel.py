@@ -16,6 +16,7 @@ from trajscore.io.vocabulary import (
     SPANS,
     Kind,
     Record,
+    Values,
     as_fields,
     as_list,
     first,
@@ -82,7 +83,7 @@ class OpenTelemetry(TraceFormat):
     def spans(self, records: list[Record], run: Run) -> Iterable[Span]:
         spans: dict[str, Span] = {}
         events: list[tuple[str, str, Record]] = []
-        values: dict[str, list[Any]] = {}
+        values: dict[str, Values] = {}
         for index, record in enumerate(records):
             _, span_id, parent = _ids(record)
             key = str(index if span_id is None else span_id)
@@ -188,13 +189,13 @@ def _vercel_answer(attributes: Record) -> Any:
 
 def _cost(attributes: Record) -> float | None:
     for names in SPANS["costs"]:
-        parts: list[Any] = [attributes.get(name) for name in names]
+        parts: Values = [attributes.get(name) for name in names]
         if all(map(is_amount, parts)):
             return float(sum(parts))
     return None
 
 
-def _add_attributes(run: Run, span: Span, attributes: Record, values: dict[str, list[Any]]) -> None:
+def _add_attributes(run: Run, span: Span, attributes: Record, values: dict[str, Values]) -> None:
     """Add judgements to the run, and the user's own attributes to the span."""
     for name in SPANS["evaluations"]:
         run.scores |= _evaluations(attributes, name)

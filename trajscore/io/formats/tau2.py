@@ -22,7 +22,7 @@ class Tau2(Format):
     def recognise(self, head: Head) -> bool:
         names = set(head.fields)
         if head.listed or head.whole:  # one simulation
-            return "messages" in names and bool({"termination_reason", "reward_info"} & names)
+            return {"messages", "termination_reason"} <= names
         is_head = {"info", "tasks"} <= names or "environment_info" in as_fields(head.fields, "info")
         return "simulations" in names or is_head
 
