@@ -125,7 +125,7 @@ def test_damage_is_told_from_a_cut(write):
             io.read_tau2(write("log.json", content))
         assert "cut off" not in str(caught.value), content
         assert "log.json" in str(caught.value), content
-    with pytest.raises(ValueError, match=r"runs\.csv.*to_json"):
+    with pytest.raises(ValueError, match=r"runs\.csv.*from_frame"):
         io.read_runs(write("runs.csv", "run,step,verbal\n1,1,0.5\n"))
 
 

@@ -5,7 +5,8 @@ Each format is a class in a file of `io/formats`; nothing here knows one of them
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import ast
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from importlib import import_module
 from pathlib import Path
@@ -13,23 +14,24 @@ from types import MappingProxyType
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.stops import Mechanism
+from trajscore.core.stops import Mechanism, names_among
 from trajscore.core.values import check_known, unknown_name
-from trajscore.io._messages import answer_within, held_message, is_message
+from trajscore.io._messages import answer_within, held_message, is_message, is_run
 from trajscore.io._run import MalformedRunError, Run, as_outcome, leftover
-from trajscore.io.fields import OF_STEPS, dig, steps_field, usual_names
+from trajscore.io.fields import OF_STEPS, SCORES, dig, steps_field, usual_names
 from trajscore.io.files import (
     JSON_ENDINGS,
     LINES_ENDINGS,
+    TABLE_ENDINGS,
     LogFile,
     Place,
     find_files,
     has_ending,
     parquet_files,
-    refuse_database,
+    refuse_binary,
 )
 from trajscore.io.unread import is_prose, save_instead
-from trajscore.io.vocabulary import FORMATS, WORDS, Record, as_fields, as_list, first_object
+from trajscore.io.vocabulary import FORMATS, WORDS, Record, as_fields, as_list, first_object, parsed
 
 RawRuns = Iterator[tuple[Place, Any]]
 """What `Format.run` reads of each run, with its place."""
@@ -272,27 +274,65 @@ def detect_format(place: Path, max_size: int | None) -> Format:
     return log_format
 
 
-def _detected(place: Path, max_size: int | None) -> tuple[LogFile, Format | None]:
+def _detected(
+    place: Path, max_size: int | None, scores: Collection[str] = ()
+) -> tuple[LogFile, Format | None]:
     """Return the first file of a place, and its format."""
     for candidate in _formats():
         if files := candidate.folder(place):
             return LogFile(files[0]), candidate
-    file = LogFile(find_files(place, (*_ENDINGS, *_own_endings()))[0], max_size=max_size)
-    return file, _format_of(file)
+    first_file, *_ = find_files(place, (*_ENDINGS, *_own_endings()))
+    file = LogFile(first_file, max_size=max_size, n_rows=1)
+    log_format = _format_of(file)
+    if has_ending(first_file, TABLE_ENDINGS) and not _holds_runs(file, log_format, scores):
+        log_format = None
+    return file, log_format
 
 
-def detect_log(path: Path, max_size: int | None) -> Format | None:
-    """Return the format of a log; None for a table with one row a step, also in JSON."""
+def _holds_runs(file: LogFile, log_format: Format | None, scores: Collection[str]) -> bool:
+    """Tell a table of runs or messages from one of steps with scores, by its first row."""
+    *_, head = _heads(file)
+    row = head.fields
+    for name, cell in row.items():
+        if is_run({name: _literal(cell)}):
+            raise ValueError(
+                f"{file.path}: column {name!r} is Python's text, not JSON; write pd.read_csv(FILE, "
+                f"converters={{{name!r}: ast.literal_eval}}).to_json('runs.json', orient='records')"
+            )
+    is_turn_of_run = is_message(held_message(row))
+    judged = [row[name] for name in names_among(SCORES, row)]
+    has_steps = is_turn_of_run or usual_names("step", row) or any(map(as_list, map(parsed, judged)))
+    if (judged and has_steps) or not row.keys().isdisjoint(scores) or save_instead(row, 2):
+        return False
+    steps = row.get(steps_field(row) or "")
+    is_other = log_format is not None and log_format.name != "jsonl"
+    return is_turn_of_run or is_other or bool(first_object(steps))
+
+
+def _literal(cell: Any) -> Any:
+    """Return the list or the object of Python whose text a cell holds; None for all else."""
+    try:
+        return ast.literal_eval(cell) if str(cell).startswith(("[{", "{'")) else None
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
+def detect_log(path: Path, max_size: int | None, scores: Collection[str] = ()) -> Format | None:
+    """Return the format of a log; None for a table with one row a step, also in JSON.
+
+    A CSV or Parquet file that has a column of these `scores` is a table.
+    """
     if is_folder_of_tables(path):
         return None
     if path.is_dir() or has_ending(path, _own_endings()):
         return detect_format(path, max_size)
-    if not has_ending(path, _ENDINGS):
+    is_table = has_ending(path, TABLE_ENDINGS)
+    if not (is_table or has_ending(path, _ENDINGS)):
         if path.is_file():
-            refuse_database(path)
+            refuse_binary(path)
         return None
-    file, log_format = _detected(path, max_size)
-    if log_format is not None and log_format.name != "jsonl":
+    file, log_format = _detected(path, max_size, scores)
+    if is_table or (log_format is not None and log_format.name != "jsonl"):
         return log_format
     *_, head = _heads(file)
     steps = head.fields.get(steps_field(head.fields) or "")
@@ -330,14 +370,19 @@ def _unknown_format(file: LogFile) -> ArgumentError:
     """Return the error for a file in no known format, by its first record."""
     *_, head = _heads(file)
     record = head.fields
+    inner = (first_object(value) or as_fields(value) for value in record.values())
+    if instead := next(filter(None, map(save_instead, (record, *inner))), ""):
+        return ArgumentError(f"{file.path}: it does not hold runs; {instead}", "format")
+    if has_ending(file.path, TABLE_ENDINGS):
+        return ArgumentError(
+            f"{file.path}: its first row holds no messages; for a table with one row a step, use "
+            f"TrajectoryArray.from_frame, or trajscore report FILE"
+        )
     if not record:
         return ArgumentError(
             f"{file.path}: no JSON object could be read from it; write runs with json.dumps, or "
             f"leave the file out"
         )
-    inner = (first_object(value) or as_fields(value) for value in record.values())
-    if instead := next(filter(None, map(save_instead, (record, *inner))), ""):
-        return ArgumentError(f"{file.path}: it does not hold runs; {instead}", "format")
     formats = {
         name: (candidate.holds, *candidate.beside, *WORDS["nearest"].get(name, ()))
         for name, candidate in _by_name().items()

@@ -20,6 +20,7 @@ from trajscore.core.within_runs import last_cells, whole_runs
 from trajscore.datasets import load_chess
 from trajscore.io._selection import Tally
 from trajscore.io.fields import SCORES, Fields, dig, scalar, usual_names
+from trajscore.io.files import TABLE_ENDINGS, has_ending
 from trajscore.io.reading import stream_runs
 from trajscore.io.registry import Format, detect_log, find_format
 from trajscore.io.runs import count_left_out
@@ -67,13 +68,18 @@ def load(path: Path | None, request: LoadRequest) -> Inputs:
         return Inputs(X, y, notes=(note,), outcome="won")
     parts = fields.named_parts
     name = request.format or ("jsonl" if parts else None)
-    log_format = detect_log(path, request.max_size) if name is None else find_format(name)
+    of_tables = {name: getattr(fields, name) for name in ("risks", "wide", "step")}
+    of_tables["first_step"] = request.first_step
+    if name is not None:
+        log_format = find_format(name)
+    elif any(of_tables.values()) and has_ending(path, TABLE_ENDINGS):
+        log_format = None
+    else:
+        log_format = detect_log(path, request.max_size, fields.predictors)
     if log_format is None:
         reason = f"is for logs, but {path} is a table"
         _refuse({"embedder": request.embedder, "roles": request.roles}, reason)
         return load_table(path, request)
-    of_tables = {name: getattr(fields, name) for name in ("risks", "wide", "step")}
-    of_tables["first_step"] = request.first_step
     if log_format.name == "jsonl" and fields.step is not None:
         parts["step"] = of_tables.pop("step")
     _refuse(of_tables, f"is for tables, but {path} is a log")

@@ -30,6 +30,7 @@ from trajscore.core.values import AnyArray, check_known, number_of, parse_number
 from trajscore.evaluation.doubts import without_leaky_columns
 from trajscore.io import Run
 from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names
+from trajscore.io.files import read_table
 from trajscore.io.outcome_tables import join_outcomes
 from trajscore.io.tables import (
     PARTS,
@@ -40,7 +41,6 @@ from trajscore.io.tables import (
     guess_first_step,
     holds_objects,
     notes_on_trials,
-    read_table,
     unused_columns,
     usual_column,
     with_scales,
