@@ -23,23 +23,20 @@ from trajscore.core.errors import ArgumentError, optional
 from trajscore.core.storage import check_size
 from trajscore.core.values import as_path, check_file, is_iterable, run_label
 from trajscore.io._json import Item, JsonScanner, read_value
+from trajscore.io._run import as_object
 from trajscore.io.fields import USUAL_FIELDS, Fields, usual_names
-from trajscore.io.vocabulary import Record, as_fields, as_list, parsed
+from trajscore.io.vocabulary import Record, as_fields, as_list, first_object, parsed
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 JSON_ENDINGS = (".json", ".json.gz")
 LINES_ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 TABLE_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 _GZIP = b"\x1f\x8b"
-_SQLITE = b"SQLite format 3"
-_BINARY = {
-    _SQLITE: "an SQLite database; write it as JSON",
+_BINARY = {  # by what they begin with
+    b"SQLite format 3": "an SQLite database; write it as JSON",
     b"PAR1": "a Parquet file; give it a name that ends in .parquet",
-    **dict.fromkeys(
-        (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"),
-        "a pickle, which can run code; if you trust it, write "
-        "pd.DataFrame(pd.read_pickle(FILE)).to_json('runs.json', orient='records')",
-    ),
+    b"\x80": "a pickle, which can run code; if you trust it, write "
+    "pd.DataFrame(pd.read_pickle(FILE)).to_json('runs.json', orient='records')",
 }
 _FIRST_ROWS = 1000  # of a table, that are searched for ids such as 007
 _MOST_ROWS = 5_000_000
@@ -139,8 +136,15 @@ def _rows(items: Iterator[Item]) -> Iterator[Item]:
             yield from items
             return
         columns[key] = value
-    for k, row in enumerate(dict.fromkeys(chain(*columns.values()))):
-        yield None, k, {name: column.get(row) for name, column in columns.items()}
+    for k, row in enumerate(rows_of(columns).values()):
+        yield None, k, row
+
+
+def rows_of(columns: Record) -> dict[str, Record]:
+    """Return the rows of columns that are objects, as of a frame, by their names."""
+    fields = {name: as_fields(column) for name, column in columns.items()}
+    rows = dict.fromkeys(chain(*fields.values()))
+    return {row: {name: column.get(row) for name, column in fields.items()} for row in rows}
 
 
 def _records(table: pd.DataFrame) -> Iterator[Record]:
@@ -149,8 +153,7 @@ def _records(table: pd.DataFrame) -> Iterator[Record]:
     for row in json.loads(text):
         for name, cell in row.items():
             value = parsed(cell)
-            is_nested = isinstance(value, (dict, list))
-            if is_nested and all(isinstance(item, dict) for item in as_list(value)):
+            if first_object(value) or not as_list(value):
                 row[name] = value
         yield row
 
@@ -252,10 +255,10 @@ def open_text(path: Path, max_size: int | None, newline: str | None = None) -> I
 def refuse_binary(path: Path) -> None:
     """Refuse a database, in which agents keep sessions, and other files by what they begin with."""
     with path.open("rb") as file:
-        start = file.read(len(_SQLITE))
-    for mark, remedy in _BINARY.items():
+        start = file.read(20)
+    for mark, kind in _BINARY.items():
         if start.startswith(mark):
-            raise ValueError(f"{path} is {remedy}")
+            raise ValueError(f"{path} is {kind}")
 
 
 def _line(path: Path, index: int, number: int, line: str) -> Any:
@@ -322,16 +325,14 @@ def _names_with_zeros(head: pd.DataFrame) -> list[str]:
     return [name for name, cells in others.items() if cells.str.fullmatch(r"0\d+", na=False).any()]
 
 
-def _json_rows(path: Path, max_size: int | None) -> Iterator[dict[str, Any]]:
+def _json_rows(path: Path, max_size: int | None) -> Iterator[Record]:
     """Yield the objects of a list in JSON, or of JSON lines."""
     for key, index, row in LogFile(path, max_size=max_size).items():
         if index is None:
             raise ValueError(f"it is one object, with the field {key!r}; write one row a line")
         if isinstance(row, Broken):
             raise ValueError(row)
-        if not isinstance(row, dict):
-            raise ValueError(f"row {index} is {type(row).__name__}, not an object")
-        yield row
+        yield as_object(row, f"row {index} is")
 
 
 def _read_parquet(path: Path, max_size: int | None, n_rows: int | None) -> pd.DataFrame:

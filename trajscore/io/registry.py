@@ -5,10 +5,11 @@ Each format is a class in a file of `io/formats`; nothing here knows one of them
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from trajscore.core.errors import ArgumentError
 from trajscore.core.stops import Mechanism, names_among
 from trajscore.core.values import check_known, unknown_name
-from trajscore.io._messages import answer_within, held_message, is_message, is_run
+from trajscore.io._messages import answer_within, held_message, is_message
 from trajscore.io._run import MalformedRunError, Run, as_outcome, leftover
 from trajscore.io.fields import OF_STEPS, SCORES, dig, steps_field, usual_names
 from trajscore.io.files import (
@@ -40,6 +41,8 @@ _ENDINGS = (*JSON_ENDINGS, *LINES_ENDINGS)
 # Lists of which the first item is enough to detect a format.
 STREAMED = frozenset({"simulations", "samples", "steps", "messages", "traj", "ticks"})
 _MOST_NAMED = 3  # fields that an error shows
+# Messages, or a trajectory of DSPy, as Python writes them.
+_OF_PYTHON = re.compile(r"\[\{'.*'(role|content|parts)':|\{'thought_0", re.DOTALL)
 _LONGEST_NAME = 23  # of a field that it proposes
 
 
@@ -255,8 +258,8 @@ def _formats() -> list[Format]:
     return sorted(newest_first, key=lambda candidate: candidate.lax)
 
 
-def _own_endings() -> tuple[str, ...]:
-    return tuple(ending for candidate in _by_name().values() for ending in candidate.endings)
+def _log_endings() -> tuple[str, ...]:
+    return (*_ENDINGS, *chain(*(candidate.endings for candidate in _by_name().values())))
 
 
 def find_format(name: str) -> Format:
@@ -269,81 +272,67 @@ def find_format(name: str) -> Format:
 def detect_format(place: Path, max_size: int | None) -> Format:
     """Return the format of a log, from its folder or the first fields of its first file."""
     file, log_format = _detected(place, max_size)
+    if has_ending(place, TABLE_ENDINGS):
+        log_format = detect_log(place, max_size)
     if log_format is None:
         raise _unknown_format(file)
     return log_format
 
 
-def _detected(
-    place: Path, max_size: int | None, scores: Collection[str] = ()
-) -> tuple[LogFile, Format | None]:
+def _detected(place: Path, max_size: int | None) -> tuple[LogFile, Format | None]:
     """Return the first file of a place, and its format."""
     for candidate in _formats():
         if files := candidate.folder(place):
             return LogFile(files[0]), candidate
-    first_file, *_ = find_files(place, (*_ENDINGS, *_own_endings()))
+    first_file, *_ = find_files(place, _log_endings())
     file = LogFile(first_file, max_size=max_size, n_rows=1)
-    log_format = _format_of(file)
-    if has_ending(first_file, TABLE_ENDINGS) and not _holds_runs(file, log_format, scores):
-        log_format = None
-    return file, log_format
+    return file, _format_of(file)
 
 
-def _holds_runs(file: LogFile, log_format: Format | None, scores: Collection[str]) -> bool:
-    """Tell a table of runs or messages from one of steps with scores, by its first row."""
-    *_, head = _heads(file)
-    row = head.fields
-    for name, cell in row.items():
-        if is_run({name: _literal(cell)}):
-            raise ValueError(
-                f"{file.path}: column {name!r} is Python's text, not JSON; write pd.read_csv(FILE, "
-                f"converters={{{name!r}: ast.literal_eval}}).to_json('runs.json', orient='records')"
-            )
-    is_turn_of_run = is_message(held_message(row))
-    judged = [row[name] for name in names_among(SCORES, row)]
-    has_steps = is_turn_of_run or usual_names("step", row) or any(map(as_list, map(parsed, judged)))
-    if (judged and has_steps) or not row.keys().isdisjoint(scores) or save_instead(row, 2):
-        return False
-    steps = row.get(steps_field(row) or "")
-    is_other = log_format is not None and log_format.name != "jsonl"
-    return is_turn_of_run or is_other or bool(first_object(steps))
-
-
-def _literal(cell: Any) -> Any:
-    """Return the list or the object of Python whose text a cell holds; None for all else."""
-    try:
-        return ast.literal_eval(cell) if str(cell).startswith(("[{", "{'")) else None
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return None
-
-
-def detect_log(path: Path, max_size: int | None, scores: Collection[str] = ()) -> Format | None:
-    """Return the format of a log; None for a table with one row a step, also in JSON.
-
-    A CSV or Parquet file that has a column of these `scores` is a table.
-    """
+def detect_log(path: Path, max_size: int | None) -> Format | None:
+    """Return the format of a log; None for a table with one row a step, also in JSON."""
     if is_folder_of_tables(path):
         return None
-    if path.is_dir() or has_ending(path, _own_endings()):
-        return detect_format(path, max_size)
     is_table = has_ending(path, TABLE_ENDINGS)
-    if not (is_table or has_ending(path, _ENDINGS)):
+    if path.is_dir():
+        return detect_format(path, max_size)
+    if not (is_table or has_ending(path, _log_endings())):
         if path.is_file():
             refuse_binary(path)
         return None
-    file, log_format = _detected(path, max_size, scores)
-    if is_table or (log_format is not None and log_format.name != "jsonl"):
+    file, log_format = _detected(path, max_size)
+    is_other = log_format is not None and log_format.name != "jsonl"
+    if is_other and not is_table:
         return log_format
     *_, head = _heads(file)
-    steps = head.fields.get(steps_field(head.fields) or "")
-    fields = {**head.fields, **first_object(steps)}
+    row = head.fields
+    step = first_object(row.get(steps_field(row) or ""))
+    fields = {**row, **step}
+    if is_table:
+        is_log = is_other or step or is_message(held_message(row))
+        return None if _is_of_steps(row, path) or not is_log else log_format
     if head.listed and usual_names("confidence", fields):
         return None  # numbers are a table, messages on lines of their own a log
     if log_format is not None and is_turn(fields, (*OF_STEPS, "text")):
         return log_format
-    if head.listed and all(map(_is_plain, head.fields.values())):
+    if head.listed and all(map(_is_plain, row.values())):
         return None
     raise _unknown_format(file)
+
+
+def _is_of_steps(row: Record, path: Path) -> bool:
+    """Tell a row of a table with scores of steps, or of nothing that can be read as a run."""
+    scores = [parsed(row[name]) for name in names_among(SCORES, row)]
+    is_step = is_message(held_message(row)) or usual_names("step", row) or any(map(as_list, scores))
+    if (scores and is_step) or save_instead(row, 2):
+        return True
+    for name, cell in row.items():
+        if isinstance(cell, str) and _OF_PYTHON.match(cell):
+            raise ValueError(
+                f"{path}: column {name!r} is Python's text, not JSON; write pd.read_csv(FILE, "
+                f"converters={{{name!r}: ast.literal_eval}}).to_json('runs.json', orient='records')"
+            )
+    return False
 
 
 def is_turn(fields: Record, parts: Iterable[str]) -> bool:
@@ -362,7 +351,7 @@ def is_folder_of_tables(path: Path) -> bool:
     """Tell a folder of Parquet files of steps from one of logs."""
     if not path.is_dir() or any(candidate.folder(path) for candidate in _formats()):
         return False
-    logs = any(has_ending(file, (*_ENDINGS, *_own_endings())) for file in path.iterdir())
+    logs = any(has_ending(file, _log_endings()) for file in path.iterdir())
     return not logs and next(parquet_files(path), None) is not None
 
 
@@ -387,16 +376,14 @@ def _unknown_format(file: LogFile) -> ArgumentError:
         name: (candidate.holds, *candidate.beside, *WORDS["nearest"].get(name, ()))
         for name, candidate in _by_name().items()
     }
-    missing = {name: [key for key in keys if key not in record] for name, keys in formats.items()}
-    nearest = max(formats, key=lambda name: len(formats[name]) - len(missing[name]))
-    absent = ", ".join(map(repr, missing[nearest][:2]))
-    near = f"the nearest is {nearest}, but there is no {absent}"
-    if len(missing[nearest]) == len(formats[nearest]):
+    nearest = max(formats, key=lambda name: len(record.keys() & {*formats[name]}))
+    missing = [key for key in formats[nearest] if key not in record]
+    near = f"the nearest is {nearest}, but there is no {', '.join(map(repr, missing[:2]))}"
+    if len(missing) == len(formats[nearest]):
         near = "no format has one of these"
     there = ", ".join(map(repr, list(record)[:_MOST_NAMED]))
-    steps = next((name for name, value in record.items() if as_list(value)), "")
-    if len(steps) > _LONGEST_NAME:
-        steps = ""
+    lists = (k for k, value in record.items() if as_list(value) and len(k) <= _LONGEST_NAME)
+    steps = next(lists, "")
     step = record[steps][0] if steps else record
     fields = {k: v for k, v in as_fields(step).items() if not isinstance(v, dict)}
     names = (k for k, value in fields.items() if is_prose(str(value)) or k == "text")

@@ -1,7 +1,7 @@
 """Which column of a table holds what: as the user names it, or by a usual name."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -93,21 +93,14 @@ def choose_columns(
 
 def _check_names(fields: Fields, frame: pd.DataFrame, there: Sequence[Any]) -> None:
     """Refuse a name that no column has."""
-    of_parts: dict[str, Iterable[str | None]] = {
-        "id": fields.ids,
-        "step": (fields.step,) if fields.step != ROWS else (),
-        "outcome": (fields.outcome and bare_name(fields.outcome, frame),),
-        "stop_reason": (fields.stop_reason,),
-        "risks": fields.risks,
-        "scales": dict(fields.scales),
-        "scores": fields.predictors,
-        "group": (fields.group,),
-        "first_error": (fields.first_error,),
-        "step_label": (fields.step_label,),
-    }
-    for part, names in of_parts.items():
-        for name in names:
-            if name is not None and name not in frame:
+    named = vars(fields) | {"id": fields.ids, "scores": fields.predictors}
+    named["outcome"] = fields.outcome and bare_name(fields.outcome, frame)
+    for part in (*PARTS, "risks", "scales", "scores", "group", "first_error", "step_label"):
+        names = named[part] or ()
+        if part == "scales":
+            names = dict(names)
+        for name in (names,) if isinstance(names, str) else names:
+            if name not in frame and (part, name) != ("step", ROWS):
                 raise ArgumentError(f"{{argument}}: {unknown_name('column', name, there)}", part)
 
 

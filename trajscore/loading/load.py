@@ -20,7 +20,7 @@ from trajscore.core.within_runs import last_cells, whole_runs
 from trajscore.datasets import load_chess
 from trajscore.io._selection import Tally
 from trajscore.io.fields import SCORES, Fields, dig, scalar, usual_names
-from trajscore.io.files import TABLE_ENDINGS, has_ending
+from trajscore.io.files import TABLE_ENDINGS, has_ending, read_table
 from trajscore.io.reading import stream_runs
 from trajscore.io.registry import Format, detect_log, find_format
 from trajscore.io.runs import count_left_out
@@ -68,24 +68,32 @@ def load(path: Path | None, request: LoadRequest) -> Inputs:
         return Inputs(X, y, notes=(note,), outcome="won")
     parts = fields.named_parts
     name = request.format or ("jsonl" if parts else None)
-    of_tables = {name: getattr(fields, name) for name in ("risks", "wide", "step")}
-    of_tables["first_step"] = request.first_step
     if name is not None:
         log_format = find_format(name)
-    elif any(of_tables.values()) and has_ending(path, TABLE_ENDINGS):
+    elif has_ending(path, TABLE_ENDINGS) and _names_columns(path, request):
         log_format = None
     else:
-        log_format = detect_log(path, request.max_size, fields.predictors)
+        log_format = detect_log(path, request.max_size)
     if log_format is None:
         reason = f"is for logs, but {path} is a table"
         _refuse({"embedder": request.embedder, "roles": request.roles}, reason)
         return load_table(path, request)
+    of_tables = {name: getattr(fields, name) for name in ("risks", "wide", "step")}
+    of_tables["first_step"] = request.first_step
     if log_format.name == "jsonl" and fields.step is not None:
         parts["step"] = of_tables.pop("step")
     _refuse(of_tables, f"is for tables, but {path} is a log")
     inputs = _load_log(path, log_format, request, parts)
     check_known(request.by, io.meta(inputs.log), "column", "by")
     return inputs
+
+
+def _names_columns(path: Path, request: LoadRequest) -> bool:
+    """Tell a table of which the user names columns of steps or of scores."""
+    fields = request.fields
+    if fields.wide or fields.step is not None:
+        return True
+    return not read_table(path, request.max_size, 1).columns.intersection(fields.predictors).empty
 
 
 def _refuse(arguments: dict[str, Any], reason: str) -> None:
