@@ -68,9 +68,13 @@ def load(path: Path | None, request: LoadRequest) -> Inputs:
         return Inputs(X, y, notes=(note,), outcome="won")
     parts = fields.named_parts
     name = request.format or ("jsonl" if parts else None)
+    names_columns = False
+    if has_ending(path, TABLE_ENDINGS):
+        columns = {*read_table(path, request.max_size, 1)}
+        names_columns = bool(fields.wide or fields.step or columns.intersection(fields.predictors))
     if name is not None:
         log_format = find_format(name)
-    elif has_ending(path, TABLE_ENDINGS) and _names_columns(path, request):
+    elif names_columns:
         log_format = None
     else:
         log_format = detect_log(path, request.max_size)
@@ -86,14 +90,6 @@ def load(path: Path | None, request: LoadRequest) -> Inputs:
     inputs = _load_log(path, log_format, request, parts)
     check_known(request.by, io.meta(inputs.log), "column", "by")
     return inputs
-
-
-def _names_columns(path: Path, request: LoadRequest) -> bool:
-    """Tell a table of which the user names columns of steps or of scores."""
-    fields = request.fields
-    if fields.wide or fields.step is not None:
-        return True
-    return not read_table(path, request.max_size, 1).columns.intersection(fields.predictors).empty
 
 
 def _refuse(arguments: dict[str, Any], reason: str) -> None:
