@@ -284,10 +284,9 @@ def test_what_is_unusable_says_why():
         (SAME, Gate("cost", "judge"), "predictor"),
         (SAME, Gate("S-ECE margin", versus=0), "S-ECE margin"),
         (SAME, Gate("S-ECE", margin="5%"), "share"),
-        (SAME, Gate("success", most=1), "leave most out"),
-        (alike, Gate("AUROC"), "same outcome"),
+        (SAME, Gate("success", most=1), "leave most out"), (alike, Gate("AUROC"), "same outcome"),
         (RunSet({"a": [[0.5]] * 4, "b": [[0.5]] * 4}, [0, 1, 0, 1]), Gate("AUROC"), "a, b"),
-    ]:
+    ]:  # fmt: skip
         result = check(new, BASE, gate)
         assert result.verdict == "unusable"
         assert said in result.gates[0].why, gate
@@ -347,22 +346,17 @@ def test_bad_gates_are_named():
         ({"margin": 1.5}, "margin = 1.5 .* 0.015"),
         ({"versus": -0.01}, r"versus = -0.01 decides nothing$"),
         ({"versus": 60, "metric": "pass^2"}, "versus = 60 .* 0.6"),
-        ({"margin": 1, "metric": "AUROC"}, "AUROC"),
-        ({"margin": "much"}, "margin.* 'much'"),
-        ({"margin": "10"}, "margin.* '10'"),
-        ({"margin": "nan%"}, "margin.* 'nan%'"),
+        ({"margin": 1, "metric": "AUROC"}, "AUROC"), ({"margin": "much"}, "margin.* 'much'"),
+        ({"margin": "10"}, "margin.* '10'"), ({"margin": "nan%"}, "margin.* 'nan%'"),
         ({"margin": "inf%", "metric": "cost"}, "margin.* 'inf%'"),
         ({"margin": "100%"}, "never below 0, so margin '100%' decides nothing"),
-        ({"margin": True}, "margin"),
-        ({"metric": "cost", "margin": 1e300}, "margin"),
-        ({"versus": True}, "versus"),
-        ({"versus": "last"}, "versus.* 'last'"),
+        ({"margin": True}, "margin"), ({"metric": "cost", "margin": 1e300}, "margin"),
+        ({"versus": True}, "versus"), ({"versus": "last"}, "versus.* 'last'"),
         ({"margin": "10%", "versus": 0.5}, "share of the baseline"),
         ({"metric": 3}, "metric must be text"),
         ({"metric": "cost", "most": "much"}, "most must be a number"),
-        ({"predictor": 3}, "predictor must be text"),
-        ({"form": "raw"}, "form"),
-    ]
+        ({"predictor": 3}, "predictor must be text"), ({"form": "raw"}, "form"),
+    ]  # fmt: skip
     must_refuse(lambda options: Gate(**options), rows)
     for options, share in [
         ({"margin": 0.99}, None), ({"margin": -0.99}, None), ({"versus": 0}, None),
@@ -389,17 +383,12 @@ def test_gates_in_words():
 def test_files_of_gates_are_read_strictly(rules, tmp_path):
     for text, said in [
         ("[[gate]]\nmetrik = 'success'", "gate 1: .*'metrik'.*'metric'"),
-        ("levle = 3\n[[gate]]", "'levle'.*'level'"),
-        ("", "no gates"),
-        ("gate = [3]", "gate 1: .*table"),
-        ("[[gate]]\n[[gate]]\nmargin = 2", "gate 2: .*margin"),
-        (f"[[gate]]\nmargin = 1{'0' * 400}", "margin"),
-        ("level = 0.5\n[[gate]]", "level"),
-        ("undecided = 'skip'\n[[gate]]", "undecided"),
-        ("least_runs = 0\n[[gate]]", "least_runs"),
-        ("[[gate]", "TOML"),
-        ("\xff", "TOML"),
-    ]:
+        ("levle = 3\n[[gate]]", "'levle'.*'level'"), ("", "no gates"),
+        ("gate = [3]", "gate 1: .*table"), ("[[gate]]\n[[gate]]\nmargin = 2", "gate 2: .*margin"),
+        (f"[[gate]]\nmargin = 1{'0' * 400}", "margin"), ("level = 0.5\n[[gate]]", "level"),
+        ("undecided = 'skip'\n[[gate]]", "undecided"), ("least_runs = 0\n[[gate]]", "least_runs"),
+        ("[[gate]", "TOML"), ("\xff", "TOML"),
+    ]:  # fmt: skip
         with pytest.raises(ValueError, match=rf"gates\.toml:? .*{said}"):
             check(SAME, BASE, rules(text))
     with pytest.raises(ValueError, match=r"none\.toml does not exist"):

@@ -33,6 +33,7 @@ from trajscore.io.runs import LeftOut, Runs, RunStream, check_runs, warn_of_left
 from trajscore.io.unread import count_unread, refusals
 
 _OF_ERRORS = {"error", "errors", "exception", "traceback"}
+_IN_SENTENCES = (ArgumentError, MalformedRunError, RecursionError, ImportError, OSError)
 _EXPLAINED = (ADMINISTRATIVE, INFORMATIVE)  # stops that explain why there is no outcome
 
 
@@ -54,7 +55,8 @@ def read_runs(
     Parameters
     ----------
     path : str, Path or iterable of them
-        A file (plain or gzipped), or a folder of files of one format.
+        A file (plain or gzipped), or a folder of files of one format. Each row of a CSV
+        or Parquet file is a record, as a line of JSON is; a table with one row a step is refused.
     format : str, optional
         The name of a format, such as "langfuse" or "openai", or of one that was registered.
         Default: the format is detected from the first fields of the first file.
@@ -295,13 +297,12 @@ class _Reading:
 
     @contextmanager
     def _failures(self, where: Path | Place) -> Iterator[None]:
-        """Say where the format's reader fails, by errors of others than its own choice."""
+        """Say where the reader of the format fails, unless its error is such a sentence."""
         try:
             yield
-        except (ArgumentError, MalformedRunError, RecursionError, ImportError, OSError):
-            raise
         except Exception as error:
-            if str(where).partition(", run")[0] in str(error):
+            file = str(where).partition(", run")[0]
+            if isinstance(error, _IN_SENTENCES) or file in str(error):
                 raise
             kind = type(error).__name__
             raise ValueError(

@@ -301,16 +301,13 @@ def detect_log(path: Path, max_size: int | None) -> Format | None:
             refuse_binary(path)
         return None
     file, log_format = _detected(path, max_size)
-    is_other = log_format is not None and log_format.name != "jsonl"
-    if is_other and not is_table:
+    if not (is_table or log_format is None or log_format.name == "jsonl"):
         return log_format
     *_, head = _heads(file)
     row = head.fields
-    step = first_object(row.get(steps_field(row) or ""))
-    fields = {**row, **step}
+    fields = {**row, **first_object(row.get(steps_field(row) or ""))}
     if is_table:
-        is_log = is_other or step or is_message(held_message(row))
-        return None if _is_of_steps(row, path) or not is_log else log_format
+        return _format_of_table(row, log_format, path)
     if head.listed and usual_names("confidence", fields):
         return None  # numbers are a table, messages on lines of their own a log
     if log_format is not None and is_turn(fields, (*OF_STEPS, "text")):
@@ -320,19 +317,23 @@ def detect_log(path: Path, max_size: int | None) -> Format | None:
     raise _unknown_format(file)
 
 
-def _is_of_steps(row: Record, path: Path) -> bool:
-    """Tell a row of a table with scores of steps, or of nothing that can be read as a run."""
+def _format_of_table(row: Record, log_format: Format | None, path: Path) -> Format | None:
+    """Return the format of a table by its first row; None of one with scores of steps."""
+    holds_message = is_message(held_message(row))
     scores = [parsed(row[name]) for name in names_among(SCORES, row)]
-    is_step = is_message(held_message(row)) or usual_names("step", row) or any(map(as_list, scores))
-    if (scores and is_step) or save_instead(row, 2):
-        return True
+    has_steps = holds_message or usual_names("step", row) or any(map(as_list, scores))
+    if (scores and has_steps) or save_instead(row, 2):
+        return None
     for name, cell in row.items():
         if isinstance(cell, str) and _OF_PYTHON.match(cell):
             raise ValueError(
                 f"{path}: column {name!r} is Python's text, not JSON; write pd.read_csv(FILE, "
                 f"converters={{{name!r}: ast.literal_eval}}).to_json('runs.json', orient='records')"
             )
-    return False
+    is_other = log_format is not None and log_format.name != "jsonl"
+    if is_other or holds_message or first_object(row.get(steps_field(row) or "")):
+        return log_format
+    return None
 
 
 def is_turn(fields: Record, parts: Iterable[str]) -> bool:
@@ -364,7 +365,7 @@ def _unknown_format(file: LogFile) -> ArgumentError:
         return ArgumentError(f"{file.path}: it does not hold runs; {instead}", "format")
     if has_ending(file.path, TABLE_ENDINGS):
         return ArgumentError(
-            f"{file.path}: its first row holds no messages; for a table with one row a step, use "
+            f"{file.path}: by its first row, it is not a table of runs; for one row a step, use "
             f"TrajectoryArray.from_frame, or trajscore report FILE"
         )
     if not record:

@@ -33,10 +33,16 @@ class Inspect(Format):
             check_archive(file.path, file.max_size)
         need = "reading logs of Inspect AI needs inspect-ai"
         library = optional("inspect_ai.log", need, "inspect")
-        head = library.read_eval_log(str(file.path), header_only=True)
-        file.info.update(status=head.status, eval=head.eval.model_dump(exclude_none=True))
-        for index, sample in enumerate(_samples(library, str(file.path), head)):
-            yield file.place(index), sample
+        try:
+            head = library.read_eval_log(str(file.path), header_only=True)
+            file.info.update(status=head.status, eval=head.eval.model_dump(exclude_none=True))
+            for index, sample in enumerate(_samples(library, str(file.path), head)):
+                yield file.place(index), sample
+        except Exception as error:  # whatever the library raises
+            raise ValueError(
+                f"{file.path} cannot be read by inspect-ai ({type(error).__name__}); get the file "
+                f"again, or a newer inspect-ai"
+            ) from error
 
     def run(self, sample: Any, place: Place, options: Any) -> Run:
         raw = sample.model_dump(exclude_none=True)
