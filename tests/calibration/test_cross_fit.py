@@ -248,17 +248,14 @@ def test_what_cannot_be_cross_fitted_is_refused_by_name(runs):
     stacked = StackingClassifier([("a", LogisticRegression())], cv="prefit")
     for forecaster, words in (
         (LogisticRegression(), r"PrefixForecaster\(LogisticRegression\(\)\)"),
-        (RawVerifier(), "RawVerifier has none$"),
-        (PrefixForecaster, r"PrefixForecaster\(\)"),
-        ("platt", "forecaster .*'platt'"),
-        (TwoNumbers(), "TwoNumbers .*one number"),
-        (Shorter(), "Shorter .*one number"),
-        (FrozenEstimator(RUNNING), "FrozenEstimator"),
+        (RawVerifier(), "RawVerifier has none$"), (PrefixForecaster, r"PrefixForecaster\(\)"),
+        ("platt", "forecaster .*'platt'"), (TwoNumbers(), "TwoNumbers .*one number"),
+        (Shorter(), "Shorter .*one number"), (FrozenEstimator(RUNNING), "FrozenEstimator"),
         (make_pipeline(FrozenEstimator(RUNNING), TraceAggregator()), "Pipeline with frozenest"),
         (PrefixForecaster(prefit), "PrefixForecaster with estimator__prefit=True"),
         (PrefixForecaster(stacked), "PrefixForecaster with estimator__cv='prefit'"),
         (Uncloned(), "Uncloned .*BaseEstimator"),
-    ):
+    ):  # fmt: skip
         with pytest.raises(ValueError, match=words):
             cross_fit_traces(forecaster, X, y)
     for forecaster, outcomes, how, words in (

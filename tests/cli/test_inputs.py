@@ -75,18 +75,13 @@ def test_the_parts_of_any_json_are_named(logs):
 def test_what_cannot_be_used_of_a_log(logs):
     log = chats("Confidence: 60%")
     for options, named in [
-        (("--step", "t"), "--step"),
-        (("--first-step", "1"), "--first-step"),
-        (("--risk", "verbal"), "--risk"),
-        (("--wide", "p_"), "--wide"),
-        (("--score", "verbl"), "--score"),
-        (("--group", "team"), "--group"),
-        (("--by", "team"), "--by"),
-        (("--format", "tau3"), "--format"),
-        (("--outcome", "won"), "--outcome"),
-        (("--role", "Surfer=boss"), "--role"),
+        (("--step", "t"), "--step"), (("--first-step", "1"), "--first-step"),
+        (("--risk", "verbal"), "--risk"), (("--wide", "p_"), "--wide"),
+        (("--score", "verbl"), "--score"), (("--group", "team"), "--group"),
+        (("--by", "team"), "--by"), (("--format", "tau3"), "--format"),
+        (("--outcome", "won"), "--outcome"), (("--role", "Surfer=boss"), "--role"),
         (("--map", "pass"), "--map"),
-    ]:
+    ]:  # fmt: skip
         assert named in logs.refuse(log, *options, name="log.jsonl"), options
     said = logs.refuse([run | {"id": "a", "n": k} for k, run in enumerate(log)], name="log.jsonl")
     assert "4 runs have the id 'a'" in said

@@ -240,21 +240,16 @@ def test_a_confidence_is_one_field(capsys):
 
 def test_values_that_an_option_does_not_take(capsys):
     for option, named, *values in [
-        ("--jobs", "'two'", "two"),
-        ("--resamples", "whole number", "1.5"),
-        ("--first-step", "whole number", "one"),
-        ("--known-share", "number", "half"),
-        ("--family", "a > 0", "beta(0,0)"),
-        ("--family", "'", "beta(2)", "logg"),
-        ("--horizon", "number of steps", "0", "its own"),
-        ("--end", "'yes'", "yes"),
+        ("--jobs", "'two'", "two"), ("--resamples", "whole number", "1.5"),
+        ("--first-step", "whole number", "one"), ("--known-share", "number", "half"),
+        ("--family", "a > 0", "beta(0,0)"), ("--family", "'", "beta(2)", "logg"),
+        ("--horizon", "number of steps", "0", "its own"), ("--end", "'yes'", "yes"),
         ("--weights", "'early_front'", "early_front"),
         ("--scale", "NAME=TOP", "verbal", "=100", "verbal=0", "verbal=x", "verbal=inf"),
         ("--stop", "REASON=KIND", "timeout", "=administrative"),
-        ("--stop", "administrative", "a=complete,b=late"),
-        ("--max-size", "4GB", "4PB", "inf"),
+        ("--stop", "administrative", "a=complete,b=late"), ("--max-size", "4GB", "4PB", "inf"),
         ("--no-such-option", "--no-such-option", "1"),
-    ]:
+    ]:  # fmt: skip
         for value in values:
             with pytest.raises(SystemExit) as stop:
                 main(["report", option, value])

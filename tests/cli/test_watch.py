@@ -127,10 +127,9 @@ def test_what_cannot_be_used(folder, refuses, tmp_path):
         ("quiet.csv --picture nowhere/a.png", "nowhere does not exist"),
         ("quiet.csv --metrics nowhere/a.prom", "nowhere does not exist"),
         ("quiet.csv --picture a.csv", "--picture: a.csv must end in .png"),
-        ("quiet.csv --alpha 2", "--alpha must"),
-        ("quiet.csv --after 3", "--after must"),
+        ("quiet.csv --alpha 2", "--alpha must"), ("quiet.csv --after 3", "--after must"),
         (tmp_path / "no_outcome.csv", "no_outcome.csv", "'solved'"),
-    ]
+    ]  # fmt: skip
     refuses([(folder / case, *named) for case, *named in cases], f"watch {NAMED} {folder}/ref.csv")
 
 

@@ -326,15 +326,10 @@ def test_bad_input_names_the_place():
 
 def test_bad_indices_say_what_to_type():
     rows = [
-        (3, "run 3 .*3 runs"),
-        (-4, "run -4"),
-        ((0, 1), r"\.steps\(t\)"),
-        ((1, Ellipsis, Ellipsis), r"\.steps\(t\)"),
-        (np.array([True, False]), "3 entries"),
-        (np.zeros(0, bool), "3 entries"),
-        ([1.0], "whole numbers"),
-        (["p", 0], "whole numbers"),
-    ]
+        (3, "run 3 .*3 runs"), (-4, "run -4"), ((0, 1), r"\.steps\(t\)"),
+        ((1, Ellipsis, Ellipsis), r"\.steps\(t\)"), (np.array([True, False]), "3 entries"),
+        (np.zeros(0, bool), "3 entries"), ([1.0], "whole numbers"), (["p", 0], "whole numbers"),
+    ]  # fmt: skip
     must_refuse(lambda key: X[key], rows, IndexError)
     with pytest.raises(KeyError, match="did you mean 'verbal'"):
         TrajectoryArray([[0.1, 1.0]], [1], channels=["verbal", "length"])["verbl"]

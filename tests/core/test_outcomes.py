@@ -31,21 +31,16 @@ def test_codes():
 def test_bad_outcomes_name_the_run():
     rows = [
         ([0, 1, 2], {}, "run 2: outcome 2.*meta-estimator"),
-        ([0, 3], {}, r"run 1: outcome 3 .*\[0, 1\]"),
-        ([0, -0.5], {}, "run 1: outcome -0.5 "),
-        ([0, -2], {}, "run 1: outcome -2 "),
-        ([0, 10**400], {}, "run 1: outcome 1000"),
+        ([0, 3], {}, r"run 1: outcome 3 .*\[0, 1\]"), ([0, -0.5], {}, "run 1: outcome -0.5 "),
+        ([0, -2], {}, "run 1: outcome -2 "), ([0, 10**400], {}, "run 1: outcome 1000"),
         (["yes", "no"], {}, r"run 0: outcome 'yes' .*\(y\)\.map"),
-        ([1, "no"], {}, "run 1: outcome 'no'"),
-        ([[0, 1]], {}, r"one-dimensional.*\(1, 2\)"),
-        ([[1], [0, 1]], {}, "outcomes"),
-        (np.array([1], dtype="m8[s]"), {}, "run 0: outcome"),
-        ([1, {}], {}, "run 1: outcome"),
-        (None, {}, "y is None"),
+        ([1, "no"], {}, "run 1: outcome 'no'"), ([[0, 1]], {}, r"one-dimensional.*\(1, 2\)"),
+        ([[1], [0, 1]], {}, "outcomes"), (np.array([1], dtype="m8[s]"), {}, "run 0: outcome"),
+        ([1, {}], {}, "run 1: outcome"), (None, {}, "y is None"),
         ([0, 1], {"runs": 3}, "2 outcomes for 3 runs"),
         ([1, -1, 0.75, 0.25, 0], {"allow_soft": False}, r"run 2: outcome 0\.75"),
         ([0, -1], {"allow_censored": False}, "run 1: .*1 of 2.*censored_tps_score"),
-    ]
+    ]  # fmt: skip
     must_refuse(lambda given, kwargs: check_outcomes(given, **kwargs), rows)
     X = TrajectoryArray.from_list([[0.5], [0.4]], ids=["a", "b"])
     for outcome in ("no", 0.5, -1, 5):

@@ -143,23 +143,18 @@ def test_what_is_made_unasked():
 
 def test_parameters_out_of_range():
     for options, message in [
-        ({"base_rate": 1.0}, "base_rate must"),
-        ({"base_rate": "half"}, "base_rate must"),
+        ({"base_rate": 1.0}, "base_rate must"), ({"base_rate": "half"}, "base_rate must"),
         ({"information": 0}, "information must"),
         ({"lengths": [1, 2]}, "lengths must be .* 3 numbers, got 2"),
         ({"lengths": (5, 3)}, r"lengths .*pass \(3, 5\)"),
         ({"lengths": (0, 3)}, "each of the two lengths must"),
-        ({"lengths": 0}, "lengths must .*got 0"),
-        ({"lengths": [1, 0, 2]}, "row 1 has no steps"),
+        ({"lengths": 0}, "lengths must .*got 0"), ({"lengths": [1, 0, 2]}, "row 1 has no steps"),
         ({"lengths": [1, 2.5, 2]}, "lengths must be whole numbers"),
-        ({"n_runs": 5.5}, "n_runs must"),
-        ({"n_runs": 0}, "n_runs must"),
-        ({"noise": -0.1}, "noise must .*-0.1"),
-        ({"sharpness": np.nan}, "sharpness must"),
-        ({"sharpness": [1, 2]}, "sharpness must"),
-        ({"bias": np.inf}, "bias must .*inf"),
+        ({"n_runs": 5.5}, "n_runs must"), ({"n_runs": 0}, "n_runs must"),
+        ({"noise": -0.1}, "noise must .*-0.1"), ({"sharpness": np.nan}, "sharpness must"),
+        ({"sharpness": [1, 2]}, "sharpness must"), ({"bias": np.inf}, "bias must .*inf"),
         ({"budget": 0}, "budget must"),
-    ]:
+    ]:  # fmt: skip
         with pytest.raises(ValueError, match=message):
             make_trajectories(**{"n_runs": 3, **options})
 

@@ -3,6 +3,7 @@
 import gzip
 import json
 import math
+import pickle
 import tracemalloc
 
 import pandas as pd
@@ -125,8 +126,25 @@ def test_damage_is_told_from_a_cut(write):
             io.read_tau2(write("log.json", content))
         assert "cut off" not in str(caught.value), content
         assert "log.json" in str(caught.value), content
-    with pytest.raises(ValueError, match=r"runs\.csv.*to_json"):
-        io.read_runs(write("runs.csv", "run,step,verbal\n1,1,0.5\n"))
+
+
+def test_tables_whose_rows_are_runs_or_messages(tmp_path):
+    runs = pd.DataFrame({"run": ["007", "8"], "success": [True, None], "messages": [[TURN]] * 2})
+    texts = runs.assign(messages=json.dumps([TURN]))
+    messages = runs.drop(columns="messages").assign(**TURN)
+    runs.to_parquet(tmp_path / "a.parquet")
+    texts.to_csv(tmp_path / "b.csv.gz", index=False)
+    messages.to_csv(tmp_path / "c.tsv", index=False, sep="\t")
+    for path in sorted(tmp_path.iterdir()):
+        read = [(run.id, run.outcome, len(run)) for run in io.read_runs(path)]
+        assert read == [("007", 1, 1), ("8", -1, 1)], path
+    for table, named in [
+        (runs, "'messages': ast.literal_eval"), (messages.assign(p=0.5), "from_frame"),
+        (texts.assign(step=1, verbal=0.5), "from_frame"), (texts[["run", "success"]], "from_frame"),
+    ]:  # fmt: skip
+        table.to_csv(tmp_path / "d.csv", index=False)
+        with pytest.raises(ValueError, match=rf"d\.csv: .*{named}"):
+            io.read_runs(tmp_path / "d.csv")
 
 
 def test_lines_that_are_no_json_are_left_out(write):
@@ -179,9 +197,13 @@ def test_files_that_are_no_text(tmp_path):
         io.read_runs(path, format="openai")
     path.write_bytes(b"\xef\xbb\xbf" + json.dumps({"simulations": [SIMULATION]}).encode())
     assert len(io.read_tau2(path)) == 1  # a byte order mark is no fault
-    path.write_bytes(b"SQLite format 3\0\xff")
-    with pytest.raises(ValueError, match="SQLite database; write it as JSON"):
-        io.read_runs(path, format="openai")
+    for start, named in [
+        (b"SQLite format 3\0\xff", "SQLite database; write it as JSON"),
+        (pickle.dumps([TURN]), "pd.read_pickle"), (b"PAR1\xff", r"\.parquet"),
+    ]:  # fmt: skip
+        path.write_bytes(start)
+        with pytest.raises(ValueError, match=named):
+            io.read_runs(path, format="openai")
 
 
 ONE, BLANK = '{"messages": [{"role": "assistant", "content": "Hi"}]}\n', "\n"

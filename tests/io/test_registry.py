@@ -78,6 +78,19 @@ def test_what_a_format_of_ones_own_leaves_out(register, write):
     ]
 
 
+def test_errors_of_a_reader_say_where_it_fails(register, write, capsys):
+    path = write("a.json", GAME)
+    for run, named in [
+        (lambda *_: {}["job"], "KeyError 'job'"), (lambda *_: int("x"), "ValueError invalid"),
+        (lambda *_: None, "got None"), (lambda *_: io.Run("a", [], "won"), "the outcome is 'won'"),
+    ]:  # fmt: skip
+        register(like_games(run=run))
+        assert main(["report", str(path)]) == 2
+        said = capsys.readouterr().err
+        assert f"{path.name}, run (index 0): the reader of format 'games' fails: " in said
+        assert named in said
+
+
 def test_the_last_one_registered_is_asked_first(register, write):
     path = write("a.jsonl", [GAME | {"id": 1, "messages": []}], lines=True)
     register(Games)
@@ -104,6 +117,14 @@ def test_options_of_ones_own(register, write):
     assert io.read_runs(path, name="y")[0].id == "y"
     with pytest.raises(TypeError, match="games.*'nam'.*'name'"):
         io.read_runs(path, nam="y")
+
+
+def test_a_score_that_a_run_has_not_is_not_counted(register, write):
+    step = io.Step("agent", "x")
+    register(like_games(run=lambda _, raw, *__: io.Run(raw["game"], [step], scores=raw["scores"])))
+    games = [{**GAME, "scores": {"solved": 1}}, {**GAME, "game": "h", "scores": {"solved": None}}]
+    runs = io.read_runs(write("a.json", games))
+    assert ([run.outcome for run in runs], runs.notes) == ([1, -1], [])
 
 
 def test_what_is_not_a_format_is_refused(register):
@@ -158,6 +179,8 @@ def test_folders_of_logs_and_tables(write, tables, tmp_path, capsys):
     assert is_log(tmp_path / "parts", capsys)  # a log, with tables beside it
     write("t.csv", "run,step\n1,1\n")
     assert not is_log(tmp_path / "t.csv", capsys)
+    cell = json.dumps(CHAT).replace('"', '""')
+    assert is_log(write("r.csv", f'id,messages\n1,"{cell}"\n'), capsys)
     lines = [{"thread_id": k, **one, "success": k % 2} for k in range(4) for one in CHAT]
     path = write("log.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
     runs = tables.runs(path)

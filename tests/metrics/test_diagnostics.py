@@ -62,14 +62,11 @@ def test_a_trace_is_collapsed_first():
     traces, y = [[0.9, 0.6, 0.3], [0.2]], [1, 0]
     early = (0.9 + 0.6 / 2**0.5 + 0.3 / 3**0.5) / (1 + 1 / 2**0.5 + 1 / 3**0.5)
     for how, expected in (
-        ({"phi": "last"}, 0.3),
-        ({"phi": "mean"}, 0.6),
-        ({"phi": "min"}, 0.3),
-        ({}, early),
+        ({"phi": "last"}, 0.3), ({"phi": "mean"}, 0.6), ({"phi": "min"}, 0.3), ({}, early),
         (OWN, (3 * 0.9 + 2 * 0.6 + 0.3) / 6),
         ({"weights": "exponential_front"}, (4 * 0.9 + 2 * 0.6 + 0.3) / 7),
         ({"weights": "linear_front", "horizon": 2}, (2 * 0.9 + 0.6) / 3),
-    ):
+    ):  # fmt: skip
         collapsed = (
             TraceAggregator(**{"phi": "weighted", **how}).fit(traces, y).predict_proba(traces)[:, 1]
         )

@@ -43,8 +43,7 @@ def test_what_cannot_be_evaluated():
 
 def test_options_that_are_none(runs):
     rows = [
-        ({"families": []}, "families"),
-        ({"families": "logg"}, "'logg'"),
+        ({"families": []}, "families"), ({"families": "logg"}, "'logg'"),
         ({"families": ["log", "log"]}, "families.*log more than once"),
         ({"intervals": drawn(1.5)}, "n_resamples"),
         ({"intervals": drawn(confidence_level=95)}, "confidence_level.*95"),
@@ -53,18 +52,16 @@ def test_options_that_are_none(runs):
         ({"calibrator": "spline"}, "calibrator must be.*'platt'.*got 'spline'"),
         ({"calibrator": 3}, "calibrator.*got 3"),
         ({"calibrator": LogisticRegression()}, "calibrator.*transform"),
-        ({"phi": "max"}, "phi must be.*'max'"),
-        ({"weights": "late"}, "weights.*'late'"),
+        ({"phi": "max"}, "phi must be.*'max'"), ({"weights": "late"}, "weights.*'late'"),
         ({"censored": "leave"}, "censored must be.*'leave'"),
         ({"censored": True}, "censored must be.*True"),
-        ({"missing": "drop"}, "missing must be.*'drop'"),
-        ({"stop_reason": 3}, "stop_reason.*40"),
+        ({"missing": "drop"}, "missing must be.*'drop'"), ({"stop_reason": 3}, "stop_reason.*40"),
         ({"groups": np.arange(30)}, "groups must be 40 labels"),
         ({"groups": "task"}, "groups must be 40 labels.*keep the column"),
         ({"censored": np.full(50, 0.5)}, "q_z must be one number or 40"),
         ({"end": "known"}, "end must be True, False or None.*'known'"),
         ({"end": 1}, "end must be True, False or None.*got 1"),
-    ]
+    ]  # fmt: skip
     must_refuse(lambda options: evaluate(*runs, **options), rows)
 
 

@@ -159,7 +159,7 @@ class Selection:
             name = "reward"
         if value is None and self.table is None:
             name = None
-        tally.note_scores("run", run.scores, name)
+        tally.note_scores("run", leftover(run.scores), name)
         if name is None and named is None:
             return
         run.meta["reward"] = value
@@ -228,15 +228,15 @@ class Selection:
 
 def _check_roles(roles: Any) -> dict[str, Actor]:
     """Return who acts under which role."""
-    roles = as_pairs(roles)
+    roles = as_pairs(roles) or {}
     actors = get_args(Actor)
-    if not isinstance(roles, (Mapping, type(None))) or not set((roles or {}).values()) <= {*actors}:
+    if not isinstance(roles, Mapping) or not {*roles.values()} <= {*actors}:
         raise ArgumentError(
             f"{{argument}} must say for each role whether it is {', '.join(actors[:-1])} or "
             f"{actors[-1]}, got {roles!r}",
             "roles",
         )
-    return dict(roles or {})
+    return dict(roles)
 
 
 # What formats count in the extra of a run.

@@ -1,4 +1,4 @@
-"""From a path to the values in its files: JSON or JSON lines, gzipped or not, one file or many.
+"""From a path to the values in its files: JSON, JSON lines or a table, one file or many.
 
 And from a table to a CSV that a spreadsheet reads without running its cells.
 """
@@ -19,20 +19,29 @@ from typing import Any, TextIO
 
 import pandas as pd
 
-from trajscore.core.errors import optional
+from trajscore.core.errors import ArgumentError, optional
 from trajscore.core.storage import check_size
 from trajscore.core.values import as_path, check_file, is_iterable, run_label
 from trajscore.io._json import Item, JsonScanner, read_value
-from trajscore.io.fields import USUAL_FIELDS, Fields
-from trajscore.io.vocabulary import Record, as_fields
+from trajscore.io._run import as_object
+from trajscore.io.fields import USUAL_FIELDS, Fields, usual_names
+from trajscore.io.vocabulary import Record, as_fields, as_list, first_object, parsed
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 JSON_ENDINGS = (".json", ".json.gz")
 LINES_ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 _OF_FOLDER = "messages.json"  # the messages of a run in a folder of its own
+TABLE_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 _GZIP = b"\x1f\x8b"
 _ENCODINGS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}  # by byte-order mark
-_SQLITE = b"SQLite format 3"
+_BINARY = {  # by what they begin with
+    b"SQLite format 3": "an SQLite database; write it as JSON",
+    b"PAR1": "a Parquet file; give it a name that ends in .parquet",
+    b"\x80": "a pickle, which can run code; if you trust it, write "
+    "pd.DataFrame(pd.read_pickle(FILE)).to_json('runs.json', orient='records')",
+}
+_FIRST_ROWS = 1000  # of a table, that are searched for ids such as 007
+_MOST_ROWS = 5_000_000
 _HEAD = 1 << 16
 _LONG_HEAD = 1 << 18
 _BETWEEN = re.compile(r"\}[ \t\r]*\n\s*\{")
@@ -78,6 +87,7 @@ class LogFile:
     is_head: bool = False  # set by a format where a file need not hold runs of its own
     fields: Fields = USUAL_FIELDS
     max_size: int | None = None
+    n_rows: int | None = None  # of a table, where not all are wanted
 
     @property
     def info(self) -> dict[str, Any]:
@@ -91,6 +101,11 @@ class LogFile:
     def items(self, streamed: Collection[str] = ()) -> Iterator[Item]:
         """Yield items as `JsonScanner.items`; lines are items of a list, bad ones are `Broken`."""
         first = ""
+        if has_ending(self.path, TABLE_ENDINGS):
+            table = read_table(self.path, self.max_size, self.n_rows)
+            for index, row in enumerate(_records(table)):
+                yield None, index, row
+            return
         with open_text(self.path, self.max_size) as file:
             if has_ending(self.path, LINES_ENDINGS):
                 first = file.readline()
@@ -123,8 +138,26 @@ def _rows(items: Iterator[Item]) -> Iterator[Item]:
             yield from items
             return
         columns[key] = value
-    for k, row in enumerate(dict.fromkeys(chain(*columns.values()))):
-        yield None, k, {name: column.get(row) for name, column in columns.items()}
+    for k, row in enumerate(rows_of(columns).values()):
+        yield None, k, row
+
+
+def rows_of(columns: Record) -> dict[str, Record]:
+    """Return the rows of columns that are objects, as of a frame, by their names."""
+    fields = {name: as_fields(column) for name, column in columns.items()}
+    rows = dict.fromkeys(chain(*fields.values()))
+    return {row: {name: column.get(row) for name, column in fields.items()} for row in rows}
+
+
+def _records(table: pd.DataFrame) -> Iterator[Record]:
+    """Yield the rows of a table as lines of JSON have them, objects in JSON text as objects."""
+    text = table.to_json(orient="records", date_format="iso", double_precision=15)
+    for row in json.loads(text):
+        for name, cell in row.items():
+            value = parsed(cell)
+            if first_object(value) or not as_list(value):
+                row[name] = value
+        yield row
 
 
 def list_paths(path: Paths) -> list[Path]:
@@ -214,7 +247,7 @@ def open_text(path: Path, max_size: int | None, newline: str | None = None) -> I
                 io.TextIOWrapper(binary, encoding="utf-8-sig", newline=newline)
             )
     except UnicodeDecodeError as error:
-        refuse_database(path)
+        refuse_binary(path)
         raise ValueError(
             f"{path} is not text in UTF-8 ({error.reason}); convert it with iconv -f "
             f"{_ENCODINGS.get(start, 'latin1')} -t UTF-8, where -f names its encoding"
@@ -225,11 +258,13 @@ def open_text(path: Path, max_size: int | None, newline: str | None = None) -> I
         raise ValueError(f"{path} is a damaged gzip file ({error}); get it again") from error
 
 
-def refuse_database(path: Path) -> None:
-    """Refuse a database, in which agents keep sessions."""
+def refuse_binary(path: Path) -> None:
+    """Refuse a database, in which agents keep sessions, and other files by what they begin with."""
     with path.open("rb") as file:
-        if file.read(len(_SQLITE)) == _SQLITE:
-            raise ValueError(f"{path} is an SQLite database; write it as JSON")
+        start = file.read(20)
+    for mark, kind in _BINARY.items():
+        if start.startswith(mark):
+            raise ValueError(f"{path} is {kind}")
 
 
 def _line(path: Path, index: int, number: int, line: str) -> Any:
@@ -246,6 +281,86 @@ def _line(path: Path, index: int, number: int, line: str) -> Any:
         ) from error
     except ValueError as error:
         return Broken(f"line {number}: {error}")
+
+
+# ------------------------------------------------------------------ tables
+
+
+def read_table(path: Path, max_size: int | None, n_rows: int | None = None) -> pd.DataFrame:
+    """Read a CSV (also gzipped), Parquet, JSON or JSON-lines file; of the first two, some rows."""
+    if not path.exists():
+        raise ValueError(f"{path} does not exist; give the path of a table")
+    if not path.is_dir():
+        check_file(path)
+    if path.is_file() and not path.stat().st_size:
+        raise ValueError(f"{path} is empty; give a table with a row of column names")
+    name = path.name.lower().removesuffix(".gz")
+    try:
+        if name.endswith((".csv", ".tsv")):
+            return _read_csv(path, "\t" if name.endswith(".tsv") else ",", max_size, n_rows)
+        if name.endswith((".json", ".jsonl", ".ndjson")):
+            return pd.DataFrame(list(_json_rows(path, max_size)))
+        if name.endswith(".parquet") or (path.is_dir() and next(parquet_files(path), None)):
+            return _read_parquet(path, max_size, n_rows)
+    except ArgumentError:
+        raise
+    except (ValueError, OSError, OverflowError, RecursionError, TypeError) as error:
+        problem = str(error).strip()
+        if not problem.startswith(f"{path} "):
+            problem = f"{path} cannot be read as a table: {problem}"
+        raise ValueError(problem) from error
+    raise ValueError(f"{path} is not a table; write it as .csv, .csv.gz, .tsv, .parquet or .jsonl")
+
+
+def _read_csv(path: Path, usual: str, max_size: int | None, n_rows: int | None) -> pd.DataFrame:
+    with open_text(path, max_size, newline="") as file:
+        first = file.readline()
+    sep = usual if usual in first else next((sep for sep in ";\t|," if sep in first), usual)
+
+    def read(**how: Any) -> pd.DataFrame:
+        with open_text(path, max_size, newline="") as file:
+            return pd.read_csv(file, sep=sep, **how)
+
+    texts = _names_with_zeros(read(nrows=n_rows or _FIRST_ROWS, dtype=str))
+    return from_csv(read(dtype=dict.fromkeys(texts, str), low_memory=False, nrows=n_rows))
+
+
+def _names_with_zeros(head: pd.DataFrame) -> list[str]:
+    """Return the columns of ids such as 007, which as numbers would be those of others."""
+    numbers = ("step", "outcome", "confidence", "cost", "tokens")
+    numeric = {name for part in numbers for name in usual_names(part, head)}
+    others = head.drop(columns=[*numeric])
+    return [name for name, cells in others.items() if cells.str.fullmatch(r"0\d+", na=False).any()]
+
+
+def _json_rows(path: Path, max_size: int | None) -> Iterator[Record]:
+    """Yield the objects of a list in JSON, or of JSON lines."""
+    for key, index, row in LogFile(path, max_size=max_size).items():
+        if index is None and not isinstance(row, (list, dict)):  # an outcome by its id
+            yield {"id": key, "outcome": row}
+            continue
+        if index is None:
+            raise ValueError(f"it is one object, with the field {key!r}; write one row a line")
+        if isinstance(row, Broken):
+            raise ValueError(row)
+        yield as_object(row, f"row {index} is")
+
+
+def _read_parquet(path: Path, max_size: int | None, n_rows: int | None) -> pd.DataFrame:
+    """Read a file, or a folder of files that memory can hold."""
+    rows = parquet_dataset(path)
+    for file in rows.get_fragments():
+        has = file.metadata
+        size = sum(has.row_group(k).total_byte_size for k in range(has.num_row_groups))
+        # a value that is repeated takes no room in a file, but 8 bytes in memory
+        check_size(Path(file.path), max(size, 8 * has.num_rows * has.num_columns), max_size)
+    if path.is_dir() and (n_rows := rows.count_rows()) > _MOST_ROWS:
+        raise ValueError(
+            f"it has {n_rows:,} rows; trajscore report reads them in batches, or give one file"
+        )
+    if n_rows is not None:
+        return rows.head(n_rows, **NO_READAHEAD).to_pandas()
+    return rows.to_table(use_threads=False).to_pandas()
 
 
 _FORMULA = r"('*[=+\-@\t\r])"  # how a text begins that is written with an apostrophe

@@ -13,7 +13,8 @@ from trajscore.core.outcomes import bare_name
 from trajscore.core.stops import Rule, reasons_in_rows, stop_columns
 from trajscore.core.values import as_path, run_label, unknown_name
 from trajscore.io.fields import Fields
-from trajscore.io.tables import read_table, usual_column
+from trajscore.io.files import read_table
+from trajscore.io.tables import usual_column
 
 
 class OutcomeTable(dict[str, dict[str, Any]]):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
@@ -26,11 +28,12 @@ from trajscore.io._run import Actor, MalformedRunError, Run
 from trajscore.io._selection import Selection
 from trajscore.io.files import Broken, LogFile, Paths, Place, list_paths
 from trajscore.io.outcome_tables import examples
-from trajscore.io.registry import Format, detect_format, find_format
-from trajscore.io.runs import LeftOut, Runs, RunStream, warn_of_left_out
+from trajscore.io.registry import Format, RawRuns, detect_format, find_format
+from trajscore.io.runs import LeftOut, Runs, RunStream, check_runs, warn_of_left_out
 from trajscore.io.unread import count_unread, refusals
 
 _OF_ERRORS = {"error", "errors", "exception", "traceback"}
+_IN_SENTENCES = (ArgumentError, MalformedRunError, RecursionError, ImportError, OSError)
 _EXPLAINED = (ADMINISTRATIVE, INFORMATIVE)  # stops that explain why there is no outcome
 
 
@@ -52,7 +55,8 @@ def read_runs(
     Parameters
     ----------
     path : str, Path or iterable of them
-        A file (plain or gzipped), or a folder of files of one format.
+        A file (plain or gzipped), or a folder of files of one format. Each row of a CSV
+        or Parquet file is a record, as a line of JSON is; a table with one row a step is refused.
     format : str, optional
         The name of a format, such as "langfuse" or "openai", or of one that was registered.
         Default: the format is detected from the first fields of the first file.
@@ -268,7 +272,7 @@ class _Reading:
         for file in files:
             with refusals(file.path):
                 n_runs = 0
-                for place, raw in self.format.runs(file, self.options):
+                for place, raw in self._raw_runs(file):
                     run = self._run(raw, place)
                     n_runs += 1
                     if isinstance(run, Run):
@@ -286,6 +290,24 @@ class _Reading:
             self.findings.check_names(str(files[0].path))
             if not any_readable:
                 raise self._none_readable(unreadable, files[0])
+
+    def _raw_runs(self, file: LogFile) -> RawRuns:
+        with self._failures(file.path):
+            yield from self.format.runs(file, self.options)
+
+    @contextmanager
+    def _failures(self, where: Path | Place) -> Iterator[None]:
+        """Say where the reader of the format fails, unless its error is such a sentence."""
+        try:
+            yield
+        except Exception as error:
+            file = str(where).partition(", run")[0]
+            if isinstance(error, _IN_SENTENCES) or file in str(error):
+                raise
+            kind = type(error).__name__
+            raise ValueError(
+                f"{where}: the reader of format {self.format.name!r} fails: {kind} {error}"
+            ) from error
 
     def _none_readable(self, runs: list[LeftOut], file: LogFile) -> ValueError:
         if problem := self.findings.role_problem():
@@ -312,7 +334,9 @@ class _Reading:
         try:
             if isinstance(raw, Broken):
                 raise MalformedRunError(str(raw))
-            run = self.format.run(raw, place, self.options)
+            with self._failures(place):
+                run = self.format.run(raw, place, self.options)
+                check_runs([run])
             run.meta = {"file": str(place.file)} | run.meta
             selection.apply(run, tally)
             tally.note_run(run)

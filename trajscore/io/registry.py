@@ -5,32 +5,35 @@ Each format is a class in a file of `io/formats`; nothing here knows one of them
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from trajscore.core.errors import ArgumentError
-from trajscore.core.stops import Mechanism
+from trajscore.core.stops import Mechanism, names_among
 from trajscore.core.values import check_known, unknown_name
 from trajscore.io._messages import answer_within, held_message, is_message
 from trajscore.io._run import MalformedRunError, Run, as_outcome, leftover
-from trajscore.io.fields import OF_STEPS, Names, dig, steps_field, usual_names
+from trajscore.io.fields import OF_STEPS, SCORES, Names, dig, steps_field, usual_names
 from trajscore.io.files import (
     JSON_ENDINGS,
     LINES_ENDINGS,
+    TABLE_ENDINGS,
     LogFile,
     Place,
     find_files,
     has_ending,
     parquet_files,
-    refuse_database,
+    refuse_binary,
 )
 from trajscore.io.outcome_tables import examples
 from trajscore.io.unread import is_prose, save_instead
-from trajscore.io.vocabulary import FORMATS, WORDS, Record, as_fields, as_list, first_object
+from trajscore.io.vocabulary import FORMATS, WORDS, Record, as_fields, as_list, first_object, parsed
 
 RawRuns = Iterator[tuple[Place, Any]]
 """What `Format.run` reads of each run, with its place."""
@@ -38,6 +41,8 @@ RawRuns = Iterator[tuple[Place, Any]]
 _ENDINGS = (*JSON_ENDINGS, *LINES_ENDINGS)
 # Lists of which the first item is enough to detect a format.
 STREAMED = {*WORDS["streamed"]}
+# Messages, or a trajectory of DSPy, as Python writes them.
+_OF_PYTHON = re.compile(r"\[\{'.*'(role|content|parts)':|\{'thought_0", re.DOTALL)
 _LONGEST_NAME = 23  # of a field that it proposes
 
 
@@ -255,8 +260,8 @@ def _formats() -> list[Format]:
     return sorted(newest_first, key=lambda candidate: candidate.lax)
 
 
-def _own_endings() -> Names:
-    return tuple(ending for candidate in _by_name().values() for ending in candidate.endings)
+def _log_endings() -> Names:
+    return (*_ENDINGS, *chain(*(candidate.endings for candidate in _by_name().values())))
 
 
 def find_format(name: str) -> Format:
@@ -269,6 +274,8 @@ def find_format(name: str) -> Format:
 def detect_format(place: Path, max_size: int | None) -> Format:
     """Return the format of a log, from its folder or the first fields of its first file."""
     file, log_format = _detected(place, max_size)
+    if has_ending(place, TABLE_ENDINGS):
+        log_format = detect_log(place, max_size)
     if log_format is None:
         raise _unknown_format(file)
     return log_format
@@ -279,7 +286,8 @@ def _detected(place: Path, max_size: int | None) -> tuple[LogFile, Format | None
     for candidate in _formats():
         if files := candidate.folder(place):
             return LogFile(files[0]), candidate
-    file = LogFile(find_files(place, (*_ENDINGS, *_own_endings()))[0], max_size=max_size)
+    first_file, *_ = find_files(place, _log_endings())
+    file = LogFile(first_file, max_size=max_size, n_rows=1)
     return file, _format_of(file)
 
 
@@ -287,25 +295,47 @@ def detect_log(path: Path, max_size: int | None) -> Format | None:
     """Return the format of a log; None for a table with one row a step, also in JSON."""
     if is_folder_of_tables(path):
         return None
-    if path.is_dir() or has_ending(path, _own_endings()):
+    is_table = has_ending(path, TABLE_ENDINGS)
+    if path.is_dir():
         return detect_format(path, max_size)
-    if not has_ending(path, _ENDINGS):
+    if not (is_table or has_ending(path, _log_endings())):
         if path.is_file():
-            refuse_database(path)
+            refuse_binary(path)
         return None
     file, log_format = _detected(path, max_size)
-    if log_format is not None and log_format.name != "jsonl":
+    if not (is_table or log_format is None or log_format.name == "jsonl"):
         return log_format
     *_, head = _heads(file)
-    steps = head.fields.get(steps_field(head.fields) or "")
-    fields = {**head.fields, **first_object(steps)}
+    row = head.fields
+    fields = {**row, **first_object(row.get(steps_field(row) or ""))}
+    if is_table:
+        return _format_of_table(row, log_format, path)
     if head.listed and usual_names("confidence", fields):
         return None  # numbers are a table, messages on lines of their own a log
     if log_format is not None and is_turn(fields, (*OF_STEPS, "text")):
         return log_format
-    if head.listed and all(map(_is_plain, head.fields.values())):
+    if head.listed and all(map(_is_plain, row.values())):
         return None
     raise _unknown_format(file)
+
+
+def _format_of_table(row: Record, log_format: Format | None, path: Path) -> Format | None:
+    """Return the format of a table by its first row; None of one with scores of steps."""
+    holds_message = is_message(held_message(row))
+    scores = [parsed(row[name]) for name in names_among(SCORES, row)]
+    has_steps = holds_message or usual_names("step", row) or any(map(as_list, scores))
+    if (scores and has_steps) or save_instead(row, 2):
+        return None
+    for name, cell in row.items():
+        if isinstance(cell, str) and _OF_PYTHON.match(cell):
+            raise ValueError(
+                f"{path}: column {name!r} is Python's text, not JSON; write pd.read_csv(FILE, "
+                f"converters={{{name!r}: ast.literal_eval}}).to_json('runs.json', orient='records')"
+            )
+    is_other = log_format is not None and log_format.name != "jsonl"
+    if is_other or holds_message or first_object(row.get(steps_field(row) or "")):
+        return log_format
+    return None
 
 
 def is_turn(fields: Record, parts: Iterable[str]) -> bool:
@@ -324,7 +354,7 @@ def is_folder_of_tables(path: Path) -> bool:
     """Tell a folder of Parquet files of steps from one of logs."""
     if not path.is_dir() or any(candidate.folder(path) for candidate in _formats()):
         return False
-    logs = any(has_ending(file, (*_ENDINGS, *_own_endings())) for file in path.iterdir())
+    logs = any(has_ending(file, _log_endings()) for file in path.iterdir())
     return not logs and next(parquet_files(path), None) is not None
 
 
@@ -332,6 +362,14 @@ def _unknown_format(file: LogFile) -> ArgumentError:
     """Return the error for a file in no known format, by its first record."""
     *_, head = _heads(file)
     record = head.fields
+    inner = (first_object(value) or as_fields(value) for value in record.values())
+    if instead := next(filter(None, map(save_instead, (record, *inner))), ""):
+        return ArgumentError(f"{file.path}: it does not hold runs; {instead}", "format")
+    if has_ending(file.path, TABLE_ENDINGS):
+        return ArgumentError(
+            f"{file.path}: by its first row, it is not a table of runs; for one row a step, use "
+            f"TrajectoryArray.from_frame, or trajscore report FILE"
+        )
     if not record:
         return ArgumentError(
             f"{file.path}: no JSON object could be read from it; write runs with json.dumps, or "

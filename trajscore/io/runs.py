@@ -149,9 +149,8 @@ class Runs(list[Run]):
 
     def _leave_out_retried(self, tally: Tally) -> None:
         """Leave out runs that ended before their first turn, and were run again under their id."""
-        several = [run for run in self if run.id in tally.unstarted]
-        begun = {run.id for run in several if not run.ended_before_start}
-        retried = [run for run in several if run.ended_before_start and run.id in begun]
+        begun = {run.id for run in self if run.id in tally.unstarted and not run.ended_before_start}
+        retried = [run for run in self if run.id in begun and run.ended_before_start]
         places = {*map(id, retried)}
         self[:] = [run for run in self if id(run) not in places]
         for run in retried:
@@ -201,14 +200,7 @@ def outcomes(runs: Iterable[Run]) -> AnyArray:
     findings = getattr(runs, "_findings", None)
     if findings is not None and (problem := findings.outcome_problem()):
         raise ArgumentError(problem)
-    checked = _check_runs(runs)
-    for run in checked:
-        if as_grade(run.outcome) is None:
-            raise ValueError(
-                f"run {run_label(run.id)}: the outcome is {run.outcome!r}; use 1 for success, 0 "
-                f"for failure, -1 if it was not observed, or a grade between 0 and 1"
-            )
-    return check_outcomes([run.outcome for run in checked])
+    return check_outcomes([run.outcome for run in check_runs(runs)])
 
 
 def meta(runs: Iterable[Run]) -> pd.DataFrame:
@@ -234,14 +226,20 @@ def meta(runs: Iterable[Run]) -> pd.DataFrame:
       run task  outcome  n_steps  n_agent  n_logprobs
     0   a    t        1        2        1           0
     """
-    return pd.DataFrame(columns_of(_check_runs(runs)))
+    return pd.DataFrame(columns_of(check_runs(runs)))
 
 
-def _check_runs(runs: Any) -> list[Run]:
+def check_runs(runs: Any) -> list[Run]:
+    """Return runs as a list; each must be a run with an outcome."""
     listed = list(runs) if is_iterable(runs) else [runs]
     for run in listed:
         if not isinstance(run, Run):
             raise ValueError(f"runs must be Run objects, as io.read_runs returns them, got {run!r}")
+        if as_grade(run.outcome) is None:
+            raise ValueError(
+                f"run {run_label(run.id)}: the outcome is {run.outcome!r}; give 1, 0, -1 (not "
+                f"observed) or a grade between 0 and 1"
+            )
     return listed
 
 

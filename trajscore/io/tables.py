@@ -1,9 +1,8 @@
-"""Reading a table, and which column holds what: as the user names it, or by a usual name."""
+"""Which column of a table holds what: as the user names it, or by a usual name."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -12,11 +11,9 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.frame import joined_ids, step_places
 from trajscore.core.outcomes import bare_name, propose
 from trajscore.core.stops import names_among, stop_columns
-from trajscore.core.storage import check_size
 from trajscore.core.ties import OrdinaryRange
 from trajscore.core.values import (
     as_numbers,
-    check_file,
     first_true,
     number_of,
     outside_unit,
@@ -35,7 +32,6 @@ from trajscore.io.fields import (
     several_runs,
     usual_names,
 )
-from trajscore.io.files import Broken, LogFile, from_csv, open_text, parquet_dataset, parquet_files
 from trajscore.io.unread import save_instead
 from trajscore.io.vocabulary import role_of
 from trajscore.io.wide_tables import as_lists
@@ -47,86 +43,7 @@ TABLE_STEP = "step of the table"
 """The column of the numbers that steps had before rows of others than the agent were left out."""
 
 _ONE_OF = ("id", "outcome")  # of which a table may have one column with a usual name
-_HEAD = 1000  # rows that are searched for ids such as 007
-_MOST_ROWS = 5_000_000
 _MOST_NAMED = 10
-
-
-def read_table(path: Path, max_size: int | None) -> pd.DataFrame:
-    """Read a CSV (also gzipped), Parquet, JSON or JSON-lines file."""
-    if not path.exists():
-        raise ValueError(f"{path} does not exist; give the path of a table")
-    if not path.is_dir():
-        check_file(path)
-    if path.is_file() and not path.stat().st_size:
-        raise ValueError(f"{path} is empty; give a table with a row of column names")
-    name = path.name.lower().removesuffix(".gz")
-    try:
-        if name.endswith((".csv", ".tsv")):
-            return _read_csv(path, "\t" if name.endswith(".tsv") else ",", max_size)
-        if name.endswith((".json", ".jsonl", ".ndjson")):
-            return pd.DataFrame(list(_json_rows(path, max_size)))
-        if name.endswith(".parquet") or (path.is_dir() and next(parquet_files(path), None)):
-            return _read_parquet(path, max_size)
-    except ArgumentError:
-        raise
-    except (ValueError, OSError, OverflowError, RecursionError, TypeError) as error:
-        problem = str(error).strip()
-        if not problem.startswith(f"{path} "):
-            problem = f"{path} cannot be read as a table: {problem}"
-        raise ValueError(problem) from error
-    raise ValueError(f"{path} is not a table; write it as .csv, .csv.gz, .tsv, .parquet or .jsonl")
-
-
-def _read_csv(path: Path, usual: str, max_size: int | None) -> pd.DataFrame:
-    with open_text(path, max_size, newline="") as file:
-        first = file.readline()
-    sep = usual if usual in first else next((sep for sep in ";\t|," if sep in first), usual)
-
-    def read(**how: Any) -> pd.DataFrame:
-        with open_text(path, max_size, newline="") as file:
-            return pd.read_csv(file, sep=sep, **how)
-
-    texts = _names_with_zeros(read(nrows=_HEAD, dtype=str))
-    return from_csv(read(dtype=dict.fromkeys(texts, str), low_memory=False))
-
-
-def _names_with_zeros(head: pd.DataFrame) -> list[str]:
-    """Return the columns of ids such as 007, which as numbers would be those of others."""
-    numbers = ("step", "outcome", "confidence", "cost", "tokens")
-    numeric = {name for part in numbers for name in usual_names(part, head)}
-    others = head.drop(columns=[*numeric])
-    return [name for name, cells in others.items() if cells.str.fullmatch(r"0\d+", na=False).any()]
-
-
-def _json_rows(path: Path, max_size: int | None) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a list in JSON, or of JSON lines."""
-    for key, index, row in LogFile(path, max_size=max_size).items():
-        if index is None and not isinstance(row, (list, dict)):  # an outcome by its id
-            yield {"id": key, "outcome": row}
-            continue
-        if index is None:
-            raise ValueError(f"it is one object, with the field {key!r}; write one row a line")
-        if isinstance(row, Broken):
-            raise ValueError(row)
-        if not isinstance(row, dict):
-            raise ValueError(f"row {index} is {type(row).__name__}, not an object")
-        yield row
-
-
-def _read_parquet(path: Path, max_size: int | None) -> pd.DataFrame:
-    """Read a file, or a folder of files that memory can hold."""
-    rows = parquet_dataset(path)
-    for file in rows.get_fragments():
-        has = file.metadata
-        size = sum(has.row_group(k).total_byte_size for k in range(has.num_row_groups))
-        # a value that is repeated takes no room in a file, but 8 bytes in memory
-        check_size(Path(file.path), max(size, 8 * has.num_rows * has.num_columns), max_size)
-    if path.is_dir() and (n_rows := rows.count_rows()) > _MOST_ROWS:
-        raise ValueError(
-            f"it has {n_rows:,} rows; trajscore report reads them in batches, or give one file"
-        )
-    return rows.to_table(use_threads=False).to_pandas()
 
 
 # ------------------------------------------------------------------ columns
@@ -176,21 +93,14 @@ def choose_columns(
 
 def _check_names(fields: Fields, frame: pd.DataFrame, there: Sequence[Any]) -> None:
     """Refuse a name that no column has."""
-    of_parts: dict[str, Iterable[str | None]] = {
-        "id": fields.ids,
-        "step": (fields.step,) if fields.step != ROWS else (),
-        "outcome": (fields.outcome and bare_name(fields.outcome, frame),),
-        "stop_reason": (fields.stop_reason,),
-        "risks": fields.risks,
-        "scales": dict(fields.scales),
-        "scores": fields.predictors,
-        "group": (fields.group,),
-        "first_error": (fields.first_error,),
-        "step_label": (fields.step_label,),
-    }
-    for part, names in of_parts.items():
-        for name in names:
-            if name is not None and name not in frame:
+    named = vars(fields) | {"id": fields.ids, "scores": fields.predictors}
+    named["outcome"] = fields.outcome and bare_name(fields.outcome, frame)
+    for part in (*PARTS, "risks", "scales", "scores", "group", "first_error", "step_label"):
+        names = named[part] or ()
+        if part == "scales":
+            names = dict(names)
+        for name in (names,) if isinstance(names, str) else names:
+            if name not in frame and (part, name) != ("step", ROWS):
                 raise ArgumentError(f"{{argument}}: {unknown_name('column', name, there)}", part)
 
 

@@ -1,6 +1,5 @@
 """Tables with one row a run: its steps are columns, or lists in a column."""
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from trajscore.core.errors import ArgumentError
 from trajscore.core.stops import names_among
 from trajscore.core.values import is_number, number_of
 from trajscore.io.fields import ROWS, SCORES, Fields, usual_names
+from trajscore.io.vocabulary import parsed
 
 _RUN = "run"  # column of the numbers of rows, where a table has no ids
 _EDGES = "_-. ()[]#:"  # of the name of a predictor
@@ -130,10 +130,7 @@ def as_lists(column: pd.Series) -> pd.Series | None:
 
 def _as_list(value: Any) -> list[Any] | None:
     if isinstance(value, str) and value.startswith("["):
-        try:
-            value = json.loads(re.sub(r"\b(nan|None)\b", "null", value))  # as pandas writes them
-        except ValueError:
-            return None
+        value = parsed(re.sub(r"\b(nan|None)\b", "null", value))  # as pandas writes them
     if isinstance(value, (list, tuple, np.ndarray)):
         return list(value)
     return None

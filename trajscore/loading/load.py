@@ -20,6 +20,7 @@ from trajscore.core.within_runs import last_cells, whole_runs
 from trajscore.datasets import load_chess
 from trajscore.io._selection import Tally
 from trajscore.io.fields import SCORES, Fields, dig, scalar, usual_names
+from trajscore.io.files import TABLE_ENDINGS, has_ending, read_table
 from trajscore.io.reading import stream_runs
 from trajscore.io.registry import Format, detect_log, find_format
 from trajscore.io.runs import count_left_out
@@ -67,7 +68,16 @@ def load(path: Path | None, request: LoadRequest) -> Inputs:
         return Inputs(X, y, notes=(note,), outcome="won")
     parts = fields.named_parts
     name = request.format or ("jsonl" if parts else None)
-    log_format = detect_log(path, request.max_size) if name is None else find_format(name)
+    names_columns = False
+    if has_ending(path, TABLE_ENDINGS):
+        columns = {*read_table(path, request.max_size, 1)}
+        names_columns = bool(fields.wide or fields.step or columns.intersection(fields.predictors))
+    if name is not None:
+        log_format = find_format(name)
+    elif names_columns:
+        log_format = None
+    else:
+        log_format = detect_log(path, request.max_size)
     if log_format is None:
         reason = f"is for logs, but {path} is a table"
         _refuse({"embedder": request.embedder, "roles": request.roles}, reason)

@@ -1,6 +1,6 @@
 """What is asked of a file and what it gives; and how a table with one row a step is loaded."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from trajscore.core.outcomes import (
 from trajscore.core.stops import (
     EXCLUDED,
     Rule,
+    Stops,
     normalize_reasons,
     notes_on_stops,
     stop_columns,
@@ -30,6 +31,7 @@ from trajscore.core.values import AnyArray, check_known, number_of, parse_number
 from trajscore.evaluation.notes import without_leaky_columns
 from trajscore.io import Run
 from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names
+from trajscore.io.files import read_table
 from trajscore.io.outcome_tables import join_outcomes
 from trajscore.io.tables import (
     PARTS,
@@ -40,7 +42,6 @@ from trajscore.io.tables import (
     guess_first_step,
     holds_objects,
     notes_on_trials,
-    read_table,
     unused_columns,
     usual_column,
     with_scales,
@@ -127,30 +128,14 @@ def load_table(path: Path, request: LoadRequest) -> Inputs:
 def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
     meanings = check_map(request.outcome_map)
     check_polarity(request.fields.outcome, meanings)
-    in_table = list(frame.columns)
-    ids = request.fields.ids or usual_names("id", in_table)[:1]
-    frame, fields, wide_notes = as_long(frame, request.fields)
-    frame, fields, join_notes = join_outcomes(
-        frame, fields, request.outcomes, request.rule, request.max_size
-    )
-    in_table += [name for name in ("stop_reason",) if name in frame and name not in in_table]
-    check_known(request.by, in_table, "column", "by")
-    notes = [*wide_notes, *join_notes]
-    has_steps = fields.step is not None or usual_names("step", frame.columns)
-    if not request.needs_scores and not has_steps and has_row_per_run(frame, ids):
-        notes.append("no column has steps, so each row is a run of one step")
-        frame = frame if ids else frame.assign(run=np.arange(len(frame)))
-        fields = replace(fields, id=ids or "run", step=ROWS)
-    chosen, guessed = choose_columns(frame, fields, in_table)
-    notes += notes_on_outcome(frame, fields.outcome or str(chosen.outcome), meanings)
-    frame = with_scales(frame, chosen)
-    if (label := chosen.step_label) is not None:
-        frame = frame.assign(**{label: as_verdicts(frame[label], label)})
-    step = None if chosen.step == ROWS and ROWS not in frame else chosen.step
-    frame, role_notes = agent_rows(frame, replace(chosen, step=step))
+    columns = list(frame.columns)
+    frame, fields, notes = _as_steps(frame, request, columns)
+    chosen, guessed = choose_columns(frame, fields, columns)
+    notes += notes_on_outcome(frame, str(chosen.outcome), meanings)
+    if chosen.step == ROWS and ROWS not in frame:
+        chosen = replace(chosen, step=None)
+    frame, role_notes = _rows_to_judge(frame, chosen)
     notes += role_notes
-    if NO_SCORE in frame and step is not None:  # a row without a step has no value
-        frame[NO_SCORE] = frame[NO_SCORE].where(frame[step].notna())
     first_step = first_step_of(frame, chosen, request)
     group = chosen.group or task_column(frame, chosen)
     per_run = list(dict.fromkeys(filter(None, (group, *request.by))))
@@ -158,7 +143,7 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
         TrajectoryArray,
         frame,
         id=list(chosen.ids),
-        step=step,
+        step=chosen.step,
         value=[*chosen.scores, *frame.columns.intersection([chosen.label, TABLE_STEP])],
         outcome=chosen.outcome,
         outcome_map=request.outcome_map,
@@ -173,17 +158,14 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
     first_error = None
     if chosen.label is not None:
         first_error = first_error_labels(X[chosen.label], chosen.step_label is not None)
-    table_steps = _table_steps(X)
+    table_steps = None
+    if TABLE_STEP in frame:
+        table_steps = X[TABLE_STEP]
     X = X[list(chosen.scores)]
     is_counted = np.ones(len(y), dtype=bool)  # not ended by an infrastructure error
     if ended is not None:
         is_counted = (X.meta["stop_kind"] != EXCLUDED).to_numpy()
-        excluded = [name for kind, name in ended.stop_counts if kind == EXCLUDED]
-        notes += notes_on_stops(ended.stop_counts, len(ended.y))
-        notes += notes_on_rule(request.rule, [*X.meta["stop_reason"], *excluded])
-    elif request.rule is not None:
-        notes.append("no column of stop reasons was found; name it with {argument:stop_reason}")
-    notes += notes_on_trials(frame, chosen.ids)
+    notes += [*_notes_on_ends(X, ended, request.rule), *notes_on_trials(frame, chosen.ids)]
     leaks: list[NoteText] = []
     if "scores" in guessed:
         X, leaks = without_leaky_columns(X, y, is_counted)
@@ -195,12 +177,7 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
             groups = groups.astype(str)
         notes.append(note_on_clusters(group, groups[is_counted]))
     costs, cost_notes = _costs(frame, joined_ids(frame, chosen.ids), X)
-    scaled = {*chosen.risks, *dict(chosen.scales)}
-    of_scales = [
-        f"column {name!r} has values above 1, which are judged as they are; if one means "
-        f"certainty, such as 100, pass {{argument:scales={name}=100}}"
-        for name in beyond_unit(frame, [name for name in X.channels or () if name not in scaled])
-    ]
+    unused = frame.drop(columns=[*per_run, TABLE_STEP], errors="ignore")
     return Inputs(
         X,
         y,
@@ -208,25 +185,74 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
         (
             *note_on_guesses(guessed, first_step, request.first_step),
             *leaks,
-            *note_on_unused(frame.drop(columns=[*per_run, TABLE_STEP], errors="ignore"), chosen),
-            *of_scales,
+            *note_on_unused(unused, chosen),
+            *_notes_on_scales(frame, X, chosen),
             *notes,
             *cost_notes,
         ),
         costs,
         outcome=str(chosen.outcome),
-        has_ids=bool(ids),
+        has_ids={*chosen.ids} <= {*columns},
         group=group,
         first_error=first_error,
         table_steps=table_steps,
     )
 
 
-def _table_steps(X: TrajectoryArray) -> TrajectoryArray | None:
-    """Return the numbers that steps have in their table, where they are counted anew."""
-    if X.channels and TABLE_STEP in X.channels:
-        return X[TABLE_STEP]
-    return None
+def _as_steps(
+    frame: pd.DataFrame, request: LoadRequest, columns: list[Any]
+) -> tuple[pd.DataFrame, Fields, list[NoteText]]:
+    """Return a table with one row a step and its outcomes, its names, and what was done."""
+    ids = request.fields.ids or usual_names("id", columns)[:1]
+    frame, fields, wide_notes = as_long(frame, request.fields)
+    frame, fields, join_notes = join_outcomes(
+        frame, fields, request.outcomes, request.rule, request.max_size
+    )
+    columns += [name for name in ("stop_reason",) if name in frame and name not in columns]
+    check_known(request.by, columns, "column", "by")
+    notes = [*wide_notes, *join_notes]
+    has_steps = fields.step is not None or usual_names("step", frame.columns)
+    if not request.needs_scores and not has_steps and has_row_per_run(frame, ids):
+        notes.append("no column has steps, so each row is a run of one step")
+        frame = frame if ids else frame.assign(run=np.arange(len(frame)))
+        fields = replace(fields, id=ids or "run", step=ROWS)
+    return frame, fields, notes
+
+
+def _rows_to_judge(
+    frame: pd.DataFrame, chosen: Fields
+) -> tuple[pd.DataFrame, tuple[NoteText, ...]]:
+    """Return the rows of the agent, with scores and verdicts as numbers, and what was left out."""
+    frame = with_scales(frame, chosen)
+    if (label := chosen.step_label) is not None:
+        frame = frame.assign(**{label: as_verdicts(frame[label], label)})
+    frame, notes = agent_rows(frame, chosen)
+    if NO_SCORE in frame and chosen.step is not None:  # a row without a step has no value
+        frame[NO_SCORE] = frame[NO_SCORE].where(frame[chosen.step].notna())
+    return frame, notes
+
+
+def _notes_on_ends(
+    X: TrajectoryArray, ended: Stops | None, rule: Rule | None
+) -> Iterator[NoteText]:
+    """Say how the runs of a table ended, and what of a rule was not used."""
+    if ended is not None:
+        excluded = [name for kind, name in ended.stop_counts if kind == EXCLUDED]
+        yield from notes_on_stops(ended.stop_counts, len(ended.y))
+        yield from notes_on_rule(rule, [*X.meta["stop_reason"], *excluded])
+    elif rule is not None:
+        yield "no column of stop reasons was found; name it with {argument:stop_reason}"
+
+
+def _notes_on_scales(frame: pd.DataFrame, X: TrajectoryArray, chosen: Fields) -> list[NoteText]:
+    """Ask for the scales of predictors with values above 1."""
+    scaled = {*chosen.risks, *dict(chosen.scales)}
+    names = [name for name in X.channels or () if name not in scaled]
+    return [
+        f"column {name!r} has values above 1, which are judged as they are; if one means "
+        f"certainty, such as 100, pass {{argument:scales={name}=100}}"
+        for name in beyond_unit(frame, names)
+    ]
 
 
 def first_step_of(frame: pd.DataFrame, chosen: Fields, request: LoadRequest) -> int:

@@ -17,7 +17,7 @@ from trajscore.io._run import MalformedRunError, Run, as_object, leftover
 from trajscore.io._smolagents import stop_of
 from trajscore.io.conversation import Conversation, add_tokens
 from trajscore.io.fields import dig, usual_names
-from trajscore.io.files import LogFile, Place, stem
+from trajscore.io.files import LogFile, Place, rows_of, stem
 from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import (
     USAGES,
@@ -57,9 +57,7 @@ def is_talk(record: Record) -> bool:
 
 def named_runs(fields: Record, is_one: Callable[[Record], Any] = is_talk) -> list[Record]:
     """Return the runs of an object: by their ids, by columns as of a frame, or in a usual field."""
-    rows = next(map(as_fields, fields.values()), {})
-    by_row = {row: {k: as_fields(v).get(row) for k, v in fields.items()} for row in rows}
-    for named in (fields, by_row):
+    for named in (fields, rows_of(fields)):
         runs: list[Record] = [
             {"id": k, **(as_fields(run) or {"messages": run})} for k, run in named.items()
         ]
