@@ -330,10 +330,10 @@ class Tally:
             is_short = isinstance(value, str) and 0 < len(value) <= _MAX_LENGTH
             if is_short or is_number(value):
                 self.names_of_runs[name] += 1
-                meaning = propose([value])[value] if is_short else value
-                is_named_so = name not in scores and words_of(name.split(".")[-1]) & _OF_OUTCOMES
-                if is_named_so and as_grade(meaning) not in (None, CENSORED):
-                    self.likely_outcomes[name] += 1
+                if name not in scores and words_of(name.split(".")[-1]) & _OF_OUTCOMES:
+                    meaning = propose([value])[value] if is_short else value
+                    is_outcome = as_grade(meaning) not in (None, CENSORED)
+                    self.likely_outcomes.update([name] * is_outcome)
 
 
 def _fields_within(record: Record, depth: int = 2) -> Iterator[tuple[str, Any]]:
