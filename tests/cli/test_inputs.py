@@ -122,7 +122,7 @@ def test_hints_of_the_samples_of_formats(capsys):
 
 
 def test_hints_of_made_logs(public_file, capsys):
-    asks = {"openai_bare.json", "openai_noout.json", "openai_score.jsonl"}
-    for name in [*sorted(asks), *MADE_LOGS[:3]]:
+    asks = {"openai_bare.json", "openai_noout.json"}
+    for name in [*sorted(asks), "openai_score.jsonl", *MADE_LOGS[:3]]:
         said = lead_on(public_file("made_logs", name), capsys)
         assert ("give a table of run ids" in said) == (name in asks)

@@ -363,9 +363,11 @@ def _unknown_format(file: LogFile) -> ArgumentError:
     *_, head = _heads(file)
     record = head.fields
     inner = (first_object(value) or as_fields(value) for value in record.values())
-    if instead := next(filter(None, map(save_instead, (record, *inner))), ""):
-        return ArgumentError(f"{file.path}: it does not hold runs; {instead}", "format")
-    if has_ending(file.path, TABLE_ENDINGS):
+    is_table = has_ending(file.path, TABLE_ENDINGS)
+    for part in (record, *inner):
+        if instead := save_instead(part, 1 + is_table):
+            return ArgumentError(f"{file.path}: it does not hold runs; {instead}", "format")
+    if is_table:
         return ArgumentError(
             f"{file.path}: by its first row, it is not a table of runs; for one row a step, use "
             f"TrajectoryArray.from_frame, or trajscore report FILE"
@@ -411,7 +413,7 @@ def _unknown_format(file: LogFile) -> ArgumentError:
 
 
 def _nearest(record: Record) -> str:
-    """Say which format an object is nearest to, and which fields it lacks; "" if none is near."""
+    """Say which format an object is nearest to, and which fields it has not; "" if none is near."""
     formats = {
         name: (candidate.holds, *candidate.beside, *WORDS["nearest"].get(name, ()))
         for name, candidate in _by_name().items()
