@@ -21,7 +21,7 @@ from trajscore.evaluation.acting import (
 from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import FORMS, RECALIBRATED, RowKey
 from trajscore.evaluation.reliability import WrongRun, run_to_read
-from trajscore.evaluation.runs import number_of_runs
+from trajscore.evaluation.runs import by_reason, number_of_runs
 from trajscore.report._disclosures import runs_that_count
 from trajscore.report.glossary import (
     COUNTED_AS,
@@ -229,4 +229,6 @@ def _about(data: Evaluation) -> str:
         f"{facts.n_steps:,} steps",
         f"{of_hundred(facts.base_rate_of_runs)}% {won}{hidden}",
     ]
+    if n_left_out := sum(by_reason(data.exclusions, of_scores=False).values()):
+        parts.append(f"{n_left_out:,} left out")
     return " · ".join(parts)

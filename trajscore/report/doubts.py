@@ -138,17 +138,19 @@ def of_budget(data: Evaluation) -> str:
     names = listed(meta["stop_reason"].dropna().unique()) if "stop_reason" in meta else ""
     budget = "their budget"
     count = "count"
+    them = "them"
     counted = COUNTED_AS[data.facts.censored]
     if data.facts.n_censored == 1:
         budget = "its budget"
         count = "counts"
+        them = "it"
         counted = counted.replace("failures", "a failure")
     runs = f"{number_hidden(data)} hit {budget}{f' ({names})' * (names not in ('', 'budget'))}"
     other = data.other_choice("observed")
     then = f"the answer is: {other_answer(other)}"
     if other.stays:
         then = f"both answers stay{_other_share(data, other)}"
-    return f"{runs} and {count} {counted}; without them ({how_to_drop(data)}) {then}."
+    return f"{runs} and {count} {counted}; without {them} ({how_to_drop(data)}) {then}."
 
 
 def _what_stays(data: Evaluation, other: OtherChoice) -> str:

@@ -28,7 +28,7 @@ from trajscore.report.glossary import (
     quoted,
     without_marks,
 )
-from trajscore.report.verdicts import not_above_counting, way_gone
+from trajscore.report.verdicts import is_above_live_counting, not_above_counting, way_gone
 
 MOST_NAMED = 4
 """How many predictors a sentence names; the others are "others"."""
@@ -69,9 +69,13 @@ def statements(data: Evaluation) -> list[Statement]:
     """
     best = data.best
     parts = [of_its_word, of_its_worth]
-    if best.informs != Shown.OPEN and best.at_its_word in (Shown.OPEN, Shown.UNASKED):
+    is_word_open = best.at_its_word in (Shown.OPEN, Shown.UNASKED)
+    if is_word_open and best.informs != Shown.OPEN and not only_counts_steps(data):
         parts = [of_its_worth, of_its_word]
-    both = [part(data, who) for part, who in zip(parts, _subjects(data), strict=True)]
+    subjects = _subjects(data)
+    if best.best_alone and parts[0] is of_its_word:
+        subjects = subjects[1], subjects[0]
+    both = [part(data, who) for part, who in zip(parts, subjects, strict=True)]
     if is_settled(data):
         return both
     proviso = f"if the {number_hidden(data)} without an outcome {stands_for(data)}"
@@ -86,6 +90,14 @@ def _subjects(data: Evaluation) -> tuple[str, str]:
     if best.best_alone:
         return name, f"{name}, the best alone," if n > 1 else name
     return f"{name}, the best of {n}," if best.is_useful and n > 1 else name, "it"
+
+
+def only_counts_steps(data: Evaluation) -> bool:
+    """Whether a combination is of use, and nothing shows that it knows more than the step."""
+    best = data.best
+    if not best.best_alone or data.recommendations[best.best_alone].is_useful:
+        return False
+    return not is_above_live_counting(data, best.predictor)
 
 
 def of_its_word(data: Evaluation, subject: str) -> Statement:
@@ -146,10 +158,10 @@ def of_its_worth(data: Evaluation, subject: str) -> Statement:
         if n > 1:
             question = f"Do these {n} signals know anything?"
         worth = _worth_together(data, way, n)
-    counting = not_above_counting(data, best.predictor)
-    if counting and not (best.best_alone and _of_clock(data, best)):
+    if counting := not_above_counting(data, best.predictor):
         worth += f"; but {counting}, which costs nothing"
-    return Statement(question, Shown.YES, worth + _not_in(data))
+    shown = Shown.OPEN if only_counts_steps(data) else Shown.YES
+    return Statement(question, shown, worth + _not_in(data))
 
 
 def _worth_together(data: Evaluation, way: str, n: int) -> str:
@@ -172,8 +184,8 @@ def _of_clock(data: Evaluation, best: Recommendation) -> str:
     if data.observed is None or data.facts.censored != "failure" or counted < best.matters:
         return ""
     return (
-        f"Counting steps alone goes {100 * best.share(counted):.0f}%, as runs without an outcome "
-        f"count as failures."
+        f"Counting steps alone goes {100 * best.share(counted):.0f}%; that counts "
+        f"{number_hidden(data)} without an outcome as failed."
     )
 
 
