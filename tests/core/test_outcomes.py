@@ -101,13 +101,10 @@ def test_words_that_nobody_mapped_are_asked_for():
 
 def test_maps_that_are_refused():
     rows = [
-        (3, "outcome_map .* 3"),
-        ("", "outcome_map"),
-        ("pass", "outcome_map: 'pass'.*pass=1"),
-        ("=1", "outcome_map: .1."),
-        ("pass=yes", "outcome_map: 'pass' .*'yes'"),
+        (3, "outcome_map .* 3"), ("", "outcome_map"), ("=1", "outcome_map: .1."),
+        ("pass", "outcome_map: 'pass'.*pass=1"), ("pass=yes", "outcome_map: 'pass' .*'yes'"),
         *(({"pass": v}, "outcome_map: 'pass'") for v in (1.01, -0.01, -2, None, float("nan"))),
-    ]
+    ]  # fmt: skip
     must_refuse(lambda outcome_map: outcomes(["pass", "fail"], outcome_map=outcome_map), rows)
 
 

@@ -110,12 +110,8 @@ def test_margins_at_a_step_have_that_of_enough_replicates(clustered):
 def test_a_rare_outcome_has_all_its_intervals_by_bootstrap():
     rng = np.random.default_rng(0)
     for n_failures, n, is_rare in [
-        (2, 30, True),
-        (9, 100, True),
-        (10, 100, False),
-        (59, 700, True),
-        (60, 700, False),
-    ]:
+        (2, 30, True), (9, 100, True), (10, 100, False), (59, 700, True), (60, 700, False),
+    ]:  # fmt: skip
         y = (np.arange(n) >= n_failures).astype(int)
         report = report_of({"p": rng.uniform(0.2, 0.8, n)}, y, n_resamples=50)
         how = report.interval_methods.loc[OFTEN, "value"]

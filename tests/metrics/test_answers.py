@@ -233,23 +233,17 @@ NAN, INF = np.nan, np.inf
 
 def test_rows_that_are_no_distributions():
     plain = [
-        ([0.7, 0.7], "add up to 1.4"),
+        ([0.7, 0.7], "add up to 1.4"), ([0.0, 0.0], "add up to 0;"),
         ([1.0001, 0.5], "add up to 1.5001"),  # no further above 1 than a sum may be
-        ([0.0, 0.0], "add up to 0;"),
-        ([1.00001, -0.00001], "from -1e-05 to"),
-        (np.log([0.3, 0.7]), "log_proba=True"),
-        ([-INF, 1.0], "from -inf"),
-        ([NAN, 1.0], "from nan"),
-        ([INF, -INF], "from -inf to inf"),
-    ]
+        ([1.00001, -0.00001], "from -1e-05 to"), (np.log([0.3, 0.7]), "log_proba=True"),
+        ([-INF, 1.0], "from -inf"), ([NAN, 1.0], "from nan"), ([INF, -INF], "from -inf to inf"),
+    ]  # fmt: skip
     good = [0.5, 0.5]
     rows = [([0, 1], [good, row], {}, f"row 1: .*{words}") for row, words in plain]
     logs = [
-        ([0.25, 0.75], "log_proba=False"),
-        ([-1.0, -2.0], "add up to 0.503"),
-        ([NAN, 0.0], "from nan"),
-        ([1e308, INF], "to inf"),
-    ]
+        ([0.25, 0.75], "log_proba=False"), ([-1.0, -2.0], "add up to 0.503"),
+        ([NAN, 0.0], "from nan"), ([1e308, INF], "to inf"),
+    ]  # fmt: skip
     how = {"log_proba": True}
     rows += [([0, 1], [np.log(good), row], how, f"row 1: .*{words}") for row, words in logs]
     missing = pd.DataFrame([good, [0.1, pd.NA]], dtype="Float64")
