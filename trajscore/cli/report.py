@@ -23,8 +23,8 @@ from trajscore.evaluation.runs import MISSING
 from trajscore.io import Run
 from trajscore.io.fields import ROWS, Fields
 from trajscore.io.files import NO_READAHEAD, parquet_dataset
-from trajscore.io.registry import is_folder_of_tables
 from trajscore.io.tables import agent_rows, choose_columns
+from trajscore.loading.detection import is_folder_of_tables
 from trajscore.loading.load import load, turns_of
 from trajscore.loading.tables import (
     Inputs,

@@ -10,7 +10,7 @@ import json
 import re
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from os import PathLike
@@ -237,15 +237,14 @@ class _Unpacked(gzip.GzipFile):
 def open_text(path: Path, max_size: int | None, newline: str | None = None) -> Iterator[TextIO]:
     """Open a text file, gzipped or not; `max_size` limits how many bytes it may unpack to."""
     try:
-        with ExitStack() as opened:
-            binary: Any = opened.enter_context(path.open("rb"))
+        with path.open("rb") as file:
+            binary: Any = file
             start = binary.read(2)
             binary.seek(0)
             if start == _GZIP:
                 binary = io.BufferedReader(_Unpacked(binary, path, max_size), _HEAD)
-            yield opened.enter_context(
-                io.TextIOWrapper(binary, encoding="utf-8-sig", newline=newline)
-            )
+            with io.TextIOWrapper(binary, encoding="utf-8-sig", newline=newline) as text:
+                yield text
     except UnicodeDecodeError as error:
         refuse_binary(path)
         raise ValueError(
@@ -292,8 +291,8 @@ def read_table(path: Path, max_size: int | None, n_rows: int | None = None) -> p
         raise ValueError(f"{path} does not exist; give the path of a table")
     if not path.is_dir():
         check_file(path)
-    if path.is_file() and not path.stat().st_size:
-        raise ValueError(f"{path} is empty; give a table with a row of column names")
+        if not path.stat().st_size:
+            raise ValueError(f"{path} is empty; give a table with a row of column names")
     name = path.name.lower().removesuffix(".gz")
     try:
         if name.endswith((".csv", ".tsv")):
@@ -315,7 +314,7 @@ def read_table(path: Path, max_size: int | None, n_rows: int | None = None) -> p
 def _read_csv(path: Path, usual: str, max_size: int | None, n_rows: int | None) -> pd.DataFrame:
     with open_text(path, max_size, newline="") as file:
         first = file.readline()
-    sep = usual if usual in first else next((sep for sep in ";\t|," if sep in first), usual)
+    sep = next((sep for sep in usual + ";\t|," if sep in first), usual)
 
     def read(**how: Any) -> pd.DataFrame:
         with open_text(path, max_size, newline="") as file:
@@ -327,23 +326,22 @@ def _read_csv(path: Path, usual: str, max_size: int | None, n_rows: int | None) 
 
 def _names_with_zeros(head: pd.DataFrame) -> list[str]:
     """Return the columns of ids such as 007, which as numbers would be those of others."""
-    numbers = ("step", "outcome", "confidence", "cost", "tokens")
-    numeric = {name for part in numbers for name in usual_names(part, head)}
-    others = head.drop(columns=[*numeric])
+    parts = ("step", "outcome", "confidence", "cost", "tokens")  # that are numbers
+    others = head.drop(columns=[name for part in parts for name in usual_names(part, head)])
     return [name for name, cells in others.items() if cells.str.fullmatch(r"0\d+", na=False).any()]
 
 
 def _json_rows(path: Path, max_size: int | None) -> Iterator[Record]:
     """Yield the objects of a list in JSON, or of JSON lines."""
     for key, index, row in LogFile(path, max_size=max_size).items():
-        if index is None and not isinstance(row, (list, dict)):  # an outcome by its id
-            yield {"id": key, "outcome": row}
-            continue
-        if index is None:
-            raise ValueError(f"it is one object, with the field {key!r}; write one row a line")
         if isinstance(row, Broken):
             raise ValueError(row)
-        yield as_object(row, f"row {index} is")
+        if index is not None:
+            yield as_object(row, f"row {index} is")
+        elif isinstance(row, (list, dict)):
+            raise ValueError(f"it is one object, with the field {key!r}; write one row a line")
+        else:  # an outcome by its id
+            yield {"id": key, "outcome": row}
 
 
 def _read_parquet(path: Path, max_size: int | None, n_rows: int | None) -> pd.DataFrame:
@@ -354,13 +352,12 @@ def _read_parquet(path: Path, max_size: int | None, n_rows: int | None) -> pd.Da
         size = sum(has.row_group(k).total_byte_size for k in range(has.num_row_groups))
         # a value that is repeated takes no room in a file, but 8 bytes in memory
         check_size(Path(file.path), max(size, 8 * has.num_rows * has.num_columns), max_size)
-    if path.is_dir() and (n_rows := rows.count_rows()) > _MOST_ROWS:
+    n_all = rows.count_rows()
+    if path.is_dir() and n_all > _MOST_ROWS:
         raise ValueError(
-            f"it has {n_rows:,} rows; trajscore report reads them in batches, or give one file"
+            f"it has {n_all:,} rows; trajscore report reads them in batches, or give one file"
         )
-    if n_rows is not None:
-        return rows.head(n_rows, **NO_READAHEAD).to_pandas()
-    return rows.to_table(use_threads=False).to_pandas()
+    return rows.head(n_rows or n_all, **NO_READAHEAD).to_pandas()
 
 
 _FORMULA = r"('*[=+\-@\t\r])"  # how a text begins that is written with an apostrophe

@@ -110,7 +110,7 @@ def _plain_messages(messages: Any) -> Values:
         raise MalformedRunError(
             f"messages must be the list of messages, not {type(messages).__name__}"
         )
-    return [_plain(message) for message in messages]
+    return list(map(_plain, messages))
 
 
 def _plain(message: Any) -> Any:

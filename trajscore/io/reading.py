@@ -279,7 +279,7 @@ class _Reading:
                         any_readable |= not run.ended_before_start
                     elif run.kind == "excluded":
                         any_readable = True
-                    elif not any_readable:
+                    else:
                         unreadable.append(run)
                     yield run
                 if not n_runs and not file.is_head:

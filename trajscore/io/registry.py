@@ -19,7 +19,7 @@ from trajscore.core.stops import Mechanism, names_among
 from trajscore.core.values import check_known, unknown_name
 from trajscore.io._messages import answer_within, held_message, is_message
 from trajscore.io._run import MalformedRunError, Run, as_outcome, leftover
-from trajscore.io.fields import OF_STEPS, SCORES, Names, dig, steps_field, usual_names
+from trajscore.io.fields import SCORES, Names, dig, steps_field, usual_names
 from trajscore.io.files import (
     JSON_ENDINGS,
     LINES_ENDINGS,
@@ -28,8 +28,6 @@ from trajscore.io.files import (
     Place,
     find_files,
     has_ending,
-    parquet_files,
-    refuse_binary,
 )
 from trajscore.io.outcome_tables import examples
 from trajscore.io.unread import is_prose, save_instead
@@ -254,13 +252,14 @@ def _by_name() -> dict[str, Format]:
     return _FORMATS
 
 
-def _formats() -> list[Format]:
+def all_formats() -> list[Format]:
     """Return the formats in the order in which they are asked."""
     newest_first = reversed(_by_name().values())
     return sorted(newest_first, key=lambda candidate: candidate.lax)
 
 
-def _log_endings() -> Names:
+def log_endings() -> Names:
+    """Return how the names of the files of any format end."""
     return (*_ENDINGS, *chain(*(candidate.endings for candidate in _by_name().values())))
 
 
@@ -273,50 +272,24 @@ def find_format(name: str) -> Format:
 
 def detect_format(place: Path, max_size: int | None) -> Format:
     """Return the format of a log, from its folder or the first fields of its first file."""
-    file, log_format = _detected(place, max_size)
-    if has_ending(place, TABLE_ENDINGS):
-        log_format = detect_log(place, max_size)
+    file, log_format = detect(place, max_size)
     if log_format is None:
-        raise _unknown_format(file)
+        raise unknown_format(file)
     return log_format
 
 
-def _detected(place: Path, max_size: int | None) -> tuple[LogFile, Format | None]:
-    """Return the first file of a place, and its format."""
-    for candidate in _formats():
+def detect(place: Path, max_size: int | None) -> tuple[LogFile, Format | None]:
+    """Return the first file of a place, and its format; None if unknown."""
+    for candidate in all_formats():
         if files := candidate.folder(place):
             return LogFile(files[0]), candidate
-    first_file, *_ = find_files(place, _log_endings())
-    file = LogFile(first_file, max_size=max_size, n_rows=1)
-    return file, _format_of(file)
-
-
-def detect_log(path: Path, max_size: int | None) -> Format | None:
-    """Return the format of a log; None for a table with one row a step, also in JSON."""
-    if is_folder_of_tables(path):
-        return None
-    is_table = has_ending(path, TABLE_ENDINGS)
-    if path.is_dir():
-        return detect_format(path, max_size)
-    if not (is_table or has_ending(path, _log_endings())):
-        if path.is_file():
-            refuse_binary(path)
-        return None
-    file, log_format = _detected(path, max_size)
-    if not (is_table or log_format is None or log_format.name == "jsonl"):
-        return log_format
-    *_, head = _heads(file)
-    row = head.fields
-    fields = {**row, **first_object(row.get(steps_field(row) or ""))}
-    if is_table:
-        return _format_of_table(row, log_format, path)
-    if head.listed and usual_names("confidence", fields):
-        return None  # numbers are a table, messages on lines of their own a log
-    if log_format is not None and is_turn(fields, (*OF_STEPS, "text")):
-        return log_format
-    if head.listed and all(map(_is_plain, row.values())):
-        return None
-    raise _unknown_format(file)
+    path, *_ = find_files(place, log_endings())
+    file = LogFile(path, max_size=max_size, n_rows=1)
+    log_format = _format_of(file)
+    if has_ending(path, TABLE_ENDINGS):
+        *_, head = heads(file)
+        log_format = _format_of_table(head.fields, log_format, path)
+    return file, log_format
 
 
 def _format_of_table(row: Record, log_format: Format | None, path: Path) -> Format | None:
@@ -344,23 +317,9 @@ def is_turn(fields: Record, parts: Iterable[str]) -> bool:
     return has_parts or is_message(held_message(fields)) or bool(answer_within(fields))
 
 
-def _is_plain(value: Any) -> bool:
-    """Tell what a cell of a table may be: a value, or a list of numbers."""
-    is_numbers = all(isinstance(item, (int, float, type(None))) for item in as_list(value))
-    return not isinstance(value, dict) and is_numbers
-
-
-def is_folder_of_tables(path: Path) -> bool:
-    """Tell a folder of Parquet files of steps from one of logs."""
-    if not path.is_dir() or any(candidate.folder(path) for candidate in _formats()):
-        return False
-    logs = any(has_ending(file, _log_endings()) for file in path.iterdir())
-    return not logs and next(parquet_files(path), None) is not None
-
-
-def _unknown_format(file: LogFile) -> ArgumentError:
+def unknown_format(file: LogFile) -> ArgumentError:
     """Return the error for a file in no known format, by its first record."""
-    *_, head = _heads(file)
+    *_, head = heads(file)
     record = head.fields
     inner = (first_object(value) or as_fields(value) for value in record.values())
     is_table = has_ending(file.path, TABLE_ENDINGS)
@@ -377,9 +336,6 @@ def _unknown_format(file: LogFile) -> ArgumentError:
             f"{file.path}: no JSON object could be read from it; write runs with json.dumps, or "
             f"leave the file out"
         )
-    inner = (first_object(value) or as_fields(value) for value in record.values())
-    if instead := next(filter(None, map(save_instead, (record, *inner))), ""):
-        return ArgumentError(f"{file.path}: it does not hold runs; {instead}", "format")
     runs = {
         name: part
         for name, value in record.items()
@@ -427,23 +383,22 @@ def _nearest(record: Record) -> str:
 
 def _format_of(file: LogFile) -> Format | None:
     """Return the format of one file, by its ending or its first fields; None if unknown."""
-    for candidate in _formats():
+    for candidate in all_formats():
         if candidate.endings and has_ending(file.path, candidate.endings):
             return candidate
-    for head in _heads(file):
-        for candidate in _formats():
+    for head in heads(file):
+        for candidate in all_formats():
             if candidate.recognise(head):
                 return candidate
     return None
 
 
-def _heads(file: LogFile) -> Iterator[Head]:
+def heads(file: LogFile) -> Iterator[Head]:
     """Yield what is known of a file after each of its fields, or the first item of its list."""
     head = Head()
     for key, index, value in file.items(STREAMED):
         if key is None:
-            is_object = isinstance(value, dict)
-            yield Head(value if is_object else {}, listed=True, whole=True, item=value)
+            yield Head(dict(as_fields(value)), listed=True, whole=True, item=value)
             return
         if key not in head.fields:
             head.fields[key] = value if index is None else [value]

@@ -48,13 +48,13 @@ def count_left_out(left_out: Sequence[LeftOut], n_runs: int) -> str:
     n_all = n_runs + len(left_out)
     reasons = Counter(run.reason for run in left_out if run.kind == "excluded")
     counts = []
-    if reasons:
-        counts = [note_on_lost(reasons, n_all)]
     if n := len(left_out) - reasons.total():
         are = "are"
         if n == 1:
             are = "is"
-        counts.insert(0, f"{n} of {number_of(n_all, 'run')} could not be read and {are} left out")
+        counts.append(f"{n} of {number_of(n_all, 'run')} could not be read and {are} left out")
+    if reasons:
+        counts.append(note_on_lost(reasons, n_all))
     malformed_first = sorted(left_out, key=lambda run: run.kind == "excluded")
     examples = "; ".join(map(str, malformed_first[:_MAX_EXAMPLES]))
     more = ""
@@ -151,8 +151,7 @@ class Runs(list[Run]):
         """Leave out runs that ended before their first turn, and were run again under their id."""
         begun = {run.id for run in self if run.id in tally.unstarted and not run.ended_before_start}
         retried = [run for run in self if run.id in begun and run.ended_before_start]
-        places = {*map(id, retried)}
-        self[:] = [run for run in self if id(run) not in places]
+        self[:] = [run for run in self if run.id not in begun or not run.ended_before_start]
         for run in retried:
             tally.ids[run.id] -= 1
             tally.odd["unstarted"] -= 1

@@ -22,8 +22,9 @@ from trajscore.io._selection import Tally
 from trajscore.io.fields import SCORES, Fields, dig, scalar, usual_names
 from trajscore.io.files import TABLE_ENDINGS, has_ending, read_table
 from trajscore.io.reading import stream_runs
-from trajscore.io.registry import Format, detect_log, find_format
+from trajscore.io.registry import Format, find_format
 from trajscore.io.runs import count_left_out
+from trajscore.loading.detection import detect_log
 from trajscore.loading.tables import (
     COSTS,
     NO_SCORE,
