@@ -17,7 +17,7 @@ from typing import Any
 from trajscore.core.errors import ArgumentError
 from trajscore.core.stops import Mechanism, names_among
 from trajscore.core.values import check_known, unknown_name
-from trajscore.io._messages import answer_within, held_message, is_message
+from trajscore.io._messages import answer_within, held_message, is_chat_list, is_message
 from trajscore.io._run import MalformedRunError, Run, as_outcome, leftover
 from trajscore.io.fields import SCORES, Names, dig, steps_field, usual_names
 from trajscore.io.files import (
@@ -324,7 +324,8 @@ def unknown_format(file: LogFile) -> ArgumentError:
     inner = (first_object(value) or as_fields(value) for value in record.values())
     is_table = has_ending(file.path, TABLE_ENDINGS)
     for part in (record, *inner):
-        if instead := save_instead(part, 1 + is_table):
+        instead = save_instead(part, 1 + is_table)
+        if instead and not is_chat_list(part.get("messages")):
             return ArgumentError(f"{file.path}: it does not hold runs; {instead}", "format")
     if is_table:
         return ArgumentError(
