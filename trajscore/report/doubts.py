@@ -3,7 +3,7 @@
 A note that is made with the numbers (`evaluation/notes.py`) is a doubt by its kind.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -37,9 +37,8 @@ class Doubt(NamedTuple):
     text: str
 
 
-def problems(data: Evaluation) -> Iterator[Doubt]:
-    """Return what makes the answer doubtful, worst first."""
-    noted = list(notes(data))
+def problems(data: Evaluation, noted: Sequence[Doubt]) -> Iterator[Doubt]:
+    """Return what makes the answer doubtful, worst first; some of it is noted."""
     yield from (note for note in noted if note.kind == "leakage")
     if not is_settled(data):
         yield Doubt(UNOBSERVED, of_unobserved(data))
@@ -48,9 +47,8 @@ def problems(data: Evaluation) -> Iterator[Doubt]:
         yield Doubt("few runs", f"{opening(card_reason(data.best, data))}.")
 
 
-def points_to_check(data: Evaluation) -> Iterator[Doubt]:
-    """Return what a reader should look at once."""
-    noted = list(notes(data))
+def points_to_check(data: Evaluation, noted: Sequence[Doubt]) -> Iterator[Doubt]:
+    """Return what a reader should look at once; some of it is noted."""
     most = MAX_SHARE_UNCLEAR * data.facts.n_runs
     if data.facts.n_censored > most and is_settled(data) and not are_stopped_by_budget(data):
         yield Doubt(UNOBSERVED, of_unobserved(data))
@@ -144,7 +142,8 @@ def of_budget(data: Evaluation) -> str:
         budget = "its budget"
         count = "counts"
         them = "it"
-        counted = counted.replace("failures", "a failure")
+        if data.facts.censored == "failure":
+            counted = "as a failure"
     runs = f"{number_hidden(data)} hit {budget}{f' ({names})' * (names not in ('', 'budget'))}"
     other = data.other_choice("observed")
     then = f"the answer is: {other_answer(other)}"

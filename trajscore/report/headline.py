@@ -28,7 +28,7 @@ from trajscore.report.glossary import (
     quoted,
     without_marks,
 )
-from trajscore.report.verdicts import is_above_live_counting, not_above_counting, way_gone
+from trajscore.report.verdicts import may_count_steps, not_above_counting, way_gone
 
 MOST_NAMED = 4
 """How many predictors a sentence names; the others are "others"."""
@@ -68,13 +68,12 @@ def statements(data: Evaluation) -> list[Statement]:
     Of signals together, the word is that of the best one alone.
     """
     best = data.best
-    parts = [of_its_word, of_its_worth]
     is_word_open = best.at_its_word in (Shown.OPEN, Shown.UNASKED)
-    if is_word_open and best.informs != Shown.OPEN and not only_counts_steps(data):
-        parts = [of_its_worth, of_its_word]
-    subjects = _subjects(data)
-    if best.best_alone and parts[0] is of_its_word:
-        subjects = subjects[1], subjects[0]
+    worth_leads = is_word_open and best.informs != Shown.OPEN and not only_counts_steps(data)
+    parts = [of_its_word, of_its_worth]
+    if worth_leads:
+        parts.reverse()
+    subjects = _subjects(data, worth_leads)
     both = [part(data, who) for part, who in zip(parts, subjects, strict=True)]
     if is_settled(data):
         return both
@@ -82,14 +81,15 @@ def statements(data: Evaluation) -> list[Statement]:
     return [each._replace(text=f"{proviso}, {each.text}") for each in both]
 
 
-def _subjects(data: Evaluation) -> tuple[str, str]:
+def _subjects(data: Evaluation, worth_leads: bool) -> list[str]:
     """Name the predictor that is ahead, or alone would be, as the first and second question do."""
     best = data.best
     n = len(data.singles)
     name = quoted(best.best_alone or best.predictor)
-    if best.best_alone:
-        return name, f"{name}, the best alone," if n > 1 else name
-    return f"{name}, the best of {n}," if best.is_useful and n > 1 else name, "it"
+    if not best.best_alone:
+        return [f"{name}, the best of {n}," if best.is_useful and n > 1 else name, "it"]
+    alone = f"{name}, the best alone," if n > 1 else name  # whose word it is
+    return [name, alone] if worth_leads else [alone, name]
 
 
 def only_counts_steps(data: Evaluation) -> bool:
@@ -97,7 +97,7 @@ def only_counts_steps(data: Evaluation) -> bool:
     best = data.best
     if not best.best_alone or data.recommendations[best.best_alone].is_useful:
         return False
-    return not is_above_live_counting(data, best.predictor)
+    return may_count_steps(data, best.predictor)
 
 
 def of_its_word(data: Evaluation, subject: str) -> Statement:

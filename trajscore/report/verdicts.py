@@ -155,10 +155,12 @@ def not_above_counting(data: Evaluation, name: str) -> str:
     return ""
 
 
-def is_above_live_counting(data: Evaluation, name: str) -> bool:
-    """Whether it is shown to be better than counting steps whose last one nobody knows yet."""
+def may_count_steps(data: Evaluation, name: str) -> bool:
+    """Whether a useful predictor may only count steps, whose last one nobody knows yet."""
+    if not not_above_counting(data, name):
+        return False
     place = *data.recommendations[name].key, data.score_name
-    return bool(data.intervals.loc[place, OVER_ALIVE[1]] > 0)
+    return not data.intervals.loc[place, OVER_ALIVE[1]] > 0
 
 
 def _over_counting(data: Evaluation, place: tuple[str, str, str]) -> dict[str, Interval]:

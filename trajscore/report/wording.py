@@ -33,7 +33,7 @@ from trajscore.report.headline import (
     sufficient_signals,
     tied_predictors,
 )
-from trajscore.report.verdicts import is_above_live_counting, leakage_check, not_above_counting
+from trajscore.report.verdicts import leakage_check, may_count_steps
 
 _FAR = 5  # times the runs that there are: who needs more is not worth waiting for
 
@@ -70,8 +70,9 @@ class Answer(NamedTuple):
 def answer(data: Evaluation) -> Answer:
     """Return what is shown of the predictor that is ahead, and how sound the data are."""
     best = data.best
-    of_problems = list(problems(data))
-    doubts = [*of_problems, *points_to_check(data)]
+    noted = list(notes(data))
+    of_problems = list(problems(data, noted))
+    doubts = [*of_problems, *points_to_check(data, noted)]
     light = Light.PROBLEM if of_problems else Light.LOOK
     budget = of_budget(data)
     hidden = "" if budget else of_unobserved(data)
@@ -90,7 +91,7 @@ def answer(data: Evaluation) -> Answer:
         doubts=doubts,
         unobserved=hidden if is_unsaid else "",
         before=before_rules(data),
-        notes=list(notes(data)),
+        notes=noted,
     )
 
 
@@ -150,7 +151,7 @@ def _act(data: Evaluation) -> Instruction:
     if check := leakage_check(data):
         use = f"{check} Then {use[0].lower()}{use[1:]}"
     then += " accept and stop new runs by the thresholds below"
-    if not_above_counting(data, name) and not is_above_live_counting(data, name):
+    if may_count_steps(data, name):
         then += (
             f", if {who} costs you nothing; if it does, forecast by the success rate of the runs "
             f"that get as far (calibration.AliveRate)"
