@@ -128,8 +128,7 @@ def load_table(path: Path, request: LoadRequest) -> Inputs:
 def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
     meanings = check_map(request.outcome_map)
     check_polarity(request.fields.outcome, meanings)
-    columns = list(frame.columns)
-    frame, fields, notes = _as_steps(frame, request, columns)
+    frame, fields, columns, notes = _as_steps(frame, request)
     chosen, guessed = choose_columns(frame, fields, columns)
     notes += notes_on_outcome(frame, str(chosen.outcome), meanings)
     if chosen.step == ROWS and ROWS not in frame:
@@ -200,15 +199,17 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
 
 
 def _as_steps(
-    frame: pd.DataFrame, request: LoadRequest, columns: list[Any]
-) -> tuple[pd.DataFrame, Fields, list[NoteText]]:
-    """Return a table with one row a step and its outcomes, its names, and what was done."""
+    frame: pd.DataFrame, request: LoadRequest
+) -> tuple[pd.DataFrame, Fields, list[Any], list[NoteText]]:
+    """Return a table with a row a step, its names, the columns that it came with, and notes."""
+    columns = list(frame.columns)
     ids = request.fields.ids or usual_names("id", columns)[:1]
     frame, fields, wide_notes = as_long(frame, request.fields)
     frame, fields, join_notes = join_outcomes(
         frame, fields, request.outcomes, request.rule, request.max_size
     )
-    columns += [name for name in ("stop_reason",) if name in frame and name not in columns]
+    if "stop_reason" in frame and "stop_reason" not in columns:  # of a table of outcomes
+        columns.append("stop_reason")
     check_known(request.by, columns, "column", "by")
     notes = [*wide_notes, *join_notes]
     has_steps = fields.step is not None or usual_names("step", frame.columns)
@@ -216,7 +217,7 @@ def _as_steps(
         notes.append("no column has steps, so each row is a run of one step")
         frame = frame if ids else frame.assign(run=np.arange(len(frame)))
         fields = replace(fields, id=ids or "run", step=ROWS)
-    return frame, fields, notes
+    return frame, fields, columns, notes
 
 
 def _rows_to_judge(
