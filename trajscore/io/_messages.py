@@ -429,7 +429,7 @@ def messages_of_parts(fields: Message, parts: Values) -> Values:
     results: Values = []
     texts: Values = []
     prompts: list[Message] = []
-    more: Message = {}
+    more: dict[str, Any] = {}
     for part in parts:
         if not isinstance(part, dict):
             texts.append(part)
@@ -482,7 +482,7 @@ def is_text(part: Any) -> bool:
     return part.keys() <= {"type", "text"} and isinstance(part.get("text"), str)
 
 
-def _text_part(part: Record, more: Message) -> Record:
+def _text_part(part: Record, more: dict[str, Any]) -> Record:
     """Return a part as OpenAI's chats have it; its log-probabilities go to the message."""
     if logprobs := as_list(find_logprobs(part)):
         more["logprobs"] = [*more.get("logprobs", ()), *logprobs]

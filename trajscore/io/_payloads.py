@@ -229,7 +229,7 @@ def _from_pairs(pairs: Any) -> Record:
 
 def _flat(nested: Record, path: str = "", depth: int = 8) -> Record:
     """Return the fields of nested objects by dotted names, and the objects too."""
-    fields: Message = {}
+    fields: dict[str, Any] = {}
     for name, value in nested.items():
         fields[f"{path}{name}"] = value
         if isinstance(value, dict) and depth:
@@ -259,7 +259,7 @@ def _untangled(value: Any) -> Any:
         return list(map(_untangled, value))
     if not isinstance(value, dict):
         return value
-    nested: Message = {}
+    nested: dict[str, Any] = {}
     for name, inner in value.items():
         key, _, rest = str(name).partition(".")
         if not rest:

@@ -101,6 +101,7 @@ def dig(fields: Any, path: str) -> Any:
 Name = str | None
 """A name that a user gave, if any."""
 Names = tuple[str, ...]
+"""Names of fields, of columns, or of what names of files end with."""
 
 
 @dataclass(frozen=True)

@@ -229,7 +229,7 @@ def stream_runs(
     """Return the runs of a log as a stream; one by one, it warns of those that are left out."""
     places = list_paths(path)
     of_format = dict(options)
-    info: dict[str, Any] = {}
+    info: dict[str, dict[str, Any]] = {}
     with refusals(places[0]):
         selection = Selection.take(of_format)
         if not isinstance(format, (str, Format, type(None))):
@@ -292,17 +292,16 @@ class _Reading:
                 raise self._none_readable(unreadable, files[0])
 
     def _raw_runs(self, file: LogFile) -> RawRuns:
-        with self._failures(file.path):
+        with self._failures(file.path, file.path):
             yield from self.format.runs(file, self.options)
 
     @contextmanager
-    def _failures(self, where: Path | Place) -> Iterator[None]:
+    def _failures(self, file: Path, where: Path | Place) -> Iterator[None]:
         """Say where the reader of the format fails, unless its error is such a sentence."""
         try:
             yield
         except Exception as error:
-            file = str(where).partition(", run")[0]
-            if isinstance(error, _IN_SENTENCES) or file in str(error):
+            if isinstance(error, _IN_SENTENCES) or str(file) in str(error):
                 raise
             kind = type(error).__name__
             raise ValueError(
@@ -334,7 +333,7 @@ class _Reading:
         try:
             if isinstance(raw, Broken):
                 raise MalformedRunError(str(raw))
-            with self._failures(place):
+            with self._failures(place.file, place):
                 run = self.format.run(raw, place, self.options)
                 check_runs([run])
             run.meta = {"file": str(place.file)} | run.meta

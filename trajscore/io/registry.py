@@ -337,16 +337,15 @@ def unknown_format(file: LogFile) -> ArgumentError:
             f"{file.path}: no JSON object could be read from it; write runs with json.dumps, or "
             f"leave the file out"
         )
-    runs = {
-        name: part
-        for name, value in record.items()
-        for part in ("task", "steps")  # fields of runs, and not of steps
-        if usual_names(part, first_object(value))
-    }
+    runs = [
+        name
+        for name, value in record.items()  # by fields of runs, which steps have not
+        if any(usual_names(part, first_object(value)) for part in ("task", "steps"))
+    ]
     if runs and not head.listed:
         return ArgumentError(
             f"{file.path}: it lists runs under {examples(runs)} beside other fields; save each "
-            f"such list in a file of its own, json.dump(d[{next(iter(runs))!r}], file)"
+            f"such list in a file of its own, json.dump(d[{runs[0]!r}], file)"
         )
     steps = next((name for name, value in record.items() if as_list(value)), "")
     if len(steps) > _LONGEST_NAME:

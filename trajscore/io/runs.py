@@ -76,7 +76,7 @@ class RunStream(Iterator[Run]):
     """Runs of a log, one at a time; `left_out`, `info` and `notes` are those of `Runs`, so far."""
 
     runs: Iterator[Run | LeftOut]
-    info: dict[str, Any]
+    info: dict[str, dict[str, Any]]
     findings: Findings
     path: Path
     warns: bool  # at the end, of runs that are left out
@@ -134,7 +134,7 @@ class Runs(list[Run]):
             raise ValueError(f"runs must be an iterable of Run objects, got {runs!r}")
         super().__init__(runs)
         self.left_out: list[LeftOut] = []
-        self.info: dict[str, Any] = {}
+        self.info: dict[str, dict[str, Any]] = {}
         self.notes: list[str] = []
         self._findings: Findings | None = None
         if isinstance(runs, RunStream):

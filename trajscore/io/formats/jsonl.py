@@ -304,7 +304,8 @@ def _add(talk: Conversation, record: Record, index: int, of_run: Names = ()) -> 
     actor = parts.pop("actor", None)
     if actor is not None or not is_message(record):
         parts["role"] = "agent" if actor in (None, "") else actor
-    is_silent = actor is action is None and not any(v for k, v in parts.items() if k != "role")
+    is_silent = actor is None and action is None
+    is_silent = is_silent and not any(v for k, v in parts.items() if k != "role")
     if fields.text is not None and observation is not None and is_silent:
         talk.add({"role": "tool", "content": observation}, index)  # between two turns
         return
