@@ -86,9 +86,9 @@ def test_errors_of_a_reader_say_where_it_fails(register, write, capsys):
     ]:  # fmt: skip
         register(like_games(run=run))
         assert main(["report", str(path)]) == 2
-        said = capsys.readouterr().err
-        assert f"{path.name}, run (index 0): the reader of format 'games' fails: " in said
-        assert named in said
+        error = capsys.readouterr().err
+        assert f"{path.name}, run (index 0): the reader of format 'games' fails: " in error
+        assert named in error
 
 
 def test_the_last_one_registered_is_asked_first(register, write):

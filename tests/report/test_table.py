@@ -189,9 +189,9 @@ def test_what_knows_only_the_step_is_not_better_than_counting(quick):
     assert "better than counting steps (+" in other
     longer = lengths + 5 * (1 - y)
     noise = TrajectoryArray(rng.uniform(0.1, 0.9, longer.sum()), longer)
-    said = " ".join(evaluate({"noise": noise}, y, together=True).to_text().split())
-    assert "Does noise know anything? Not known yet: with its history and the step it goes" in said
-    assert "but it is not shown to differ from counting steps" in said
+    text = " ".join(evaluate({"noise": noise}, y, together=True).to_text().split())
+    assert "Does noise know anything? Not known yet: with its history and the step it goes" in text
+    assert "but it is not shown to differ from counting steps" in text
 
 
 @pytest.mark.parametrize("short", [0, 1], ids=["short runs fail", "short runs succeed"])
