@@ -101,12 +101,9 @@ def _contents(outer: Any, *, beside_messages: bool = False) -> tuple[set[str], s
             if "key" in container:  # it may be an attribute of OTLP
                 names.add(str(container["key"]))
             values = container.values()
-        if beside_messages:
-            values = [
-                unnested(value) if isinstance(value, str) and " " in value else value
-                for value in values
-            ]
         for value in values:
+            if beside_messages and isinstance(value, str) and " " in value:
+                value = unnested(value)
             if isinstance(value, str):
                 texts.add(value)
             elif value and isinstance(value, _NESTED):
