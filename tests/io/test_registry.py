@@ -1,7 +1,6 @@
 """Formats: of one's own, who is asked first, and what is said of JSON that none recognises."""
 
 import json
-from dataclasses import dataclass
 
 import pytest
 
@@ -18,7 +17,7 @@ class Games(io.Format):
     def recognise(self, head):
         return {"moves", "result"} <= head.fields.keys()
 
-    def run(self, raw, place, options):
+    def run(self, raw, place):
         if not raw["moves"]:
             raise self.malformed("nobody moved")
         steps = [io.Step("agent", move) for move in raw["moves"]]
@@ -61,10 +60,10 @@ def test_a_format_of_ones_own(register, write):
 
 
 def test_what_a_format_of_ones_own_leaves_out(register, write):
-    def run(self, raw, place, options):
+    def run(self, raw, place):
         if raw["game"] == "deep":
             raise RecursionError
-        return Games.run(self, raw, place, options)
+        return Games.run(self, raw, place)
 
     register(like_games(run=run))
     stopped = {**GAME, "stop": "infrastructure_error"}
@@ -104,14 +103,10 @@ def test_the_last_one_registered_is_asked_first(register, write):
 
 
 def test_options_of_ones_own(register, write):
-    @dataclass
-    class Options:
-        name: str = "x"
+    def named(_, raw, place):
+        return io.Run(place.options["name"], [io.Step("agent", "x")])
 
-    def named(_, raw, place, options):
-        return io.Run(options.name, [io.Step("agent", "x")])
-
-    register(like_games(run=named, options=Options))
+    register(like_games(run=named, options={"name": "x"}))
     path = write("a.json", GAME)
     assert io.read_runs(path)[0].id == "x"
     assert io.read_runs(path, name="y")[0].id == "y"
@@ -132,7 +127,7 @@ def test_what_is_not_a_format_is_refused(register):
         io.register("games")
     with pytest.raises(ValueError, match="Variant.name"):
         io.register(type("Variant", (io.Format,), {"holds": "moves"}))
-    for call in (lambda: io.Format().recognise(None), lambda: io.Format().run({}, None, None)):
+    for call in (lambda: io.Format().recognise(None), lambda: io.Format().run({}, None)):
         with pytest.raises(NotImplementedError):
             call()
 
@@ -187,10 +182,8 @@ def test_folders_of_logs_and_tables(write, tables, tmp_path, capsys):
     assert (runs.outcomes, runs.lengths) == ([0, 1] * 2, [1] * 4)
 
 
-def test_the_nearest_format_and_the_keys_that_are_missing(write):
-    said = refused(write("log.json", {"spans": [], "info": {}}))
-    for named in ("it has 'spans', 'info'", "the nearest is mlflow, but there is no 'data'"):
-        assert named in said
+def test_what_is_refused_with_how_to_name_its_parts(write):
+    assert "it has 'spans', 'info'" in refused(write("log.json", {"spans": [], "info": {}}))
     for record in (
         {"0": {"turn_history": {"actions": ["ls"]}}}, {"mapping": {"a": {"message": None}}},
         {"span_id": 1, "root_span_id": 1, "input": "Hi"},

@@ -14,10 +14,9 @@ import pandas as pd
 from trajscore.cli.main import Options, reader
 from trajscore.core.errors import ArgumentError
 from trajscore.core.stops import MECHANISMS
-from trajscore.core.storage import replacing
+from trajscore.core.storage import replacing, to_csv
 from trajscore.core.values import ByName, split_pairs
 from trajscore.io.fields import ANY_PARTS, USUAL_FIELDS, Fields
-from trajscore.io.files import to_csv
 from trajscore.io.unread import refusals
 from trajscore.loading.load import load
 from trajscore.loading.tables import Inputs, LoadRequest, describe_notes

@@ -3,12 +3,15 @@
 What is loaded equals what was saved, to the last digit and with the same dtypes; a column of
 meta of which that cannot be said is refused when it is saved. Which types a saved estimator may
 hold stands here, too, and values as JSON has them: it knows no NaN, no infinity and none of NumPy's
-scalars, nor does it say which of two values of one key counts.
+scalars, nor does it say which of two values of one key counts. A CSV is written so that a
+spreadsheet does not run its cells.
 """
 
+import csv
 import json
 import math
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
@@ -251,3 +254,36 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key in keys if keys.count(key) > 1)
         raise ValueError(f"the key {twice!r} stands twice in one object; keep one of them")
     return fields
+
+
+# ------------------------------------------------------------------ tables that a spreadsheet opens
+
+_FORMULA = r"('*[=+\-@\t\r])"  # how a text begins that is written with an apostrophe
+_STARTS = tuple("'=+-@\t\r")
+
+
+def to_csv(table: pd.DataFrame) -> str:
+    """Write a table without its index; numbers stay as they are.
+
+    >>> print(to_csv(pd.DataFrame({"id": ["=1+1", "'=a", "a=b"], "score": [-0.5, 0.2, 0.1]})))
+    "id","score"
+    "'=1+1",-0.5
+    "''=a",0.2
+    "a=b",0.1
+    <BLANKLINE>
+    """
+    table = _replaced(table, _STARTS, f"^{_FORMULA}", r"'\1")
+    return table.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
+
+
+def from_csv(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table that was read, its texts as they were before `to_csv`."""
+    return _replaced(table, ("'",), f"^'{_FORMULA}", r"\1")
+
+
+def _replaced(table: pd.DataFrame, starts: tuple[str, ...], pattern: str, by: str) -> pd.DataFrame:
+    """Replace a pattern, which has one of these starts, in texts and in names of columns."""
+    for name, cells in table.items():
+        if cells.dtype.kind == "O" and cells.astype(str).str.startswith(starts).any():
+            table = table.assign(**{str(name): cells.replace(pattern, by, regex=True)})
+    return table.rename(columns=lambda name: re.sub(pattern, by, name))

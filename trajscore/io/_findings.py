@@ -22,8 +22,6 @@ from trajscore.io.outcome_tables import examples, unmatched
 from trajscore.io.unread import shorten
 from trajscore.io.vocabulary import ROLES, WORDS
 
-_ODD = WORDS["odd"]  # what is counted, and what is said of it
-
 
 @dataclass
 class Findings:
@@ -185,7 +183,7 @@ class Findings:
     def _counts(self) -> Iterator[str]:
         """Say what no part of a run used, or what could not be made of it."""
         tally = self.tally
-        for kind, (word, sentence) in _ODD.items():
+        for kind, (word, sentence) in WORDS["odd"].items():
             if n := tally.odd[kind]:
                 yield f"{number_of(n, word)} {sentence}"
         if tally.n_scored and not tally.is_scored:

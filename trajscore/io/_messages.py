@@ -28,9 +28,7 @@ from trajscore.io.vocabulary import (
 Message = dict[str, Any]
 """A message in the form of OpenAI's chats."""
 
-_THREAD = "message_thread"  # of AutoGen, within the state of an agent
 _ANSWERS = {right for _, right in keys.CALL_SIDES}  # lists without what was asked
-_OF_STEPS = {"action", "observation"}  # fields of steps that messages have not
 _OF_CLIENTS = {*keys.PARTS["of_clients"]}
 _CONTENT = {*keys.PARTS["content"]}
 _OF_MESSAGES = {  # any of which it has
@@ -76,7 +74,7 @@ def find_messages(record: Record) -> tuple[Values | None, set[str]]:
     for path in keys.WORDS["batch_answers"] if "custom_id" in record else ():
         if answer := as_fields(record, *path):
             return [answer], {*path}
-    for name in keys.MESSAGE_LISTS:
+    for name in keys.WORDS["message_lists"]:
         value = parsed(record.get(name))
         if isinstance(value, list) and (name == "messages" or not value or is_message(value[0])):
             if record.get("choices") or not _is_answer(value[-1:]):
@@ -105,7 +103,7 @@ def _lists_turns(name: str, listed: Any) -> bool:
     if not is_chat_list(listed) or name in keys.ITEM_LISTS or is_step(listed[0]):
         return is_chat_list(listed)
     is_of_several = len({str(as_fields(item).get("session_id")) for item in listed}) > 1
-    are_steps = name in _ANSWERS or bool(_OF_STEPS & listed[0].keys())
+    are_steps = name in _ANSWERS or bool({"action", "observation"} & listed[0].keys())
     return not (are_steps or is_of_several) and _is_answer(listed)
 
 
@@ -136,7 +134,8 @@ def spread(record: Record, depth: int = 3) -> Record:
         for name, inner in owners.items()
         if not keys.answer_part(inner) and is_chat_list(find_messages(inner)[0])
     }
-    threads = {name: inner for name, inner in owners.items() if _THREAD in inner}
+    # of AutoGen, within the state of an agent
+    threads = {name: inner for name, inner in owners.items() if "message_thread" in inner}
     for name in _usual_or_only(threads or owners, keys.MESSAGE_OWNERS):
         used = find_messages(owners[name])[1] | {name}
         return {**owners[name], **leftover(record, used)}
@@ -167,7 +166,7 @@ def listed(value: Any) -> Values | None:
 def _text_message(value: Any, role: str) -> Values:
     value = parsed(value)
     if isinstance(value, dict):  # what a server was asked
-        value = first(value, keys.PROMPTS)
+        value = first(value, keys.WORDS["prompts"])
     return said(role, [value])
 
 
@@ -456,7 +455,7 @@ def messages_of_parts(fields: Message, parts: Values) -> Values:
     call_ids = [name for name in map(id_of, calls) if name is not None]
     later = [answer for answer in answers if answer["tool_call_id"] in call_ids]
     others = [*(answer for answer in answers if answer not in later), *prompts]
-    is_one_text = "parts" in fields and all(map(is_text, texts))
+    is_one_text = "parts" in fields and keys.only_text(texts)
     content = "".join(map(text_of, texts)) if is_one_text else texts or ""
     return [*others, {**message, "content": content}, *later]
 
@@ -474,12 +473,6 @@ def as_id(name: Any) -> str | None:
 
 def id_of(part: Record) -> Any:
     return first(part, keys.PARTS["call_id"], blank=True)
-
-
-def is_text(part: Any) -> bool:
-    if not isinstance(part, dict):
-        return isinstance(part, str)
-    return part.keys() <= {"type", "text"} and isinstance(part.get("text"), str)
 
 
 def _text_part(part: Record, more: dict[str, Any]) -> Record:

@@ -229,18 +229,15 @@ class Selection:
 def _check_roles(roles: Any) -> dict[str, Actor]:
     """Return who acts under which role."""
     roles = as_pairs(roles) or {}
-    actors = get_args(Actor)
-    if not isinstance(roles, Mapping) or not {*roles.values()} <= {*actors}:
+    if not isinstance(roles, Mapping) or not {*roles.values()} <= {*get_args(Actor)}:
         raise ArgumentError(
-            f"{{argument}} must say for each role whether it is {', '.join(actors[:-1])} or "
-            f"{actors[-1]}, got {roles!r}",
+            f"{{argument}} must say for each role whether it is agent, user or environment, "
+            f"got {roles!r}",
             "roles",
         )
     return dict(roles)
 
 
-# What formats count in the extra of a run.
-_COUNTED = ("replaced_scores", "unanswered", "without_role", "lines_of_run", "repeated")
 _NAMES = dict.fromkeys(("name", "source", "role")).keys()
 _OF_OUTCOMES = {*WORDS["names"]["of_outcomes"]}
 _MAX_RUNS = 10_000  # of which the beginnings are compared
@@ -279,7 +276,7 @@ class Tally:
 
     def note_run(self, run: Run) -> None:
         """Count what is odd in a run, and note how its conversation goes."""
-        for name in _COUNTED:
+        for name in WORDS["counted"]:
             self.odd[name] += run.extra.get(name, 0)
         self.odd["aside"] += sum(run.extra.get("n_left_out", {}).values())
         self.odd["result"] += len(run.extra.get("unmatched_results", ()))

@@ -36,7 +36,6 @@ from trajscore.io.vocabulary import (
     unnested,
 )
 
-_AROUND_TOOLS = "(merged tools)"  # the name of a span around several tools
 _OF_TURNS = ("model", "latency")  # fields of a span that its turn has
 
 
@@ -60,8 +59,6 @@ class Span:
     extra: Record = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if isinstance(self.name, (dict, list)):
-            self.name = None
         for name in ("id", "parent", "call", "name"):
             setattr(self, name, as_id(getattr(self, name)))
         if self.parent == self.id:
@@ -174,7 +171,7 @@ class _Tree:
 
     def is_tool_again(self, span: Span) -> bool:
         """Tell a span within that of the same call, or around several calls."""
-        return span.name == _AROUND_TOOLS or any(
+        return span.name == "(merged tools)" or any(
             outer.kind == "tool" and outer.inputs == span.inputs for outer in self.around(span)
         )
 

@@ -35,7 +35,7 @@ class TraceFormat(Format):
         """Return the spans of a trace, and give the run what its records say of it."""
         raise NotImplementedError
 
-    def run(self, raw: Any, place: Place, options: Any) -> Run:
+    def run(self, raw: Any, place: Place) -> Run:
         records = as_objects(raw)
         run = Run(place.name(*map(self.trace_of, records)))
         run.meta = leftover({"session": self._session(records)})
@@ -51,10 +51,10 @@ class TraceFormat(Format):
 
     def records(self, file: LogFile) -> Iterator[tuple[Any, Any]]:
         """Yield the records that a file lists, or the one that it is, each with its trace."""
-        for _, record in super().runs(file, None):
+        for _, record in super().runs(file):
             yield self.trace_of(record), record
 
-    def runs(self, file: LogFile, options: Any) -> RawRuns:
+    def runs(self, file: LogFile) -> RawRuns:
         """Yield the records of each trace, once the last file has been read."""
         yield from self.grouped(file, self.records(file))
 

@@ -1,9 +1,5 @@
-"""From a path to the values in its files: JSON, JSON lines or a table, one file or many.
+"""From a path to the values in its files: JSON, JSON lines or a table, one file or many."""
 
-And from a table to a CSV that a spreadsheet reads without running its cells.
-"""
-
-import csv
 import gzip
 import io
 import json
@@ -20,7 +16,7 @@ from typing import Any, TextIO
 import pandas as pd
 
 from trajscore.core.errors import ArgumentError, optional
-from trajscore.core.storage import check_size
+from trajscore.core.storage import check_size, from_csv
 from trajscore.core.values import as_path, check_file, is_iterable, run_label
 from trajscore.io._json import Item, JsonScanner, read_value
 from trajscore.io._run import as_object
@@ -64,6 +60,7 @@ class Place:
     run: str | None = None  # its id
     stop_reason: str | None = None  # set before the steps, which an excluded run need not have
     fields: Fields = USUAL_FIELDS  # names that the user gave
+    options: Any = None  # of the format
 
     def name(self, *ids: Any) -> str:
         """Set and return the run's id: the first that is not empty, else from the file's name."""
@@ -88,6 +85,7 @@ class LogFile:
     fields: Fields = USUAL_FIELDS
     max_size: int | None = None
     n_rows: int | None = None  # of a table, where not all are wanted
+    options: Any = None  # of the format
 
     @property
     def info(self) -> dict[str, Any]:
@@ -96,7 +94,7 @@ class LogFile:
 
     def place(self, index: int) -> Place:
         """Return the place of a run."""
-        return Place(self.path, index, self.info, fields=self.fields)
+        return Place(self.path, index, self.info, fields=self.fields, options=self.options)
 
     def items(self, streamed: Collection[str] = ()) -> Iterator[Item]:
         """Yield items as `JsonScanner.items`; lines are items of a list, bad ones are `Broken`."""
@@ -358,34 +356,3 @@ def _read_parquet(path: Path, max_size: int | None, n_rows: int | None) -> pd.Da
             f"it has {n_all:,} rows; trajscore report reads them in batches, or give one file"
         )
     return rows.head(n_rows or n_all, **NO_READAHEAD).to_pandas()
-
-
-_FORMULA = r"('*[=+\-@\t\r])"  # how a text begins that is written with an apostrophe
-_STARTS = tuple("'=+-@\t\r")
-
-
-def to_csv(table: pd.DataFrame) -> str:
-    """Write a table without its index; numbers stay as they are.
-
-    >>> print(to_csv(pd.DataFrame({"id": ["=1+1", "'=a", "a=b"], "score": [-0.5, 0.2, 0.1]})))
-    "id","score"
-    "'=1+1",-0.5
-    "''=a",0.2
-    "a=b",0.1
-    <BLANKLINE>
-    """
-    table = _replaced(table, _STARTS, f"^{_FORMULA}", r"'\1")
-    return table.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
-
-
-def from_csv(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table that was read, its texts as they were before `to_csv`."""
-    return _replaced(table, ("'",), f"^'{_FORMULA}", r"\1")
-
-
-def _replaced(table: pd.DataFrame, starts: tuple[str, ...], pattern: str, by: str) -> pd.DataFrame:
-    """Replace a pattern, which has one of these starts, in texts and in names of columns."""
-    for name, cells in table.items():
-        if cells.dtype.kind == "O" and cells.astype(str).str.startswith(starts).any():
-            table = table.assign(**{str(name): cells.replace(pattern, by, regex=True)})
-    return table.rename(columns=lambda name: re.sub(pattern, by, name))

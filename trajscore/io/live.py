@@ -76,7 +76,11 @@ class LiveRun:
         kept = self._messages
         n = len(kept)
         # an item of OpenAI's Responses may go on
-        if not n or plain[:n] != kept or str(first(kept[-1], _KINDS)) not in TYPES["message"]:
+        if (
+            not n
+            or plain[:n] != kept
+            or str(first(kept[-1], ("type", "role"))) not in TYPES["message"]
+        ):
             self.forget()
             n = 0
         self._messages = []  # should a message be refused
@@ -99,9 +103,6 @@ class LiveRun:
                     f"'content'"
                 )
         return next((k for k in range(n) if id(steps[k]) in answered), n)
-
-
-_KINDS = ("type", "role")
 
 
 def _plain_messages(messages: Any) -> Values:

@@ -249,12 +249,21 @@ def stream_runs(
         if log_format.stops and not callable(selection.rule):
             selection = replace(selection, rule={**log_format.stops, **(selection.rule or {})})
         findings = Findings(selection)
-        reading = _Reading(log_format, log_format._check_options(of_format), findings)
+        chosen = log_format._check_options(of_format)
         paths = [path for place in places for path in log_format._files(place)]
         files = [
-            LogFile(file, info, len(paths), one_by_one, fields=selection.fields, max_size=limit)
+            LogFile(
+                file,
+                info,
+                len(paths),
+                one_by_one,
+                fields=selection.fields,
+                max_size=limit,
+                options=chosen,
+            )
             for file in paths
         ]
+    reading = _Reading(log_format, findings)
     return RunStream(reading.runs(files), info, findings, places[0], one_by_one)
 
 
@@ -263,7 +272,6 @@ class _Reading:
     """Reads files of one format."""
 
     format: Format
-    options: Any
     findings: Findings
 
     def runs(self, files: list[LogFile]) -> Iterator[Run | LeftOut]:
@@ -293,7 +301,7 @@ class _Reading:
 
     def _raw_runs(self, file: LogFile) -> RawRuns:
         with self._failures(file.path, file.path):
-            yield from self.format.runs(file, self.options)
+            yield from self.format.runs(file)
 
     @contextmanager
     def _failures(self, file: Path, where: Path | Place) -> Iterator[None]:
@@ -334,7 +342,7 @@ class _Reading:
             if isinstance(raw, Broken):
                 raise MalformedRunError(str(raw))
             with self._failures(place.file, place):
-                run = self.format.run(raw, place, self.options)
+                run = self.format.run(raw, place)
                 check_runs([run])
             run.meta = {"file": str(place.file)} | run.meta
             selection.apply(run, tally)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -45,11 +45,6 @@ _LONGEST_NAME = 23  # of a field that it proposes
 
 
 @dataclass
-class NoOptions:
-    """The options of a format that has none."""
-
-
-@dataclass
 class Head:
     """The beginning of a file, see `Format`; `item` is its first item, of any type."""
 
@@ -70,8 +65,6 @@ class Format:
         Name of the format in `read_runs`.
     holds : str
         A field that files of this format have and others do not; for errors.
-    beside : tuple of str, default=()
-        Other fields that such files often have; they tell which format an unknown file is nearest.
     lists : tuple of str, default=()
         Fields of a file that list its runs. Without any, a file that is one object is one run.
     stops : dict of str to str, default={}
@@ -79,9 +72,9 @@ class Format:
         others mean what they do in `trajscore.core.stops`.
     endings : tuple of str, default=()
         Endings that only files of this format have, such as ".traj".
-    options : dataclass, optional
-        The format's own options of `read_runs`, with their defaults and checks. `runs` and `run`
-        get an instance. Default: no options.
+    options : dict of str to object, default={}
+        The format's own options of `read_runs` with their defaults; `run` finds their values in
+        ``place.options``.
     lax : bool, default=False
         Whether other formats are asked first, because many files look like this one. Among equals,
         the format registered last is asked first.
@@ -94,8 +87,8 @@ class Format:
     -----
     `recognise` gets the beginning of a file: ``head.fields``, a dict of the first fields of its
     object, or of its first item or line; ``head.listed``, whether they are those of an item or
-    line; and ``head.whole``, whether there are no more. Override ``runs(self, file, options)`` for
-    runs that are not the items of a list or the lines: it yields ``file.place(index)`` and any
+    line; and ``head.whole``, whether there are no more. Override ``runs(self, file)`` for runs
+    that are not the items of a list or the lines: it yields ``file.place(index)`` and any
     object for each run. ``file.items()`` yields triples, ``(None, index, value)`` of each line or
     item, ``(key, None, value)`` of each field of an object; the value of a bad line is a text,
     which `runs` yields as it is, so that it is counted as a run that cannot be read.
@@ -109,17 +102,16 @@ class Format:
     ...     def recognise(self, head):
     ...         return "moves" in head.fields
     ...
-    ...     def run(self, raw, place, options):
+    ...     def run(self, raw, place):
     ...         return io.Run(place.name(raw.get("game")))
     """
 
     name: str
     holds: str
-    beside: Names = ()
     lists: Names = ()
     stops: Mapping[str, Mechanism] = MappingProxyType({})
     endings: Names = ()
-    options: type[Any] = NoOptions
+    options: Mapping[str, Any] = MappingProxyType({})
     lax: bool = False
     _layout: Names = ()  # patterns of the files in the folders that its program makes
 
@@ -127,7 +119,7 @@ class Format:
         """Tell whether a file has this format; asked again as more of its fields are read."""
         raise NotImplementedError
 
-    def run(self, raw: Any, place: Place, options: Any) -> Run:
+    def run(self, raw: Any, place: Place) -> Run:
         """Make a run of what `runs` yielded for it.
 
         Parameters
@@ -136,9 +128,7 @@ class Format:
             What `runs` yielded.
         place : object
             Where the run stands. ``place.name(id)`` returns its id, made from the file's name if
-            the log has none; ``place.file`` is the file.
-        options : object
-            An instance of `options`.
+            the log has none; ``place.file`` is the file, ``place.options`` has the options.
 
         Returns
         -------
@@ -160,7 +150,7 @@ class Format:
         """Return the error to raise for a run that cannot be read, such as "it has no steps"."""
         return MalformedRunError(problem)
 
-    def runs(self, file: LogFile, options: Any) -> RawRuns:
+    def runs(self, file: LogFile) -> RawRuns:
         """Yield the place of each run, and what `run` reads: an item, a line, or the whole file."""
         whole: dict[str, Any] = {}
         for key, index, value in file.items(self.lists):
@@ -199,14 +189,12 @@ class Format:
         return self.folder(place) or find_files(place, (*_ENDINGS, *self.endings))
 
     def _check_options(self, values: Record) -> Any:
-        """Return the options as `runs` and `run` take them."""
-        names = [option.name for option in fields(self.options)]
+        """Return the options as `run` finds them."""
+        names = [*self.options, "format", "fields"]
         for name in values:
-            if name not in names:
-                raise TypeError(
-                    f"{self.name}: {unknown_name('option', name, [*names, 'format', 'fields'])}"
-                )
-        return self.options(**values)
+            if name not in self.options:
+                raise TypeError(f"{self.name}: {unknown_name('option', name, names)}")
+        return {**self.options, **values}
 
 
 _FORMATS: dict[str, Format] = {}
@@ -357,28 +345,12 @@ def unknown_format(file: LogFile) -> ArgumentError:
     text = max(texts, key="text".__eq__, default="NAME")
     named = [f"steps={steps}"] * bool(steps) + [f"text={text}"] * isinstance(step, dict)
     named += [f"action={name}" for name in WORDS["names"]["actions"] if name in fields][:1]
-    near = ""
-    if text == "NAME":
-        near = _nearest(record)
     parts = ",".join(named)
     return ArgumentError(
-        f"{file.path}: the format is not known; it has {examples(record)}; {near}leave it out, or "
+        f"{file.path}: the format is not known; it has {examples(record)}; leave it out, or "
         f"name its parts, {{argument:fields={parts}}}",
         "format",
     )
-
-
-def _nearest(record: Record) -> str:
-    """Say which format an object is nearest to, and which fields it has not; "" if none is near."""
-    formats = {
-        name: (candidate.holds, *candidate.beside, *WORDS["nearest"].get(name, ()))
-        for name, candidate in _by_name().items()
-    }
-    nearest = max(formats, key=lambda name: len(record.keys() & {*formats[name]}))
-    absent = [key for key in formats[nearest] if key not in record]
-    if len(absent) == len(formats[nearest]):
-        return ""
-    return f"the nearest is {nearest}, but there is no {examples(absent[:2])}; "
 
 
 def _format_of(file: LogFile) -> Format | None:

@@ -20,7 +20,7 @@ from trajscore.io.vocabulary import WORDS, Record, parsed, unnested
 
 _BESIDE = {*WORDS["names"]["beside"]}
 _LABELS = {*WORDS["names"]["labels"], *_BESIDE}
-_LEFT_OUT = {"isSidechain", "isMeta", "isCompactSummary", "is_copied_context", "is_demo"}
+_LEFT_OUT = {*WORDS["names"]["left_out"]}
 _OF_SILENCE = {*WORDS["names"]["silence"]}
 _OF_CALLS = {"input", "tokens", "finish_reason"}  # in which no text is expected
 _NESTED = (dict, list, tuple)
@@ -101,7 +101,8 @@ def _contents(outer: Any, *, beside_messages: bool = False) -> tuple[set[str], s
             if "key" in container:  # it may be an attribute of OTLP
                 names.add(str(container["key"]))
             values = container.values()
-        for value in values:
+        for value_or_text in values:
+            value = value_or_text
             if beside_messages and isinstance(value, str) and " " in value:
                 value = unnested(value)
             if isinstance(value, str):

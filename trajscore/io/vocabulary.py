@@ -23,11 +23,9 @@ def _by_word(kinds: Mapping[str, Iterable[str]]) -> dict[str, Any]:
 
 
 # ------------------------------------------------------------------ where messages are
-MESSAGE_LISTS = WORDS["message_lists"]
 CALL_SIDES = WORDS["call_sides"]
 ITEM_LISTS = WORDS["item_lists"]
 MESSAGE_OWNERS = WORDS["message_owners"]
-PROMPTS = WORDS["prompts"]
 PAYLOADS = WORDS["payloads"]
 OF_USER = [name for name, side in PAYLOADS.items() if side == "user"]
 """Fields of a request whose bare text is the user's."""

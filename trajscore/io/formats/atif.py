@@ -12,8 +12,6 @@ from trajscore.io.registry import Format, Head, RawRuns, register
 from trajscore.io.vocabulary import FORMATS, Record, as_fields, first_object
 
 _RESULT = "result.json"
-# Files beside a trajectory that are not runs, but continuations and summaries of one.
-_NO_RUNS = (_RESULT, "trajectory.cont-", "trajectory.summarization-")
 
 
 @register
@@ -32,8 +30,11 @@ class ATIF(Format):
         is_memory = is_run and is_step(first_object(head.fields["steps"]))
         return (is_run and not is_memory) or _is_of_terminal_bench(head.fields)
 
-    def runs(self, file: LogFile, options: Any) -> RawRuns:
-        file.is_head = file.path.name.startswith(_NO_RUNS)
+    def runs(self, file: LogFile) -> RawRuns:
+        # beside a trajectory, its continuations and summaries are no runs
+        file.is_head = file.path.name.startswith(
+            (_RESULT, "trajectory.cont-", "trajectory.summarization-")
+        )
         whole = file.whole()
         if _is_of_terminal_bench(whole):
             raise ValueError(
@@ -43,7 +44,7 @@ class ATIF(Format):
         if not file.is_head:
             yield file.place(0), _with_rest(file.path, whole)
 
-    def run(self, raw: dict[str, Any], place: Place, options: Any) -> Run:
+    def run(self, raw: Any, place: Place) -> Run:
         files = (folder / _RESULT for folder in place.file.parents[:2])
         result = next((LogFile(file).whole() for file in files if file.is_file()), {})
         name = place.name(raw.get("trajectory_id"), result.get("trial_name"), raw.get("session_id"))

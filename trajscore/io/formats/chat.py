@@ -80,7 +80,7 @@ class OpenAI(Format):
     def recognise(self, head: Head) -> bool:
         return is_chat(head)
 
-    def runs(self, file: LogFile, options: Any) -> RawRuns:
+    def runs(self, file: LogFile) -> RawRuns:
         fields: dict[str, Any] = {}
         talks: dict[Any, list[Any]] = {}  # messages by their conversation, if they name one
         chains: dict[Any, list[Record]] = {}  # of responses, by what goes on with them
@@ -110,7 +110,7 @@ class OpenAI(Format):
         for index, run in enumerate(runs):
             yield file.place(index), run
 
-    def run(self, raw: Any, place: Place, options: Any) -> Run:
+    def run(self, raw: Any, place: Place) -> Run:
         record = as_object({"messages": raw} if isinstance(raw, list) else raw)
         raw = spread(record)
         messages, used = find_messages(raw)
@@ -127,7 +127,7 @@ class OpenAI(Format):
             )
         last = first_object(messages[-1:])
         if "messages" in last and not is_message(last):  # a result of AutoGen
-            return self.run({**leftover(raw, used), **last}, place, options)
+            return self.run({**leftover(raw, used), **last}, place)
         if "model_type" in raw and REACT_CALL in str(messages[:2]):
             raise MalformedRunError("it is one call of ReAct; save prediction.toDict() of each run")
         details = as_fields(last, "incomplete_details")  # of a response

@@ -27,7 +27,6 @@ from trajscore.io.vocabulary import (
 
 _TURNS = ("user", "assistant")
 _SESSION = ("sessionId", "session_id")
-_INTERRUPTED = "[Request interrupted by user"
 _WORDS = FORMATS["claude_code"]
 
 
@@ -45,9 +44,9 @@ class ClaudeCode(Format):
             return True
         return bool({"sessionId", "leafUuid", "snapshot"} & fields.keys())
 
-    def runs(self, file: LogFile, options: Any) -> RawRuns:
+    def runs(self, file: LogFile) -> RawRuns:
         sessions: dict[str, Values] = {}
-        for place, line in super().runs(file, options):
+        for place, line in super().runs(file):
             if not isinstance(line, dict):
                 yield place, line
                 continue
@@ -65,7 +64,7 @@ class ClaudeCode(Format):
             yield file.place(index), lines
         file.is_head = not whole  # a subagent's file, or one that only has a title
 
-    def run(self, raw: Any, place: Place, options: Any) -> Run:
+    def run(self, raw: Any, place: Place) -> Run:
         lines = as_objects(raw)
         names = [line[key] for key in _SESSION for line in lines if line.get(key)]
         run = Run(place.name(*names))
@@ -144,7 +143,7 @@ class _Session:
             self.left_out["subagent"] += 1
         elif _is_aside(line, "aside") or (is_user and text.startswith(tuple(_WORDS["written"]))):
             self.left_out["put in"] += 1
-        elif text.startswith(_INTERRUPTED):
+        elif text.startswith("[Request interrupted by user"):
             self.run.stop_reason = "interrupted"
         elif is_user:
             self._add_of_user(message.get("content"))

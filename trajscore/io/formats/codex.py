@@ -27,9 +27,9 @@ class Codex(Format):
             return isinstance(fields.get("payload"), dict)
         return fields.get("type") == "thread.started" and "thread_id" in fields
 
-    def runs(self, file: LogFile, options: Any) -> RawRuns:
+    def runs(self, file: LogFile) -> RawRuns:
         lines = []
-        for place, value in super().runs(file, options):
+        for place, value in super().runs(file):
             if isinstance(value, dict):
                 lines.append(value)
             else:
@@ -39,7 +39,7 @@ class Codex(Format):
         if lines and not file.is_head:
             yield file.place(0), lines
 
-    def run(self, raw: Any, place: Place, options: Any) -> Run:
+    def run(self, raw: Any, place: Place) -> Run:
         run = Run("")
         items: list[Message] = []
         usage: list[tuple[int, Record]] = []

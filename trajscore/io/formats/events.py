@@ -40,11 +40,11 @@ class Events(Format):
         is_log = any(map(_is_log, ([head.item], [head.fields], head.item)))
         return is_whole and (is_log or bool(_runs_in(head.fields)))
 
-    def runs(self, file: LogFile, options: Any) -> RawRuns:
+    def runs(self, file: LogFile) -> RawRuns:
         """Yield a run of each list of events, and of the lines that share the name of a run."""
         groups: dict[str, Values] = {}
         name = stem(file.path)
-        for place, item in super().runs(file, options):
+        for place, item in super().runs(file):
             if not isinstance(item, Broken) and (groups or span_of(item)):
                 name_of = file.fields.id_of if file.fields.ids else _run_name
                 name = name_of(item) or name
@@ -61,7 +61,7 @@ class Events(Format):
             record = {"id": name if len(groups) > 1 else stem(file.path), "events": events}
             yield file.place(index), record | of_run
 
-    def run(self, raw: Any, place: Place, options: Any) -> Run:
+    def run(self, raw: Any, place: Place) -> Run:
         raw = as_object({"events": raw} if isinstance(raw, list) else raw)
         logs = _logs(raw)
         if len(logs) != 1:

@@ -36,7 +36,7 @@ class Inspect(Format):
             and bool({"version", "samples"} & head.fields.keys())
         )
 
-    def runs(self, file: LogFile, options: Any) -> RawRuns:
+    def runs(self, file: LogFile) -> RawRuns:
         if is_zipfile(file.path):
             check_archive(file.path, file.max_size)
         need = "reading logs of Inspect AI needs inspect-ai"
@@ -52,7 +52,7 @@ class Inspect(Format):
                 f"again, or a newer inspect-ai"
             ) from error
 
-    def run(self, sample: Any, place: Place, options: Any) -> Run:
+    def run(self, sample: Any, place: Place) -> Run:
         raw = sample.model_dump(exclude_none=True)
         scores = {
             name: _value(score.get("value"))

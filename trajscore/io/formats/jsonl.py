@@ -61,8 +61,8 @@ class JSONLines(Format):
         parts = ("text", "confidence", "tool_calls", "logprobs")
         return not isinstance(first_step, dict) or is_turn(first_step, parts)
 
-    def runs(self, file: LogFile, options: Any) -> RawRuns:
-        records = _with_named(super().runs(file, options), file)
+    def runs(self, file: LogFile) -> RawRuns:
+        records = _with_named(super().runs(file), file)
         first = list(islice(records, 1))
         records = chain(first, records)
         if file.fields.steps is not None or any(steps_field(record) for _, record in first):
@@ -70,7 +70,7 @@ class JSONLines(Format):
         else:
             yield from _runs(records, one_by_one=file.one_by_one)
 
-    def run(self, raw: Any, place: Place, options: Any) -> Run:
+    def run(self, raw: Any, place: Place) -> Run:
         if isinstance(raw, _Lines):
             return _run_of_lines(raw, place)
         return _run_of_record(raw, place)

@@ -35,7 +35,7 @@ class Langfuse(TraceFormat):
     def _is_run(self, fields: Record) -> bool:
         return bool(fields) and fields.keys() != {"meta"}
 
-    def runs(self, file: LogFile, options: Any) -> RawRuns:
+    def runs(self, file: LogFile) -> RawRuns:
         """Yield whole traces at once, and records that stand apart after the last file."""
         at_once = file.n_files == 1 and file.fields.id not in SPANS["session"]
         apart: list[tuple[Any, Any]] = []

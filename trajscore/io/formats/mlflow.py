@@ -34,7 +34,7 @@ class MLflow(Format):
     def _is_run(self, fields: Record) -> bool:
         return "spans" in fields or "data" in fields
 
-    def run(self, raw: Any, place: Place, options: Any) -> Run:
+    def run(self, raw: Any, place: Place) -> Run:
         raw = as_object(raw)
         if "trace" in raw:
             raw = as_object(unnested(raw["trace"]))

@@ -12,8 +12,7 @@ from trajscore.io._run import Run, leftover
 from trajscore.io.conversation import Conversation
 from trajscore.io.files import LogFile, Place
 from trajscore.io.registry import Format, Head, RawRuns, register
-
-_META = ("source_type", "agent", "model", "total_time", "total_tokens", "task_set")
+from trajscore.io.vocabulary import FORMATS
 
 
 @register
@@ -30,7 +29,7 @@ class Scout(Format):
             return [place]
         return []
 
-    def runs(self, file: LogFile, options: Any) -> RawRuns:
+    def runs(self, file: LogFile) -> RawRuns:
         need = "reading transcripts of Inspect Scout needs inspect-scout"
         scout = optional("inspect_scout", need, "scout")
         with ExitStack() as opened:
@@ -49,13 +48,13 @@ class Scout(Format):
             for index, entry in enumerate(wait(_listed(database))):
                 yield file.place(index), wait(database.read(entry, content))
 
-    def run(self, transcript: Any, place: Place, options: Any) -> Run:
+    def run(self, transcript: Any, place: Place) -> Run:
         run = Run(
             place.name(transcript.transcript_id),
             stop_reason=transcript.limit or ("error" if transcript.error else None),
             task=transcript.task_id,
             trial=transcript.task_repeat,
-            meta={name: getattr(transcript, name) for name in _META},
+            meta={name: getattr(transcript, name) for name in FORMATS["scout"]["meta"]},
             scores=leftover({"success": transcript.success, "score": transcript.score}),
             extra={"metadata": dict(transcript.metadata)},
         )

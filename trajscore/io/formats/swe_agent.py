@@ -40,7 +40,7 @@ class SWEAgent(Format):
         is_own = "trajectory" in names and not is_chat_list(steps)
         return "info" in names and (is_own or (is_mini and steps is None))
 
-    def run(self, raw: Any, place: Place, options: Any) -> Run:
+    def run(self, raw: Any, place: Place) -> Run:
         raw = as_object(raw)
         info = as_object(raw.get("info") or {})
         name = place.name(raw.get("instance_id"), stem(place.file).removesuffix(".traj"))
@@ -136,9 +136,9 @@ class OpenHands(Format):
         is_result = {"instance_id", "test_result", "history"} <= head.fields.keys()
         return is_result or any(map(_kind_of, events))
 
-    def runs(self, file: LogFile, options: Any) -> RawRuns:
+    def runs(self, file: LogFile) -> RawRuns:
         events = []
-        for place, raw in super().runs(file, options):
+        for place, raw in super().runs(file):
             if _kind_of(raw):
                 events.append(raw)
             else:
@@ -146,7 +146,7 @@ class OpenHands(Format):
         if events:
             yield file.place(0), {"instance_id": stem(file.path), "history": events}
 
-    def run(self, raw: Any, place: Place, options: Any) -> Run:
+    def run(self, raw: Any, place: Place) -> Run:
         raw = as_object(raw)
         name = place.name(raw.get("instance_id"))
         history = check_list(first(raw, _LISTS) or [], "its history is")

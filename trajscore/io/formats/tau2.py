@@ -34,23 +34,21 @@ class Tau2(Format):
             return super().folder(place)
         return []
 
-    def runs(self, file: LogFile, options: Any) -> RawRuns:
+    def runs(self, file: LogFile) -> RawRuns:
         # beside a folder of simulations, the list is an index of them
         file.is_head = file.path.name in _HEADS and (file.path.parent / "simulations").is_dir()
-        listed = False
         for key, index, value in file.items({"simulations"}):
             if index is None:
                 file.info[str(key)] = value
-            elif _is_run(value) or not file.is_head:
-                listed = True
+            elif "messages" in as_fields(value) or not file.is_head:
                 yield file.place(index), value
-        if not listed and _is_run(file.info):
+        if "messages" in file.info:
             raw = file.others.pop(str(file.path))
             for name in _HEADS:
                 file.info.update(file.others.get(str(file.path.parent.parent / name), {}))
             yield file.place(0), raw
 
-    def run(self, raw: Any, place: Place, options: Any) -> Run:
+    def run(self, raw: Any, place: Place) -> Run:
         raw = as_object(raw)
         task = raw.get("task_id")
         name = place.name(raw.get("id"), None if task is None else f"{task}-{raw.get('trial', 0)}")
@@ -66,10 +64,6 @@ class Tau2(Format):
         run.meta["max_steps"] = dig(place.info, "info.max_steps")
         run.meta = {"reward": None, **leftover(run.meta)}
         return talk.finish(run)
-
-
-def _is_run(value: Any) -> bool:
-    return "messages" in as_fields(value)
 
 
 def _with_confidence(message: Any) -> Any:

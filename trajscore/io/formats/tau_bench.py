@@ -1,6 +1,6 @@
 """Trajectory files of tau-bench, which hold no stop reason: a run at the cap was cut off."""
 
-from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from trajscore.core.outcomes import SUCCESS
@@ -16,22 +16,11 @@ _USER_STOP = "###STOP###"
 _LAST_TOOL = "transfer_to_human_agents"
 
 
-@dataclass
-class _Options:
-    max_turns: int | None = 30
-
-    def __post_init__(self) -> None:
-        if self.max_turns is not None and not is_count(self.max_turns):
-            raise ValueError(
-                f"max_turns must be a whole number, at least 1, or None, got {self.max_turns!r}"
-            )
-
-
 @register
 class TauBench(Format):
     name = "tau_bench"
     holds = "traj"
-    options = _Options
+    options = MappingProxyType({"max_turns": 30})
 
     def recognise(self, head: Head) -> bool:
         return self._is_run(head.fields)
@@ -39,7 +28,7 @@ class TauBench(Format):
     def _is_run(self, fields: Record) -> bool:
         return "traj" in fields and not isinstance(fields["traj"], (str, int, float))
 
-    def run(self, raw: Any, place: Place, options: _Options) -> Run:
+    def run(self, raw: Any, place: Place) -> Run:
         raw = as_object(raw)
         task = raw.get("task_id")
         name = place.name(None if task is None else f"{task}-{raw.get('trial', 0)}")
@@ -48,12 +37,16 @@ class TauBench(Format):
             raise self.malformed("it has no 'traj'")
         run = self._new_run(raw, name)
         talk = Conversation(place, messages)
-        if run.outcome != SUCCESS and _at_cap(talk.steps, options.max_turns):
+        if run.outcome != SUCCESS and _at_cap(talk.steps, place.options["max_turns"]):
             run.stop_reason = "max_steps"
         return talk.finish(run)
 
 
 def _at_cap(steps: list[Step], max_turns: int | None) -> bool:
+    if not (max_turns is None or is_count(max_turns)):
+        raise ValueError(
+            f"max_turns must be a whole number, at least 1, or None, got {max_turns!r}"
+        )
     if max_turns is None or sum(step.actor == "agent" for step in steps) < max_turns:
         return False
     last = steps[-1]

@@ -13,6 +13,7 @@ from scipy.stats import t as student
 from trajscore.core.errors import optional, show_controls, visible
 from trajscore.core.parallel import Progress, Work
 from trajscore.core.policy import MIN_RUNS_PER_OUTCOME, MIN_RUNS_PER_STEP
+from trajscore.core.storage import to_csv
 from trajscore.core.values import ByName, FloatArray
 from trajscore.core.weights import PART_STARTS, score_cells
 from trajscore.core.within_runs import step_numbers
@@ -22,7 +23,6 @@ from trajscore.evaluation.options import RowKey
 from trajscore.evaluation.recommendation import Action
 from trajscore.evaluation.reliability import worst_runs
 from trajscore.io import Run
-from trajscore.io.files import to_csv
 from trajscore.metrics.steps import mean_by_step
 from trajscore.report._disclosures import disclosures
 from trajscore.report.glossary import (
