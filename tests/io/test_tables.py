@@ -20,11 +20,12 @@ def test_one_table_in_any_form(tables):
     for name, text in {
         "t.csv": CSV, "t.CSV": CSV, "t.csv.gz": CSV, "t.tsv": CSV.replace(",", "\t"),
         "t.json": json.dumps(ROWS), "t.jsonl": lines, "t.ndjson.gz": lines,
-        "t.parquet": pd.DataFrame(ROWS),
+        "t.parquet": pd.DataFrame(ROWS), "index.csv": pd.DataFrame(ROWS).to_csv(),
+        "ids.csv": CSV[3:], "ids.parquet": pd.DataFrame(ROWS).set_index("run"),
     }.items():  # fmt: skip
         runs = tables.read(text, name=name)
         assert (runs.ids, runs.outcomes) == (["a", "b"], [1, 0]), name
-        assert runs.predictors == {"p": [0.5, 0.25]}, name
+        assert (runs.predictors, "not used" in runs.said) == ({"p": [0.5, 0.25]}, False), name
 
 
 def test_a_folder_of_parquet_files_is_one_table(tables, tmp_path):

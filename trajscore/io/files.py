@@ -357,7 +357,8 @@ def _read_parquet(path: Path, max_size: int | None, n_rows: int | None) -> pd.Da
         raise ValueError(
             f"it has {n_all:,} rows; trajscore report reads them in batches, or give one file"
         )
-    return rows.head(n_rows or n_all, **NO_READAHEAD).to_pandas()
+    frame = rows.head(n_rows or n_all, **NO_READAHEAD).to_pandas()
+    return frame.reset_index() if any(frame.index.names) else frame
 
 
 _FORMULA = r"('*[=+\-@\t\r])"  # how a text begins that is written with an apostrophe

@@ -46,7 +46,7 @@ from trajscore.io.tables import (
     usual_column,
     with_scales,
 )
-from trajscore.io.wide_tables import as_long, has_row_per_run
+from trajscore.io.wide_tables import as_long, has_row_per_run, usual_ids
 from trajscore.metrics.first_error import first_error_labels
 
 NO_SCORE = ""
@@ -203,7 +203,7 @@ def _as_steps(
 ) -> tuple[pd.DataFrame, Fields, list[Any], list[NoteText]]:
     """Return a table with a row a step, its names, the columns that it came with, and notes."""
     columns = list(frame.columns)
-    ids = request.fields.ids or usual_names("id", columns)[:1]
+    ids = request.fields.ids or usual_ids(frame)[:1]
     frame, fields, wide_notes = as_long(frame, request.fields)
     frame, fields, join_notes = join_outcomes(
         frame, fields, request.outcomes, request.rule, request.max_size
