@@ -353,7 +353,7 @@ def test_rows_are_what_both_sets_have():
 
 
 def judged_runs(seed, rate, knows_rate=False, noise=0.0):
-    """Runs and a judge with evidence that does not depend on the rate, calibrated at .4 or at it."""
+    """Runs, and a judge with the same evidence at any rate, calibrated at .4 or at that rate."""
     rng = np.random.default_rng(seed)
     y = rng.random(800) < rate
     log_odds = logit(rate if knows_rate else 0.4) + (y - 0.5) + rng.normal(size=800)
