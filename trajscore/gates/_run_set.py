@@ -38,6 +38,7 @@ from trajscore.evaluation.runs import (
 from trajscore.io.fields import USUAL_FIELDS, Fields
 from trajscore.loading.load import load
 from trajscore.loading.tables import Inputs, LoadRequest, describe_notes
+from trajscore.report.glossary import counted_as
 
 LENGTH = "length"
 
@@ -263,7 +264,7 @@ class RunSet:
         """How many runs of how many tasks there are, and what those without an outcome count as."""
         parts = [f"{n} left out ({why})" for why, n in self.left_out.items()]
         if n := int((~self.evaluated.observed).sum()):
-            parts.append(f"{n} without an outcome, counted as failures")
+            parts.append(f"{n} without an outcome, counted {counted_as('failure', n)}")
         parts += [f"forecasts of {n} not judged ({why})" for why, n in self.unscored.items()]
         n_without_step = int((self.lengths == 0).sum())
         if n_without_step and not self.predictors:

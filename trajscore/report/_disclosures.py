@@ -12,7 +12,7 @@ import pandas as pd
 from trajscore.evaluation.evaluation import Evaluation, Facts
 from trajscore.evaluation.options import BOOTSTRAP, INFLUENCE
 from trajscore.evaluation.runs import ExclusionKind, by_reason, number_of_runs
-from trajscore.report.glossary import COUNTED_AS, RUN_SCORE
+from trajscore.report.glossary import RUN_SCORE, counted_as
 
 
 def excluded_table(data: Evaluation) -> pd.DataFrame:
@@ -99,7 +99,7 @@ def _censoring(facts: Facts) -> str:
     if not facts.n_censored and facts.censored != "drop":
         return "none"
     return (
-        f"runs without an observed outcome count {COUNTED_AS[facts.censored]}, in calibration, "
+        f"runs without an observed outcome count {counted_as(facts.censored)}, in calibration, "
         f"base rate and every metric; stops are taken to be administrative (budgets that do not "
         f"depend on the outcome)"
     )
