@@ -273,7 +273,7 @@ def test_pass_k_of_a_public_log_is_as_published(public_file):
     assert found == [0.42, 0.273, 0.22, 0.2]
 
 
-def test_numbers_of_forecasts_are_those_of_a_report():
+def test_numbers_of_forecasts_are_those_of_a_report_and_changes_turn_round():
     report = evaluate(BASE.traces["judge"], BASE.labels, groups=BASE.tasks, intervals="influence")
     table = compare(BASE, WORSE, confidence_level=0.95).table
     for form in ("as_given", "recalibrated"):
@@ -286,9 +286,6 @@ def test_numbers_of_forecasts_are_those_of_a_report():
         assert found.tolist() == pytest.approx(error.tolist(), rel=1e-6)
     ranks = report.intervals.loc[("judge", "as_given", "AUROC"), "value"]
     assert table.loc[("AUROC", "judge", "as_given"), "base"] == pytest.approx(ranks)
-
-
-def test_a_change_of_a_calibration_error_is_the_change_back_turned_round():
     there, back = row_of(BASE, WORSE, "S-ECE"), row_of(WORSE, BASE, "S-ECE")
     assert there["change"] == pytest.approx(-back["change"])
     turned = [-back["change_high"], -back["change_low"]]
