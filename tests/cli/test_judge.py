@@ -92,7 +92,10 @@ def test_a_number_that_cannot_be_read_is_counted_on_the_screen(log, capsys):
 
 def test_what_it_refuses(log, refuses):
     (log / "table.csv").write_text("run,step,p,outcome\n0,1,0.5,0\n1,1,0.6,1\n")
+    plain = (log / "runs.jsonl").read_text().replace("self_confidence", "x")
+    (log / "plain.jsonl").write_text(plain)
     cases = [
+        ("plain.jsonl --out o.csv --dry-run --score TRACER", "--score: turns of users are steps"),
         ("table.csv --out o.csv", "table.csv is a table", "give a log"),
         ("runs.jsonl --out o.xlsx", "--out: o.xlsx must end in .parquet or .csv"),
         ("runs.jsonl --out none/o.csv", "--out: the folder none does not exist"),

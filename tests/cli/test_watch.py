@@ -35,11 +35,16 @@ def watch(run):
     return lambda *words: run(f"watch {NAMED}", *words)
 
 
-def test_nothing_changed(folder, watch):
+def test_nothing_changed(folder, watch, tmp_path):
     code, out, _ = watch(folder / "ref.csv", folder / "quiet.csv", "--alpha", 0.04)
     assert code == 0
     assert "400 runs since the reference, in the order of the file: no change shown\n" in out
     assert "at most 0.04" in out
+    table = pd.read_csv(folder / "quiet.csv")
+    for order, start in enumerate((table["run"], -table["run"])):
+        table.assign(started=10_000 + start).to_csv(tmp_path / "new.csv")
+        err = watch(folder / "ref.csv", tmp_path / "new.csv")[2]
+        assert err.count("the order of the rows, not of column 'started'") == order
 
 
 def test_a_change_is_dated_and_named(folder, watch, tmp_path):

@@ -179,6 +179,7 @@ def test_a_stated_value_holds_until_the_next_one(gappy, fast):
     share = 20 / len(X["a"].cells)
     assert report.notes[0].startswith(f"a: {share:.1%} of its values were missing")
     assert "ffill" not in str(report)  # what helps no further is not named again
+    assert "Leave out b to score a on them, too" in " ".join(str(report).split())
     said = " ".join(str(evaluate(X, y, **fast)).split())
     assert "EvaluationOptions(missing='ffill') repeats the value" in said
 

@@ -20,11 +20,12 @@ def test_one_table_in_any_form(tables):
     for name, text in {
         "t.csv": CSV, "t.CSV": CSV, "t.csv.gz": CSV, "t.tsv": CSV.replace(",", "\t"),
         "t.json": json.dumps(ROWS), "t.jsonl": lines, "t.ndjson.gz": lines,
-        "t.parquet": pd.DataFrame(ROWS),
+        "t.parquet": pd.DataFrame(ROWS), "index.csv": pd.DataFrame(ROWS).to_csv(),
+        "ids.csv": CSV[3:], "ids.parquet": pd.DataFrame(ROWS).set_index("run"),
     }.items():  # fmt: skip
         runs = tables.read(text, name=name)
         assert (runs.ids, runs.outcomes) == (["a", "b"], [1, 0]), name
-        assert runs.predictors == {"p": [0.5, 0.25]}, name
+        assert (runs.predictors, "not used" in runs.said) == ({"p": [0.5, 0.25]}, False), name
 
 
 def test_a_folder_of_parquet_files_is_one_table(tables, tmp_path):
@@ -105,6 +106,8 @@ def test_which_columns_are_predictors(tables):
         ({"x": 0.5, "z": 0.5}, "--score z --risk x", ["z", "x"]),
         ({"x": 0.5, "z": 5}, "--risk x --scale z=10", ["x", "z"]),
         ({"x": 0.5, "z": 0.5}, "--score z --confidence x", ["z", "x"]),
+        ({"verbal": [20, 60, 90, 50], "judge": vary}, "--scale verbal=100", ["verbal", "judge"]),
+        ({"judge": vary, "repetition": [np.nan, 0.5, np.nan, 0.25]}, "", ["judge"]),
         ({"x": 0.5, "z": 0.5}, "--score z --score x --confidence x", ["z", "x"]),
     ]:  # fmt: skip
         table = steps(**{"p": None} | columns)
@@ -266,13 +269,7 @@ def test_outcomes_whose_high_values_are_failures(tables):
     assert "not 'failed'" in runs.said
 
 
-def test_an_outcome_with_several_values_in_a_run(tables):
-    said = tables.refuse(steps(solved=[0, 1, 0.5, 0]))
-    assert "run 'a' has two values in column 'solved', 0.0 and 1.0" in said
-    assert tables.read(steps(solved=[np.nan, 1, np.nan, 0])).outcomes == [1, 0]
-
-
-def test_outcomes_that_are_lists_or_counts(tables):
+def test_outcomes_that_are_not_one_number_a_run(tables):
     rows = [{**row, "solved": [1, 0]} for row in ROWS]
     rows += [{**row, "step": 2} for row in rows]
     for options in ((), ("--outcome", "solved")):
@@ -280,6 +277,9 @@ def test_outcomes_that_are_lists_or_counts(tables):
         assert "df.explode(['solved'" in said
     said = tables.refuse(steps(solved=[3, 3, 1, 1]))
     assert "run 'a': outcome 3 lies outside [0, 1]" in said
+    said = tables.refuse(steps(solved=[0, 1, 0.5, 0]))
+    assert "run 'a' has two values in column 'solved', 0.0 and 1.0" in said
+    assert tables.read(steps(solved=[np.nan, 1, np.nan, 0])).outcomes == [1, 0]
 
 
 def test_stop_reasons(tables):
@@ -292,13 +292,3 @@ def test_stop_reasons(tables):
     assert "--stop stepz=excluded: no run was stopped by" in runs.said
     assert "done, max_steps" in runs.said
     assert "--stop-reason" in tables.read(steps(), *rule).said
-
-
-def test_a_scale_chooses_no_predictor(tables):
-    scored = steps(p=None, verbal=[20, 60, 90, 50], judge=[0.2, 0.3, 0.4, 0.5])
-    assert [*tables.read(scored, "--scale", "verbal=100").predictors] == ["verbal", "judge"]
-
-
-def test_a_signal_named_as_a_trial_is_no_id(tables):
-    scored = steps(p=None, judge=[0.2, 0.3, 0.4, 0.5], repetition=[np.nan, 0.5, np.nan, 0.25])
-    assert [*tables.read(scored).predictors] == ["judge"]

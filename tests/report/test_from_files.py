@@ -95,7 +95,7 @@ def test_tokens_saved_of_a_log(tmp_path, run):
     options = ["--monitor", "--splits", "1", "--score", "tool calls", "--calibrator", "none"]
     code, out, _ = run(log, *options, "--out", tmp_path / "r.html")
     assert code == 0
-    assert "; cost: tokens" in out
+    assert "; cost: generated tokens" in out
 
 
 def test_confidences_whose_scale_is_not_known_are_not_read(tmp_path, run):

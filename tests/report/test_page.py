@@ -442,6 +442,13 @@ def page_of_log(runs, n_steps, fast):
     return check(report.to_html(log=runs))
 
 
+def test_code_needs_a_name_of_the_weights():
+    X, y = make_trajectories(200, random_state=0, return_X_y=True)
+    report = evaluate(X.with_cells(X.cells**3), y, weights=lambda t: 1 / t)
+    assert all(line.startswith("# ") for line in report.code().splitlines())
+    assert "Define it with def" in report.code()
+
+
 def test_transcripts_have_the_step_and_the_forecast_beside_each_turn(fast):
     page = page_of_log(talk(20, 3), 3, fast)
     assert page.count('<ol class="turns">') == 20
@@ -450,7 +457,7 @@ def test_transcripts_have_the_step_and_the_forecast_beside_each_turn(fast):
     assert page.count('<span class="at">step 1<br>') == 20
     assert page.count("Task t") == 20
     stop = data_in(page)["stop"]["forecast"]
-    assert set(stop["saved"]) == {"steps", "money", "tokens"}
+    assert set(stop["saved"]) == {"steps", "money", "tokens read and generated"}
     np.testing.assert_allclose(stop["saved"]["money"], stop["saved"]["steps"])  # of as much a step
     both = page_of_log(talk(20, 3), 6, fast)  # steps are turns of user and agent
     assert both.count('<span class="at">step 6<br>') == 20

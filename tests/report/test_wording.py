@@ -148,6 +148,8 @@ def test_an_answer_that_unobserved_runs_decide(command, remedy):
     assert headline.statements(data)[1].text.startswith("if the 12 runs without an outcome failed")
     assert headline.reason(data).question == "What would change the answer"
     assert headline.reason(data).text.endswith(remedy)
+    alone = headline.reason(evaluation(SHOWN, stays=False, n_hidden=1, command=command)).text
+    assert "the 1 run without an outcome, counted as a failure here" in alone
     assert next_step(data).text.startswith("Find out what became of the 12 runs")
     assert before_rules(data) == "**If the 12 runs without an outcome failed:** "
     assert doubts.of_unobserved(data).endswith("the answer depends on what they count as.")

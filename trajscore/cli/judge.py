@@ -7,6 +7,7 @@ import pandas as pd
 
 from trajscore.cli.inputs import READING, load_request, progress_bar, write_table
 from trajscore.core.array import TrajectoryArray
+from trajscore.core.errors import ArgumentError
 from trajscore.core.values import number_of
 from trajscore.judging import StepJudge
 from trajscore.judging.answers import FORMS
@@ -33,6 +34,12 @@ def run(arguments: argparse.Namespace) -> None:
     options = {name: getattr(arguments, name) for name in names}
     cache = arguments.cache or out.with_name(f"{out.name}.cache.sqlite")
     batch = questions(StepJudge(**options, cache=cache, progress=progress_bar()), inputs.log)
+    if not np.array_equal(inputs.container().lengths, batch.turns.lengths):
+        raise ArgumentError(
+            "{argument}: turns of users are steps of these scores, too, but a judge is asked after "
+            "turns of the agent alone; leave them out here, and pass them to trajscore report",
+            "scores",
+        )
     left = batch.left
     size = f"{number_of(len(inputs.log), 'run')}, {number_of(len(batch.keys), 'step')}"
     requests = f"{number_of(len(left), 'request')}, {len(batch.texts) - len(left):,} from {cache}"

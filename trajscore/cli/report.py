@@ -203,14 +203,14 @@ def _monitoring(arguments: argparse.Namespace, inputs: Inputs) -> bool | Monitor
 
 
 def _tokens_of(inputs: Inputs) -> TrajectoryArray | None:
-    """Return the agent's tokens in each step of predictors made of a log; None if not known."""
+    """Return what the agent generated in each step of predictors of a log; None if not known."""
     predictors: Any = inputs.predictors
     turns = turns_of(predictors, inputs.log)
     tokens = np.where(turns.is_agent, [n_tokens(step) for step in turns.steps], 0.0)
     agent = np.flatnonzero(turns.is_agent)
     opening = agent[np.unique(turns.run_of[agent], return_index=True)[1]]
     tokens[opening] = np.nan_to_num(tokens[opening])
-    return None if np.isnan(tokens).any() else turns.container(tokens, ["tokens"])
+    return None if np.isnan(tokens).any() else turns.container(tokens, ["generated tokens"])
 
 
 _HEAD = 10_000  # rows by which columns are chosen

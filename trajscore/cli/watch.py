@@ -116,7 +116,7 @@ def _write_metrics(path: Path | None, fleet: FleetMonitor, rates: dict[str, floa
 
 def _read(path: Path, arguments: argparse.Namespace) -> tuple[TrajectoryArray, Any, Any]:
     """Read runs in their order, with outcomes and tasks; None where there are none."""
-    inputs = read_inputs(path, arguments)
+    inputs = read_inputs(path, arguments, is_followed=path == arguments.new)
     y: Any = inputs.y
     if (y == CENSORED).all():
         y = None

@@ -301,7 +301,7 @@ def _weighted(measure: Measure, units: IntArray, n_units: int, weight: FloatArra
     """Return a metric of one set, with these weights of its runs."""
     statistic = measure.statistic
     units = units[measure.rows]
-    weight = weight[measure.rows]
+    weight = weight[measure.rows] * measure.weight
     n_runs = len(units)
     sizes = np.bincount(units, weight, n_units)
     n_used = int(np.count_nonzero(sizes))

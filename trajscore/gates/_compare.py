@@ -10,12 +10,13 @@ from trajscore.core.errors import CannotMeasureError, visible
 from trajscore.core.policy import POWER
 from trajscore.core.ties import ROUNDING
 from trajscore.core.values import as_fraction, number_of, run_label
-from trajscore.evaluation.options import AS_GIVEN, RECALIBRATED
+from trajscore.evaluation.options import AS_GIVEN, FORMS
 from trajscore.gates._change import difference, estimates, runs_to_settle
 from trajscore.gates._metrics import (
     MARGIN,
     SUCCESS,
     Key,
+    at_equal_success,
     is_lower_better,
     measures_of,
     most_trials,
@@ -40,6 +41,8 @@ class Comparison:
         million).
     matched : Matching
         How the sets are paired.
+    confounded : set of (metric, predictor, form)
+        Changes of forecasts that may come from the success rate alone.
     notes : list of str
         What could not be compared, and why.
     confidence_level : float
@@ -50,6 +53,7 @@ class Comparison:
 
     table: pd.DataFrame
     matched: Matching
+    confounded: set[Key]
     notes: list[str]
     confidence_level: float
     base: RunSet = field(repr=False)
@@ -73,10 +77,14 @@ class Comparison:
                 f"{key} {verb} from {row.base:.4g} to {row.new:.4g} "
                 f"({interval(row.change_low, row.change_high)})"
             )
-            if key.metric != LENGTH:
+            if key in self.confounded:
+                text += ": may come from the success rate alone"
+            elif key.metric != LENGTH:
                 is_worse = (row.change > 0) == is_lower_better(key.metric, self.new)
                 text += ": worse" if is_worse else ": better"
             shown.append(f"{text}.")
+        if self.confounded:
+            shown.append(CONFOUNDED)
         if len(undecided) > 1:
             shown += undecided
         return shown
@@ -146,13 +154,19 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comp
     may cost five times the mean, or in paired sets twice the mean more; equal costs bound nothing.
     Calibration errors have bounds of their own, as in `trajscore.evaluate`.
 
+    What forecasts are worth, and how far they are off, depends on the success rate. So a change of
+    them is called worse or better only if it also shows with the outcomes of the new set weighted
+    to the success rate of the base: of the forecasts as they are, as an unchanged judge may state
+    the same, and of forecasts shifted in log-odds by as much as success (Saerens et al. 2002).
+
     References
     ----------
     Clopper and Pearson (1934), The Use of Confidence or Fiducial Limits Illustrated in the Case of
     the Binomial; Bahadur and Savage (1956), The Nonexistence of Certain Statistical Procedures in
     Nonparametric Problems, for means of costs; Miller (2024), Adding Error Bars to Evals,
     arXiv:2411.00640, for paired and clustered errors; Yao et al. (2024), tau-bench,
-    arXiv:2406.12045, for pass^k.
+    arXiv:2406.12045, for pass^k; Saerens, Latinne and Decaestecker (2002), Adjusting the Outputs of
+    a Classifier to New a Priori Probabilities.
 
     Examples
     --------
@@ -173,6 +187,7 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comp
     level = (1 + confidence_level) / 2
     rows = {}
     missing: dict[str, list[str]] = {}
+    confounded = set()
     notes = []
     for runs, other, name in ((base, new, "the base"), (new, base, "the new set")):
         if alone := [repr(p) for p in runs.predictors if p not in other.predictors]:
@@ -196,11 +211,17 @@ def compare(base: RunSet, new: RunSet, *, confidence_level: float = 0.9) -> Comp
         row["runs_needed"] = np.nan
         if row["change_low"] <= 0 <= row["change_high"]:
             row["runs_needed"] = runs_to_settle(change, change.value, new.n_runs, level)
+        elif key.predictor:
+            for pair in at_equal_success(base, new, key):
+                of_base, of_new = estimates(pair, matched)
+                bounds = difference(of_new, of_base, matched).bounds(level)
+                if min(np.sign(change.value) * np.array(bounds)) <= 0:
+                    confounded.add(key)
         rows[key] = row
     table = pd.DataFrame.from_dict(rows, orient="index")
     table.index = pd.MultiIndex.from_tuples(rows, names=Key._fields)
     notes += [f"Not compared: {'; '.join(names)}. Why: {why}." for why, names in missing.items()]
-    return Comparison(table, matched, notes, confidence_level, base, new)
+    return Comparison(table, matched, confounded, notes, confidence_level, base, new)
 
 
 def _keys(base: RunSet, new: RunSet) -> Iterator[Key]:
@@ -212,8 +233,9 @@ def _keys(base: RunSet, new: RunSet) -> Iterator[Key]:
     yield from (Key(name) for name in base.spent if name in new.spent)
     for name in base.predictors:
         if name in new.predictors:
-            for form in (AS_GIVEN, RECALIBRATED):
-                yield from (Key(metric, name, form) for metric in (f"TPS log{MARGIN}", "S-ECE"))
+            for form in FORMS:
+                yield Key(f"TPS log{MARGIN}", name, form)
+                yield Key("S-ECE", name, form)
             yield Key("AUROC", name, AS_GIVEN)  # which recalibration hardly changes
 
 
@@ -226,6 +248,10 @@ WITHOUT_TASKS = (
 )
 
 
+CONFOUNDED = (
+    "As the success rate changes, an unchanged predictor is worth more or less, and is off by more "
+    "or less. Changes that do not show at equal success rates are neither worse nor better."
+)
 UNKNOWN_RUNS = "it is not known how many more runs would settle it"
 
 

@@ -1,14 +1,14 @@
 """Names of the numbers of a set of runs, and how each is made."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import comb
+from scipy.special import comb, expit, logit
 
 from trajscore.calibration.calibrators import calibrator_maker
 from trajscore.core.errors import CannotMeasureError
@@ -19,9 +19,9 @@ from trajscore.core.ties import only_value
 from trajscore.core.values import known_names, unknown_name
 from trajscore.core.weights import as_step_weights
 from trajscore.evaluation.options import FORMS, FRACTIONS, Note, Options
-from trajscore.evaluation.rows import make_rows, row_metrics
+from trajscore.evaluation.rows import Row, Rows, make_rows, row_metrics
 from trajscore.evaluation.runs import leave_out_missing, refuse_without_outcomes
-from trajscore.gates._run_set import Measure, Measures, RunSet
+from trajscore.gates._run_set import Forecasts, Measure, Measures, RunSet
 from trajscore.report.verdicts import note_text, without_variation
 
 OPTIONS = Options(tuple(map(get_family, USUAL_SCORES)), as_step_weights())
@@ -70,7 +70,7 @@ def measures_of(sets: Sequence[RunSet], key: Key, most: float | None = None) -> 
     return [_measure_of(runs, key, most) for runs in sets]
 
 
-def _measure_of(runs: RunSet, key: Key, most: float | None) -> Measure:
+def _measure_of(runs: RunSet, key: Key, most: float | None = None) -> Measure:
     """Return a number of a set of runs; all of a predictor are made once."""
     is_amount = key.metric in runs.amounts and not is_rate(key.metric)
     if most is not None and not is_amount:
@@ -93,9 +93,9 @@ def _measure_of(runs: RunSet, key: Key, most: float | None) -> Measure:
             )
         return Measure(MeanOfRuns(numbers[rows]), rows, is_amount=True, most=most)
     wanted = key.predictor, options_of(key.metric)
-    if wanted not in runs.metrics:
-        runs.metrics[wanted] = _metrics_of(runs, *wanted)
-    metrics, notes = runs.metrics[wanted]
+    if wanted not in runs.forecasts:
+        runs.forecasts[wanted] = _forecasts_of(runs, *wanted)
+    _, notes, metrics = runs.forecasts[wanted]
     if (key.form, key.metric) in metrics:
         return metrics[key.form, key.metric]
     names = [name for form, name in metrics if form == key.form]
@@ -160,8 +160,22 @@ def most_trials(runs: RunSet) -> int:
     return int(np.quantile(counts, 0.5, method="lower"))
 
 
-def _metrics_of(runs: RunSet, predictor: str, options: Options) -> tuple[Measures, list[Note]]:
-    """All metrics of a predictor in each form, and above the base rate; notes on missing forms."""
+def at_equal_success(base: RunSet, new: RunSet, key: Key) -> Iterator[list[Measure]]:
+    """Yield a number of forecasts of two sets as if the new one succeeded as often as the base.
+
+    If nothing but success changed, a judge states the same of a run as before, or what also knows
+    the new success rate: one of the two shows no change then.
+    """
+    wanted = key.predictor, options_of(key.metric)
+    rates = [runs.forecasts[wanted].rows.runs.labels.mean() for runs in (base, new)]
+    log_odds = np.subtract(*logit(rates))
+    for shift in (0.0, log_odds):
+        metrics = _metrics_of(new, new.forecasts[wanted].rows, wanted[1], log_odds, shift)
+        yield [_measure_of(base, key), metrics[key.form, key.metric]]
+
+
+def _forecasts_of(runs: RunSet, predictor: str, options: Options) -> Forecasts:
+    """Return forecasts of a predictor with their metrics."""
     if predictor not in runs.predictors:
         raise CannotMeasureError(unknown_name("predictor", predictor, runs.predictors))
     judged = runs.judged(predictor)
@@ -172,19 +186,38 @@ def _metrics_of(runs: RunSet, predictor: str, options: Options) -> tuple[Measure
             f"forecasts of {predictor!r}"
         )
     alone = leave_out_missing(judged, [], may_fill=False)
-    metrics = {}
     notes: list[Note] = []
     rows = make_rows(alone, calibrator_maker("auto", options.weights), options, notes)
-    constant = row_metrics(rows.base, options)
+    return Forecasts(rows, notes, _metrics_of(runs, rows, options))
+
+
+def _metrics_of(
+    runs: RunSet, rows: Rows, options: Options, log_odds: float = 0.0, shift: float = 0.0
+) -> Measures:
+    """All metrics of forecasts, and above the base rate.
+
+    Runs weigh as if the log-odds of success were so much higher; forecasts are shifted.
+    """
+    metrics = {}
+    weight = np.exp(log_odds * rows.runs.labels)
+    constant = row_metrics(_shifted(rows.base, log_odds), options)
     # among all runs that count, of which some have no forecast that is judged
-    places = pd.Index(runs.evaluated.source_rows).get_indexer(alone.source_rows)
+    places = pd.Index(runs.evaluated.source_rows).get_indexer(rows.runs.source_rows)
     for row in rows.predictors:
-        for name, statistic in row_metrics(row, options).items():
-            metrics[row.form, name] = Measure(statistic, places)
+        for name, statistic in row_metrics(_shifted(row, shift), options).items():
+            metrics[row.form, name] = Measure(statistic, places, weight)
             reference = constant[name]
             if isinstance(statistic, MeanOfRuns) and isinstance(reference, MeanOfRuns):
-                metrics[row.form, name + MARGIN] = Measure(statistic - reference, places)
-    return metrics, notes
+                metrics[row.form, name + MARGIN] = Measure(statistic - reference, places, weight)
+    return metrics
+
+
+def _shifted(row: Row, log_odds: float) -> Row:
+    """Return forecasts with higher log-odds; as they are, if they are not probabilities."""
+    if not log_odds or not row.is_probability:
+        return row
+    cells = expit(logit(row.traces.cells.clip(0, 1)) + log_odds)
+    return replace(row, traces=row.traces.with_cells(cells))
 
 
 def _all_pass(runs: RunSet, k: int) -> Measure:

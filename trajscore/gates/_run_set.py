@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,7 @@ from trajscore.core.values import (
     one_per_run,
 )
 from trajscore.evaluation.options import REFERENCES, Note, Options
+from trajscore.evaluation.rows import Rows
 from trajscore.evaluation.runs import (
     EvaluatedRuns,
     Exclusion,
@@ -37,6 +38,7 @@ from trajscore.evaluation.runs import (
 from trajscore.io.fields import USUAL_FIELDS, Fields
 from trajscore.loading.load import load
 from trajscore.loading.tables import Inputs, LoadRequest, describe_notes
+from trajscore.report.glossary import counted_as
 
 LENGTH = "length"
 
@@ -47,6 +49,7 @@ class Measure:
 
     statistic: Statistic
     rows: IntArray  # the runs that it is of, among those that count
+    weight: FloatArray | float = 1.0  # of each of these runs
     is_rate: bool = False  # of a run or task it is 0, 1 or between
     of_tasks: bool = False  # each task counts the same, however many runs it has
     is_amount: bool = False  # what a run took, of which there may be no most
@@ -54,6 +57,14 @@ class Measure:
 
 
 Measures = dict[tuple[str, str], Measure]  # by form and metric
+
+
+class Forecasts(NamedTuple):
+    """What was computed of a predictor."""
+
+    rows: Rows  # in each form, with the base rate
+    notes: list[Note]  # on missing forms
+    metrics: Measures
 
 
 class RunSet:
@@ -142,8 +153,7 @@ class RunSet:
             self._scored = select_runs(sample, stops, censored)
         self.notes = ""
         self.n_unread = 0
-        # of predictors, once asked for: by name and options, with notes on missing forms
-        self.metrics: dict[tuple[str, Options], tuple[Measures, list[Note]]] = {}
+        self.forecasts: dict[tuple[str, Options], Forecasts] = {}  # once asked for
         # whether the runs came with ids, by which two sets can be paired
         self.has_ids = not are_default_ids(sample.X.ids)
         self.traces = runs.traces
@@ -254,7 +264,7 @@ class RunSet:
         """How many runs of how many tasks there are, and what those without an outcome count as."""
         parts = [f"{n} left out ({why})" for why, n in self.left_out.items()]
         if n := int((~self.evaluated.observed).sum()):
-            parts.append(f"{n} without an outcome, counted as failures")
+            parts.append(f"{n} without an outcome, counted {counted_as('failure', n)}")
         parts += [f"forecasts of {n} not judged ({why})" for why, n in self.unscored.items()]
         n_without_step = int((self.lengths == 0).sum())
         if n_without_step and not self.predictors:

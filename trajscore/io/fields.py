@@ -25,6 +25,9 @@ SCORES = (*USUAL["confidence"], *WORDS["names"]["judged"])
 Columns of tables with these names are judged; of logs only confidences, and others are asked for.
 """
 
+TIMES = WORDS["names"]["times"]
+"""The usual names of columns that say when a run or a step started."""
+
 OUTCOMES_IN_WORDS = ("result",)
 """Names of columns that are outcomes if they hold words such as PASS: numbers are of a tool."""
 

@@ -355,4 +355,7 @@ def _read_parquet(path: Path, max_size: int | None, n_rows: int | None) -> pd.Da
         raise ValueError(
             f"it has {n_all:,} rows; trajscore report reads them in batches, or give one file"
         )
-    return rows.head(n_rows or n_all, **NO_READAHEAD).to_pandas()
+    frame = rows.head(n_rows or n_all, **NO_READAHEAD).to_pandas()
+    if any(frame.index.names):
+        frame = frame.reset_index()
+    return frame

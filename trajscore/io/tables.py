@@ -34,7 +34,7 @@ from trajscore.io.fields import (
 )
 from trajscore.io.unread import save_instead
 from trajscore.io.vocabulary import role_of
-from trajscore.io.wide_tables import as_lists
+from trajscore.io.wide_tables import INDEX, as_lists, usual_ids
 
 PARTS = {"id": "run id", "step": "step", "outcome": "outcome", "stop_reason": "stop reason"}
 """The parts of a table, and their names in sentences."""
@@ -106,7 +106,8 @@ def _check_names(fields: Fields, frame: pd.DataFrame, there: Sequence[Any]) -> N
 
 def usual_column(frame: pd.DataFrame, part: str) -> Any:
     """Return the column with a usual name of a part; None without one."""
-    names = stop_columns(frame) if part == "stop_reason" else usual_names(part, frame)
+    finders: dict[str, Any] = {"id": usual_ids, "stop_reason": stop_columns}
+    names = finders[part](frame) if part in finders else usual_names(part, frame)
     if part == "outcome" and not names:
         names = [name for name in names_among(OUTCOMES_IN_WORDS, frame) if _are_words(frame[name])]
     if len(names) > 1 and part in _ONE_OF:
@@ -191,7 +192,7 @@ def unused_columns(frame: pd.DataFrame, chosen: Fields) -> tuple[list[Any], list
     outcome = bare_name(chosen.outcome or "", frame)
     taken = {*chosen.ids, chosen.step, outcome, chosen.stop_reason, chosen.group, chosen.label}
     taken |= {name for part in USUAL for name in usual_names(part, frame)}
-    taken |= {*chosen.scores, *OF_ONE_RUN}
+    taken |= {*chosen.scores, *OF_ONE_RUN, INDEX}
     unused = [name for name in frame if name not in taken]
     return unused, list(frame[unused].select_dtypes("number").columns)
 

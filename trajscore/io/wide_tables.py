@@ -16,7 +16,15 @@ from trajscore.io.fields import ROWS, SCORES, Fields, usual_names
 from trajscore.io.vocabulary import parsed
 
 _RUN = "run"  # column of the numbers of rows, where a table has no ids
+INDEX = "Unnamed: 0"
+"""What an index without a name is read as, from a CSV that pandas wrote."""
 _EDGES = "_-. ()[]#:"  # of the name of a predictor
+
+
+def usual_ids(frame: pd.DataFrame) -> tuple[Any, ...]:
+    """Return the columns with usual names of ids, or else an index of texts without a name."""
+    index = frame.filter([INDEX]).select_dtypes(exclude="number")
+    return usual_names("id", frame) or tuple(index)
 
 
 def has_row_per_run(frame: pd.DataFrame, ids: Sequence[str]) -> bool:
@@ -26,7 +34,7 @@ def has_row_per_run(frame: pd.DataFrame, ids: Sequence[str]) -> bool:
 
 def as_long(frame: pd.DataFrame, fields: Fields) -> tuple[pd.DataFrame, Fields, tuple[str, ...]]:
     """Return a table with one row a step, its names, and what was done, in sentences."""
-    ids = list(fields.ids or usual_names("id", frame)[:1])
+    ids = list(fields.ids or usual_ids(frame)[:1])
     is_wide = has_row_per_run(frame, ids)
     if fields.wide and not is_wide:
         raise ArgumentError(

@@ -10,7 +10,7 @@ import pandas as pd
 
 from trajscore.core.array import TrajectoryArray
 from trajscore.core.errors import ArgumentError, visible
-from trajscore.core.frame import joined_ids, runs_of_table
+from trajscore.core.frame import as_times, joined_ids, runs_of_table
 from trajscore.core.outcomes import (
     as_verdicts,
     bare_name,
@@ -23,6 +23,7 @@ from trajscore.core.stops import (
     EXCLUDED,
     Rule,
     Stops,
+    names_among,
     normalize_reasons,
     notes_on_stops,
     stop_columns,
@@ -30,7 +31,7 @@ from trajscore.core.stops import (
 from trajscore.core.values import AnyArray, check_known, number_of, parse_numbers
 from trajscore.evaluation.notes import without_leaky_columns
 from trajscore.io import Run
-from trajscore.io.fields import ROWS, USUAL_FIELDS, Fields, usual_names
+from trajscore.io.fields import ROWS, TIMES, USUAL_FIELDS, Fields, usual_names
 from trajscore.io.files import read_table
 from trajscore.io.outcome_tables import join_outcomes
 from trajscore.io.tables import (
@@ -46,7 +47,7 @@ from trajscore.io.tables import (
     usual_column,
     with_scales,
 )
-from trajscore.io.wide_tables import as_long, has_row_per_run
+from trajscore.io.wide_tables import as_long, has_row_per_run, usual_ids
 from trajscore.metrics.first_error import first_error_labels
 
 NO_SCORE = ""
@@ -73,6 +74,7 @@ class LoadRequest:
     missing: str | None = None  # as in `trajscore.evaluate`; None if values are not filled
     needs_scores: bool = True  # if not, a table may have a row a run
     needs_outcomes: bool = True  # if not, none are named, and runs may have none
+    is_followed: bool = False  # the order of runs counts
     keep_lost: bool = False  # keep the runs that an infrastructure error ended
     max_size: int | None = None
     roles: Any = None
@@ -175,7 +177,10 @@ def _load_frame(frame: pd.DataFrame, request: LoadRequest) -> Inputs:
         if pd.api.types.infer_dtype(groups).startswith("mixed"):
             groups = groups.astype(str)
         notes.append(note_on_clusters(group, groups[is_counted]))
-    costs, cost_notes = _costs(frame, joined_ids(frame, chosen.ids), X)
+    ids = joined_ids(frame, chosen.ids)
+    if request.is_followed:
+        notes += _notes_on_order(frame, ids)
+    costs, cost_notes = _costs(frame, ids, X)
     unused = frame.drop(columns=[*per_run, TABLE_STEP], errors="ignore")
     return Inputs(
         X,
@@ -203,7 +208,7 @@ def _as_steps(
 ) -> tuple[pd.DataFrame, Fields, list[Any], list[NoteText]]:
     """Return a table with a row a step, its names, the columns that it came with, and notes."""
     columns = list(frame.columns)
-    ids = request.fields.ids or usual_names("id", columns)[:1]
+    ids = request.fields.ids or usual_ids(frame)[:1]
     frame, fields, wide_notes = as_long(frame, request.fields)
     frame, fields, join_notes = join_outcomes(
         frame, fields, request.outcomes, request.rule, request.max_size
@@ -315,6 +320,26 @@ def note_on_guesses(
     if first_step not in (1, requested_step):
         parts.append(f"steps are counted from {first_step}")
     return ["guessed " + "; ".join(parts)] if parts else []
+
+
+def _notes_on_order(frame: pd.DataFrame, ids: pd.Series) -> Iterator[NoteText]:
+    """Name the column of times by which runs would be in another order."""
+    for name in names_among(TIMES, frame):
+        column = frame[name].dropna()
+        times = as_times(column.rename("time"))
+        if times is None:
+            continue
+        if (
+            not pd.Series(times, column.index)
+            .groupby(ids, sort=False)
+            .min()
+            .is_monotonic_increasing
+        ):
+            yield (
+                f"runs are taken in the order of the rows, not of column {name!r}; to take them by "
+                f"it, sort the table first, in pandas df.sort_values({name!r}, kind='stable')"
+            )
+        return
 
 
 def notes_on_outcome(frame: pd.DataFrame, outcome: str, meanings: Mapping[str, float]) -> list[str]:

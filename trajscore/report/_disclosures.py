@@ -11,8 +11,8 @@ import pandas as pd
 
 from trajscore.evaluation.evaluation import Evaluation, Facts
 from trajscore.evaluation.options import BOOTSTRAP, INFLUENCE
-from trajscore.evaluation.runs import ExclusionKind, by_reason, number_of_runs
-from trajscore.report.glossary import COUNTED_AS, RUN_SCORE
+from trajscore.evaluation.runs import by_reason, number_of_runs
+from trajscore.report.glossary import RUN_SCORE, counted_as, listed
 
 
 def excluded_table(data: Evaluation) -> pd.DataFrame:
@@ -32,10 +32,13 @@ def left_out(data: Evaluation, most: int = 1000) -> str:
     if reasons := by_reason(data.exclusions, of_scores=True):
         parts.append(f"Counted in success rates alone: {_reasons(reasons, most)}")
     text = ". ".join(parts)
-    is_missing = ExclusionKind.MISSING_VALUES in (exclusion.kind for exclusion in data.exclusions)
-    if is_missing and data.options.settings.missing != "ffill":
+    incomplete = {name for exclusion in data.exclusions for name in exclusion.predictors}
+    if incomplete and data.options.settings.missing != "ffill":
         ffill = "--missing ffill" if data.source.command else "EvaluationOptions(missing='ffill')"
         text += f"; {ffill} repeats the value before"
+    others = [each.predictor for each in data.singles if each.predictor not in incomplete]
+    if incomplete and others:
+        text += f". Leave out {listed(sorted(incomplete))} to score {listed(others)} on them, too"
     return text
 
 
@@ -99,7 +102,7 @@ def _censoring(facts: Facts) -> str:
     if not facts.n_censored and facts.censored != "drop":
         return "none"
     return (
-        f"runs without an observed outcome count {COUNTED_AS[facts.censored]}, in calibration, "
+        f"runs without an observed outcome count {counted_as(facts.censored)}, in calibration, "
         f"base rate and every metric; stops are taken to be administrative (budgets that do not "
         f"depend on the outcome)"
     )

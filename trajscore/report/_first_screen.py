@@ -24,10 +24,10 @@ from trajscore.evaluation.reliability import WrongRun, run_to_read
 from trajscore.evaluation.runs import by_reason, number_of_runs
 from trajscore.report._disclosures import runs_that_count
 from trajscore.report.glossary import (
-    COUNTED_AS,
     RUN_SCORE,
     TEMPLATES,
     Instruction,
+    counted_as,
     happened,
     of_hundred,
     outcome_of,
@@ -218,8 +218,8 @@ def _about(data: Evaluation) -> str:
     facts = data.facts
     hidden = ""
     if facts.n_outcomes < facts.n_counted:
-        n = f"{facts.n_counted - facts.n_outcomes:,}"
-        hidden = f", {n} without an outcome counted {COUNTED_AS[facts.censored]}"
+        n = facts.n_counted - facts.n_outcomes
+        hidden = f", {n:,} without an outcome counted {counted_as(facts.censored, n)}"
     won = succeeded(data)
     if (data.ends["y"] % 1).any():
         won = "mean grade"

@@ -13,7 +13,7 @@ from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.recommendation import Action, OtherChoice
 from trajscore.evaluation.runs import number_of_runs
 from trajscore.report._disclosures import left_out
-from trajscore.report.glossary import COUNTED_AS, listed, opening, quoted
+from trajscore.report.glossary import counted_as, listed, opening, quoted
 from trajscore.report.verdicts import card_reason, note_text, way_gone
 
 UNOBSERVED = "unobserved"
@@ -109,7 +109,7 @@ def of_choice(data: Evaluation, choice: str) -> str:
     if choice == "observed":
         n_all = data.facts.n_runs
         status = "has no outcome" if alone else "have no outcome"
-        counted = f"counted {COUNTED_AS[data.facts.censored]}"
+        counted = f"counted {counted_as(data.facts.censored, n)}"
     elif choice == "lost":
         status = "was lost by the harness" if alone else "were lost by the harness"
         counted = "left out"
@@ -137,13 +137,11 @@ def of_budget(data: Evaluation) -> str:
     budget = "their budget"
     count = "count"
     them = "them"
-    counted = COUNTED_AS[data.facts.censored]
+    counted = counted_as(data.facts.censored, data.facts.n_censored)
     if data.facts.n_censored == 1:
         budget = "its budget"
         count = "counts"
         them = "it"
-        if data.facts.censored == "failure":
-            counted = "as a failure"
     runs = f"{number_hidden(data)} hit {budget}{f' ({names})' * (names not in ('', 'budget'))}"
     other = data.other_choice("observed")
     then = f"the answer is: {other_answer(other)}"

@@ -22,7 +22,6 @@ _TEXTS = tomllib.loads(files("trajscore.report").joinpath("glossary.toml").read_
 LITERATURE: list[str] = _TEXTS["literature"]
 TEMPLATES: dict[str, dict[str, str]] = {name: _TEXTS[name] for name in ("accept", "stop")}
 LOCATORS: dict[str, str] = _TEXTS["locators"]
-COUNTED_AS: dict[str, str] = _TEXTS["counted_as"]
 RUN_SCORE: dict[str, str] = _TEXTS["run_score"]
 NOTES: dict[str, str] = _TEXTS["notes"]
 _MOST_NAMED = 5
@@ -34,6 +33,11 @@ GLOSSARY: dict[str, str] = (
     | _TEXTS["glossary"]
     | {name.partition("_")[0]: metric.meaning for name, metric in RUN_METRICS.items()}
 )
+
+
+def counted_as(censored: str, n_runs: int = 2) -> str:
+    """Say what so many runs without an outcome count as."""
+    return str(_TEXTS["counted_as"][censored][int(n_runs > 1)])
 
 
 def explain(name: str) -> str:

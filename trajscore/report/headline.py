@@ -21,7 +21,7 @@ from trajscore.report.doubts import (
     stands_for,
 )
 from trajscore.report.glossary import (
-    COUNTED_AS,
+    counted_as,
     listed,
     of_hundred,
     opening,
@@ -221,9 +221,10 @@ def reason(data: Evaluation) -> Reason | None:
         other = other_answer(data.other_choice("observed"))
         return Reason(
             "What would change the answer",
-            f"What became of the {number_hidden(data)} without an outcome, which count "
-            f"{COUNTED_AS[data.facts.censored]} here. **If you do not know their outcomes yet, the "
-            f"answer is: {other}.** Leave them out then: {how_to_drop(data)}.",
+            f"What became of the {number_hidden(data)} without an outcome, counted "
+            f"{counted_as(data.facts.censored, data.facts.n_censored)} here. **If you do not know "
+            f"their outcomes yet, the answer is: {other}.** Leave them out then: "
+            f"{how_to_drop(data)}.",
         )
     if data.is_small:
         enough = MIN_RUNS_PER_OUTCOME

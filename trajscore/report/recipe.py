@@ -7,6 +7,10 @@ from trajscore.evaluation.evaluation import Evaluation
 from trajscore.evaluation.options import AS_GIVEN
 
 NO_CODE = "# There is nothing to fit: no predictor is shown to need recalibration."
+NO_NAME = (
+    "# The weights are a function without a name, which no code can repeat, and no file can hold.\n"
+    "# Define it with def, pass it as weights, and evaluate again."
+)
 _SCRIPT = """\
 import numpy as np
 import skops.io
@@ -26,7 +30,10 @@ def recipes(data: Evaluation, name: str, form: str) -> dict[str, str]:
     score = _run_score(data)
     stop = _stop(data, name)
     code = NO_CODE
-    if form != AS_GIVEN and data.recommendations[name].is_useful:
+    is_useful = form != AS_GIVEN and data.recommendations[name].is_useful
+    if is_useful and not data.options.weights.schedule_name.isidentifier():
+        code = NO_NAME
+    elif is_useful:
         report = "\n# report is what trajscore.evaluate returned"
         if data.source.command:
             report = (
@@ -56,7 +63,9 @@ def recipes(data: Evaluation, name: str, form: str) -> dict[str, str]:
 def _run_score(data: Evaluation) -> str:
     """Return the expression of the score of a run, of its forecasts p."""
     weights = data.options.weights
-    schedule = weights.schedule_name if callable(weights.schedule) else repr(weights.schedule)
+    schedule = repr(weights.schedule)
+    if callable(weights.schedule):
+        schedule = weights.schedule_name if weights.schedule_name.isidentifier() else "weights"
     horizon = "" if weights.horizon is None else f", horizon={weights.horizon!r}"
     mean = f"np.average(p, weights=trajscore.step_weights([len(p)], {schedule}{horizon}))"
     return _RUN_SCORES.get(data.options.settings.phi, mean)

@@ -26,9 +26,9 @@ from trajscore.io import Run
 from trajscore.metrics.steps import mean_by_step
 from trajscore.report._disclosures import disclosures
 from trajscore.report.glossary import (
-    COUNTED_AS,
     GLOSSARY,
     LITERATURE,
+    counted_as,
     explain,
     fixed,
     happened,
@@ -117,7 +117,7 @@ def _environment(jinja: Any) -> Any:
     environment.tests["finite"] = np.isfinite
     environment.globals |= {
         "explain": explain, "card_reason": card_reason, "styles": STYLES,
-        "counted_as": COUNTED_AS, "happened": happened, "price": f"{PRICE:g}",
+        "counted_as": counted_as, "happened": happened, "price": f"{PRICE:g}",
         "lost": f"{LOST:g}", "enough": MIN_RUNS_PER_OUTCOME,
         "style": _file("page.css"), "script": _file("page.js"),
     }  # fmt: skip

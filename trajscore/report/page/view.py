@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -105,9 +105,11 @@ class View:
             for cell, (start, end) in enumerate(pairwise([*turns, None]), int(first)):
                 # a turn, and what others said after it
                 spent[:, cell] = _spent(self.log[str(name)].steps[start:end])
+        steps = chain.from_iterable(run.steps for run in self.log.values())
+        tokens = "tokens read and generated" if any(map(_billed, steps)) else "generated tokens"
         return {
             kind: np.nan_to_num(cost)
-            for kind, cost in zip(("tokens", "money"), spent, strict=True)
+            for kind, cost in zip((tokens, "money"), spent, strict=True)
             if np.isfinite(cost).mean() >= _MOSTLY and np.nansum(cost) > 0
         }
 
@@ -122,9 +124,14 @@ def _spent(turns: Sequence[Step]) -> tuple[float, float]:
 
 def _tokens(step: Step) -> float:
     """Return the tokens that a turn was billed for, where the log says it; else those it has."""
-    counts = as_fields(step.extra.get("tokens")) or token_counts(step.extra.get("usage"))
-    billed = [count for count in counts.values() if is_amount(count)]
+    billed = _billed(step)
     return float(sum(billed) if billed else len(step.tokens or ()))
+
+
+def _billed(step: Step) -> list[float]:
+    """Return the numbers of tokens that a turn read and generated, where the log has them."""
+    counts = as_fields(step.extra.get("tokens")) or token_counts(step.extra.get("usage"))
+    return [count for count in counts.values() if is_amount(count)]
 
 
 # ---------------------------------------------------------------- what was said in a run
