@@ -63,6 +63,8 @@ def test_a_dialogue_by_hand():
     risk = [0, 1.2, 0.5, 0.5, 1, 1 - 1 / math.sqrt(6), 1, 1 / 6]
     explained = TracerScorer().fit(S).explain(S)
     assert np.allclose(explained["risk"].cells.ravel(), risk, atol=1e-12)
+    in_call = signals(agent("", ToolCall("find", {"bag": 1}, result="bag found")))
+    assert in_call["agent_gap"].cells == pytest.approx(0.5)
     # the worst of eight steps, k = 0.1
     assert TracerScorer().fit(S).score_samples(S) == pytest.approx(1.2)
     assert TracerScorer(k=0.25, w=0.5).fit(S).score_samples(S) == pytest.approx(0.5 * 1.1 + 0.6)

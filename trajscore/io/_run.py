@@ -67,7 +67,7 @@ class Step:
     tool_calls : list of ToolCall
         The calls made in this turn.
     observation : str, optional
-        The results of these calls, one after the other.
+        The results of these calls, one after the other, where the calls do not hold them.
     tokens : tuple of str, optional
         The tokens of the turn.
     logprobs : tuple of float, optional
@@ -112,6 +112,13 @@ class Step:
     def __post_init__(self) -> None:
         if self.text is None:
             self.text = ""
+
+    @property
+    def results(self) -> list[str]:
+        """What the calls of the turn returned: `observation`, or else the result of each."""
+        if self.observation is not None:
+            return [self.observation]
+        return [call.result for call in self.tool_calls if call.result is not None]
 
     @property
     def is_empty(self) -> bool:

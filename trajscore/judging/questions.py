@@ -165,11 +165,8 @@ def _heard(run: Run) -> dict[int, list[str]]:
     for place, text in zip(places, instructions, strict=True):
         heard[place].append(_entry("system", text))
     for place, step in enumerate(run.steps, start=1):
-        results = [call.result for call in step.tool_calls if call.result is not None]
-        if step.observation is not None:
-            results = [step.observation]
         heard[step.extra.get("answered_after", place)] += [
-            _entry("result", text) for text in results
+            _entry("result", text) for text in step.results
         ]
     return heard
 

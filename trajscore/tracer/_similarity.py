@@ -91,7 +91,7 @@ class TextsOfTurns:
         self.speech = self.places(step.text if step.actor == "agent" else "" for step in steps)
         self.whole = self.places(turns.text_with_calls(turn) for turn in range(len(steps)))
         self.result = self.places(
-            (step.observation or "") if step.actor == "agent" and step.tool_calls else ""
+            "\n".join(step.results) if step.actor == "agent" and step.tool_calls else ""
             for step in steps
         )
 

@@ -161,7 +161,7 @@ class Turns:
         """Split between runs, where enough text has come together."""
         offsets = offsets_of(self.lengths)
         sizes = [
-            _CHARACTERS_OF_A_TURN + len(step.text) + len(step.observation or "")
+            _CHARACTERS_OF_A_TURN + len(step.text) + sum(map(len, step.results))
             for step in self.steps
         ]
         for rows in row_chunks(offsets_of(sizes)[offsets], _BATCH_CHARACTERS):
