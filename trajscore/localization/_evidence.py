@@ -198,7 +198,7 @@ def compare_locators(
         Out-of-fold distributions by name, as `FirstErrorLocator.fit_transform` gives them.
     groups : array-like of shape (n_runs,), optional
         Task of each run: for folds, windows and intervals.
-    random_state : int, Generator, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=None
         Seed of the intervals.
 
     Returns
