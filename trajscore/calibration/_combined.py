@@ -99,8 +99,8 @@ class CombinedForecaster(CrossFitForecaster):
     >>> from trajscore.datasets import load_chess
     >>> X, y = load_chess(return_X_y=True)
     >>> forecaster = CombinedForecaster().fit(X, y)
-    >>> X.channels[forecaster.best_], round(forecaster.share_, 1)
-    ('material', 0.9)
+    >>> X.channels[forecaster.best_], round(forecaster.share_, 2)
+    ('material', 0.95)
     >>> forecaster.transform(X)
     <TrajectoryArray: 360 runs of 1 to 60 steps, channels probability>
     """

@@ -215,10 +215,10 @@ class SequentialComparison:
         --------
         >>> watch = SequentialComparison(bound=1).update([0.9, 0.8], [0.1, 0.2])
         >>> watch.history().round(2)[["mean", "low", "high"]]
-                mean  low  high
+                mean   low  high
         n_runs
-        1        0.8 -0.9   1.0
-        2        0.7 -0.8   1.0
+        1        0.8 -1.00   1.0
+        2        0.7 -0.89   1.0
         """
         n_runs = pd.RangeIndex(1, self.n_runs + 1, name="n_runs")
         return pd.DataFrame(self._states, index=n_runs, columns=_State._fields, dtype=float)

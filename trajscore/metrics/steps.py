@@ -259,8 +259,8 @@ def step_calibration_error(
     >>> y, traces = [1, 0], [[0.5, 0.9], [0.5, 0.3]]
     >>> round(step_calibration_error(y, traces, weights="uniform"), 3)
     0.1
-    >>> step_calibration_error(y, traces, part="early")
-    0.0
+    >>> round(step_calibration_error(y, traces, part="early"), 3)
+    0.083
     """
     how, runs = check_scored(y_true, traces, weights, horizon, sample_weight)
     if not len(runs):
