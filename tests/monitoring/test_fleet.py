@@ -455,6 +455,8 @@ def test_bad_input():
         (X.with_cells(X.cells + 1), y, "lies outside"),
     ]
     must_refuse(fleet.fit, rows)
+    unobserved = FleetMonitor().fit(X, np.full(len(y), -1))
+    assert unobserved.e_values_.equals(FleetMonitor().fit(X).e_values_)
 
 
 def test_runs_that_are_sent_again_count_once(rng):

@@ -166,7 +166,7 @@ class FleetMonitor(BaseEstimator):
             Forecasts, or scores that `forecaster` reads, of at least 50 runs; of a container some
             may be missing, and runs may have no step.
         y : array-like of shape (n_runs,), optional
-            Outcomes: 1 success, 0 failure, -1 not observed. Without them, lengths and forecasts
+            Outcomes: 1 success, 0 failure, -1 not observed. If none is, lengths and forecasts
             alone are watched.
         groups : array-like of shape (n_runs,), optional
             Tasks, where some have several trials: the first of each is taken.
@@ -186,7 +186,7 @@ class FleetMonitor(BaseEstimator):
         check_choice(self.phi, "phi", AGGREGATORS)
         as_count(self.n_after, "n_after", MIN_REFERENCE_RUNS)
         traces, outcomes, tasks, is_whole = self._checked(X, y, groups, reset=True)
-        self._watches_outcomes = y is not None
+        self._watches_outcomes = bool((outcomes != CENSORED).any())
         if self.forecaster is not None and not self._watches_outcomes:
             raise ValueError("y is missing: a forecaster learns from outcomes")
         n_tasks = len(np.unique(tasks))
