@@ -206,6 +206,8 @@ class LearnThenTestStop(OneLimit):
     P[Bin(n_1, alpha) <= k] and P[Bin(n, lost_accuracy) <= k], of which the larger one counts. Both
     rates rise with the threshold, so all thresholds may be tested rather than those of a grid. For
     the bound on lost accuracy, held-out runs must be drawn from all runs, not outcome by outcome.
+    Runs must be independent: of several trials of a task give one, or take `DensityRatioEProcess`,
+    whose `fit` takes groups.
 
     References
     ----------
@@ -271,8 +273,9 @@ class LearnThenTestStop(OneLimit):
         held_out = observed
         if calibration is not None or not is_passthrough(self.forecaster):
             seed = check_random_state(self.random_state).randint(2**31)
-            share = self.calibration_fraction
-            held_out = held_out_rows(observed, len(traces), calibration, share, seed)
+            held_out = held_out_rows(
+                observed, len(traces), calibration, self.calibration_fraction, seed
+            )
         train = observed[~np.isin(observed, held_out)]
         self.forecaster_ = fitted_forecaster(
             self.forecaster, PrefixForecaster(), traces[train], labels[train]
