@@ -148,7 +148,7 @@ def test_what_a_price_buys():
     bought = report.purchase
     assert bought.signals == ["s1"]
     assert bought.cost == pytest.approx(0.002 * X.lengths.mean())
-    assert bought.found > bought.found_without > 0
+    assert bought.stopped > bought.stopped_without > 0
     assert "Forecasts cost 0.00" in " ".join(str(report).split())
     nameless = EvaluationOptions(prices={"s7": 1.0})
     with pytest.raises(ValueError, match="s7"):

@@ -339,7 +339,7 @@ def test_a_text_of_two_batches_is_learned_once(rng):
 
 def test_memory_is_that_of_a_batch_of_runs(rng):
     beyond = []
-    for n_runs in (400, 1600):
+    for n_runs in (200, 400):  # of one batch, and of two
         runs = talks(n_runs, rng)
         tracemalloc.start()
         S = TracerSignals().fit_transform(runs)

@@ -88,10 +88,10 @@ class Combination:
         columns = [of.alone(cells[:, k]) for k, of in enumerate(self.maps)]
         return np.nan_to_num(np.column_stack(columns), nan=self.base)
 
-    def rows(self, t: int, said: RunningStatistics) -> FloatArray:
+    def rows(self, t: int, history: RunningStatistics) -> FloatArray:
         """Return what the regression sees: what was said, the same times log t, t, a constant."""
-        seen = said.n > 0
-        of_signals = (said.last, said.mean, said.low, said.high)
+        seen = history.n > 0
+        of_signals = (history.last, history.mean, history.low, history.high)
         statistics = np.hstack([np.where(seen, part, 0.0) for part in of_signals])
         log_t = np.log(t)
         alive = logit(self.alive._rates(np.array([t]), False)[0]) - self.base
@@ -104,8 +104,8 @@ class Combination:
         rows = np.empty((len(X.cells), 8 * len(self.maps) + 3))
         start = RunningStatistics.begin(len(X), len(self.maps))
         states = states_by_step(heard, start, RunningStatistics.push)
-        for t, (here, said) in enumerate(states, start=1):
-            rows[here] = self.rows(t, said)
+        for t, (here, history) in enumerate(states, start=1):
+            rows[here] = self.rows(t, history)
         return rows
 
 

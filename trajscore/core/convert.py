@@ -249,10 +249,10 @@ def stacked_parts(several: Sequence[Any], channels: Sequence[str] | None) -> ByN
         for j, name in enumerate(names)
     ]
     horizons = [X.horizon for X in several if X.horizon is not None]
-    for one, other in pairwise(horizons):
-        row = first_true(one != other)
+    for left, right in pairwise(horizons):
+        row = first_true(left != right)
         if row is not None:
-            raise ValueError(f"row {row} has horizons {one[row]} and {other[row]}; give one")
+            raise ValueError(f"row {row} has horizons {left[row]} and {right[row]}; give one")
     return {
         "cells": cells,
         "channels": as_channels(channels or distinct, cells),

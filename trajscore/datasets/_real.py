@@ -126,7 +126,7 @@ def fetch_evaluator(
 _EXPECTED_COST = "https://raw.githubusercontent.com/luferrer/expected_cost/main/notebooks/data/"
 _PARTS = ("scores", "targets")
 # SHA-256 of scores.npy and targets.npy, where they are known
-_KNOWN: dict[str, tuple[str, str]] = {
+_CHECKSUMS: dict[str, tuple[str, str]] = {
     "agnews_gpt2": (
         "df9eb254784786bce6e03719aa24f0f6cd8d1473b2319cc1583df40e1ee4bdb7",
         "ec3f5d3b4daa0ae72bafacac524aa103caf3373604b79299b34019fe589c2b4d",
@@ -190,7 +190,7 @@ def fetch_expected_cost(
         retrieve(
             f"{folder}{part}.npy", f"{name}_{part}.npy", sha256, data_home, download_if_missing
         )
-        for part, sha256 in zip(_PARTS, _KNOWN.get(name, (None, None)), strict=True)
+        for part, sha256 in zip(_PARTS, _CHECKSUMS.get(name, (None, None)), strict=True)
     ]
     scores, targets = (np.load(path, allow_pickle=False) for path in paths)
     X = log_softmax(scores.astype(float), axis=1)

@@ -87,8 +87,8 @@ class Purchase(NamedTuple):
 
     signals: list[str]
     cost: float  # of them at all steps of a run, on average
-    found: float  # share of the failing runs that are stopped, with few of the good ones
-    found_without: float  # the same by the signals that cost nothing
+    stopped: float  # share of the failing runs that are stopped, with few of the good ones
+    stopped_without: float  # the same by the signals that cost nothing
 
 
 def purchase(combined: Combined, prices: Mapping[str, float]) -> Purchase:
@@ -106,8 +106,8 @@ def purchase(combined: Combined, prices: Mapping[str, float]) -> Purchase:
     return Purchase(
         signals=[name for name in names if prices.get(name)],
         cost=sum(prices.values()) * combined.row.traces.lengths.mean(),
-        found=share_stopped(combined.row),
-        found_without=share_stopped(combined.of(free)) if free else 0.0,
+        stopped=share_stopped(combined.row),
+        stopped_without=share_stopped(combined.of(free)) if free else 0.0,
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from trajscore.io import vocabulary as keys
-from trajscore.io._results import has_calls, result_messages, said
+from trajscore.io._results import has_calls, result_messages, text_message
 from trajscore.io._run import leftover
 from trajscore.io._smolagents import OF_WORDS, STEP_FIELDS, is_step, messages_of_step, with_calls
 from trajscore.io.logprobs import find_logprobs
@@ -83,8 +83,8 @@ def find_messages(record: Record) -> tuple[Values | None, set[str]]:
     if keys.answer_part(record) and not keys.is_response(record):
         asked = _text_message(record.get("prompt"), "user")
         return _with_answer(asked, record), keys.OF_ANSWERS
-    if found := _of_sides(record):
-        return found
+    if sides := _of_sides(record):
+        return sides
     held = {name: parsed(value) for name, value in record.items()}
     lists = {name: value for name, value in held.items() if _lists_turns(name, value)}
     for name in _usual_or_only(lists, keys.ITEM_LISTS):
@@ -167,7 +167,7 @@ def _text_message(value: Any, role: str) -> Values:
     value = parsed(value)
     if isinstance(value, dict):  # what a server was asked
         value = first(value, keys.WORDS["prompts"])
-    return said(role, [value])
+    return text_message(role, [value])
 
 
 def as_chat(messages: Iterable[Any]) -> Iterable[tuple[int, Any]]:
@@ -231,7 +231,7 @@ def chat_messages(message: Any) -> Values:
     fields = unwrapped(message)
     parts = fields.get("parts")
     content = fields.get("content")
-    instructions = said("system", [fields.get("instructions")])  # of each request
+    instructions = text_message("system", [fields.get("instructions")])  # of each request
     if is_response:
         turns = [turn for _, turn in as_chat(fields["output"])]
         usage = leftover({"usage": first(fields, keys.USAGES)})
@@ -267,7 +267,7 @@ def is_of_program(message: Any) -> bool:
 
 def answer_of(part: Record) -> list[Message]:
     """Return the turn that is an answer of a server, or several, with its log-probabilities."""
-    content = first(part, keys.SAID)
+    content = first(part, keys.ANSWERS)
     items = [{"role": "assistant", **content}] if isinstance(content, dict) else as_list(content)
     turns = [message for _, message in as_chat(items) if isinstance(message, dict)]
     *before, turn = turns or [{"role": "assistant", "content": content}]

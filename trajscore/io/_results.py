@@ -36,11 +36,11 @@ def result_messages(record: Record) -> tuple[Values, set[str]]:
         tasks = as_list(record[name])
         return [message for task in tasks for message in _of_task(as_fields(task))], {name}
     if {"messages", "outputs", "model_type"} <= record.keys():
-        asked = as_list(record["messages"]) or said("user", [record.get("prompt")])
+        asked = as_list(record["messages"]) or text_message("user", [record.get("prompt")])
         output = next(iter(as_list(record["outputs"])), None)
         answers = [{"role": "assistant", **as_fields(output)}]
         if isinstance(output, str):
-            answers = said("assistant", [output])
+            answers = text_message("assistant", [output])
         return [*asked, *answers], {"messages", "outputs"}
     return _of_prediction(record)
 
@@ -55,9 +55,11 @@ def lacks_answer(messages: Values) -> bool:
 
 def _of_task(task: Record) -> Values:
     """Return the messages of a task and its answer, which not all agents put into them."""
-    messages = as_list(task.get("messages")) or said("user", [task.get("description")])
+    messages = as_list(task.get("messages")) or text_message("user", [task.get("description")])
     last = text_of(first_object(messages[-1:]).get("content"))
-    return messages + said("assistant", [task.get("raw")] * (str(task.get("raw")) not in last))
+    return messages + text_message(
+        "assistant", [task.get("raw")] * (str(task.get("raw")) not in last)
+    )
 
 
 def _of_prediction(record: Record) -> tuple[Values, set[str]]:
@@ -78,11 +80,11 @@ def _of_prediction(record: Record) -> tuple[Values, set[str]]:
     beside = {*USUAL_FIELDS.names(fields, _WORDS["of_run"]).values(), "reasoning", place}
     # `Evaluate` keeps labels, too
     asked = [k for k in fields if not (k in answered | beside or words_of(k) & _LABELS)]
-    messages = said("user", list(map(fields.get, asked)))
+    messages = text_message("user", list(map(fields.get, asked)))
     for step in _steps_in(fields[place]):
         messages += _called(*map(step.get, _STEP))
     answers = [fields[k] for k in fields if k in answered - beside]
-    return messages + said("assistant", answers), {place, owner, *_ASKED}
+    return messages + text_message("assistant", answers), {place, owner, *_ASKED}
 
 
 def _steps_in(value: Any) -> list[Record]:
@@ -108,7 +110,7 @@ def _called(thought: Any, name: Any, arguments: Any, result: Any) -> Values:
     return [turn, {"role": "tool", "content": result, "error": failed}]
 
 
-def said(role: str, values: Values) -> Values:
+def text_message(role: str, values: Values) -> Values:
     """Return the texts among some values as one message; none where they are blank."""
     text = "\n".join(value for value in values if isinstance(value, str))
     return [{"role": role, "content": text}] if text.strip() else []
@@ -143,4 +145,4 @@ def spoken_calls(message: Any) -> Values:
         name, _, arguments = called.partition("\nAction Input:")
         result, _, spoken = later.partition("\nThought:")
         turns += _called(thought.strip(), name.strip(), printed(arguments.strip()), result.strip())
-    return turns + said("assistant", [spoken.strip()])
+    return turns + text_message("assistant", [spoken.strip()])

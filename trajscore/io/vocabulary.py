@@ -30,14 +30,14 @@ PAYLOADS = WORDS["payloads"]
 OF_USER = [name for name, side in PAYLOADS.items() if side == "user"]
 """Fields of a request whose bare text is the user's."""
 
-SAID = WORDS["answers"]["said"]
-OF_ANSWERS = {*SAID, *WORDS["answers"]["beside"]}
+ANSWERS = WORDS["answers"]["turns"]
+OF_ANSWERS = {*ANSWERS, *WORDS["answers"]["beside"]}
 """All fields of a response that are of its turn, or of how it was made."""
 HOLDERS = WORDS["answers"]["holders"]
-_ANSWERS = [({*names}, path) for names, path in WORDS["answers"]["known"]]
-_IN_ANSWERS = {*SAID, "logprobs"}
+_KNOWN_ANSWERS = [({*names}, path) for names, path in WORDS["answers"]["known"]]
+_IN_ANSWERS = {*ANSWERS, "logprobs"}
 # one of which every response has, and few other objects
-_MARKS = {name for names, _ in _ANSWERS for name in names} - {*SAID, "model"}
+_MARKS = {name for names, _ in _KNOWN_ANSWERS for name in names} - {*ANSWERS, "model"}
 _MARKS |= {"generated_text", "object", "response_id"}
 
 # ------------------------------------------------------------------ messages and their parts
@@ -103,7 +103,7 @@ def answer_part(fields: Record) -> Record:
     is_piece = False in (fields.get("done"), fields.get("stop"))  # of a stream
     if is_piece or str(fields.get("object")).endswith(".chunk"):
         return {}
-    for names, path in _ANSWERS:
+    for names, path in _KNOWN_ANSWERS:
         if names <= fields.keys():
             part = first_object(fields[path]) if path else fields
             is_other = path == "candidates" and not as_fields(part, "content")

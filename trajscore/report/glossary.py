@@ -36,7 +36,7 @@ GLOSSARY: dict[str, str] = (
 
 
 def counted_as(censored: str, n_runs: int = 2) -> str:
-    """Say what so many runs without an outcome count as."""
+    """Say what a number of runs without an outcome count as."""
     return str(_TEXTS["counted_as"][censored][int(n_runs > 1)])
 
 

@@ -277,9 +277,9 @@ def of_purchase(data: Evaluation) -> str:
         return ""
     names = listed(map(quoted, bought.signals))
     return (
-        f"Forecasts cost {bought.cost:.3g} a run. With {names} {of_hundred(bought.found)} of 100 "
+        f"Forecasts cost {bought.cost:.3g} a run. With {names} {of_hundred(bought.stopped)} of 100 "
         f"failing runs are stopped early, and at most {LOST:g} of 100 good ones; without, "
-        f"{of_hundred(bought.found_without)}."
+        f"{of_hundred(bought.stopped_without)}."
     )
 
 
