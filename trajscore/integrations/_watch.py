@@ -193,8 +193,7 @@ class Watch:
             approvals = [{approved(call) for call in turn.tool_calls} - {None} for turn in since]
             since = list(filter(None, approvals))  # of turns that a person was asked about
         if not since:
-            results = [call.result for call in turns.steps[step - 1].tool_calls]
-            lines = [turns.text_with_calls(step - 1), *map(str, filter(None, results))]
+            lines = [turns.text_with_calls(step - 1), *filter(None, turns.steps[step - 1].results)]
             question = look._replace(stop=False, ask=True, text="\n".join(lines))
             if self.window is not None:
                 inside = np.flatnonzero(self.window.transform([run]).cells) + 1
