@@ -242,7 +242,7 @@ def compare_locators(
     labels = labels[labels >= 0]
     X = sample.X
     task = sample.groups
-    no_signal = X.with_cells(0 * X.cells)
+    no_signal = X.with_cells(np.zeros(len(X.cells)))
     position = FirstErrorLocator().fit_transform(no_signal, labels, task)
     share = np.repeat((labels > 0).mean() / X.lengths, X.lengths)
     named = sample.traces | {"position": position, "uniform": X.with_cells(share)}
