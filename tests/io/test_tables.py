@@ -188,6 +188,9 @@ def test_scales_and_risks(tables):
     for values in ([0.5, 1.5, 1, 0], [0, 1, 1, 0], ["50%", "0%", "1%", "1%"]):
         runs = tables.read(steps(a=values), "--scale", "a=100")
         assert max(runs.predictors["a"]) <= 0.5
+    mixed = steps(a=["50%", "0.25", "1%", "0.5"])
+    assert "pass --scale a=1" in tables.refuse(mixed, "--score", "a")
+    assert max(tables.read(mixed, "--scale", "a=1").predictors["a"]) == 0.5
 
 
 def test_words_among_numbers(tables):

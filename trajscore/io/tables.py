@@ -272,8 +272,10 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
     changed: dict[str, pd.Series] = {}
     for name, scale in fields.scales:
         column = frame[name]
-        if column.dtype.kind in "OUT":  # "85%"
-            column = column.map(lambda cell: cell.rstrip(" %") if isinstance(cell, str) else cell)
+        if column.dtype.kind in "OUT":  # "85%" is that share of the scale
+            texts = column.astype(str)
+            shares = parse_numbers(texts.str.rstrip(" %")) / 100
+            column = column.astype(object).mask(texts.str.endswith("%"), shares * scale)
         changed[name] = parse_numbers(column) / scale
         row = first_true(outside_unit(changed[name]))
         if row is not None:
@@ -284,13 +286,15 @@ def with_scales(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
             )
     unscaled = frame[[name for name in fields.scores if name not in changed]]
     for name, cells in unscaled.select_dtypes(["object", "string", "category"]).items():
-        row = first_true(cells.astype(str).str.endswith("%"))
+        shares = cells.astype(str).str.endswith("%")
+        row = first_true(shares)
         if row is not None:
+            top = 1 + 99 * (shares | cells.isna()).all()  # else shares stand beside numbers
             raise ArgumentError(
                 f"row {row}: column {name!r} has {str(cells.iloc[row])!r}, not a number; "
                 f"pass {{argument}}",
                 "scales",
-                f"{name}=100",
+                f"{name}={top}",
             )
     for name in fields.risks:
         risk = changed.get(name, parse_numbers(frame[name]))

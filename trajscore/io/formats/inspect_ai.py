@@ -39,8 +39,9 @@ class Inspect(Format):
     def runs(self, file: LogFile) -> RawRuns:
         if is_zipfile(file.path):
             check_archive(file.path, file.max_size)
-        need = "reading logs of Inspect AI needs inspect-ai"
-        library = optional("inspect_ai.log", need, "inspect")
+        library = optional(
+            "inspect_ai.log", "reading logs of Inspect AI needs inspect-ai", "inspect"
+        )
         try:
             head = library.read_eval_log(str(file.path), header_only=True)
             file.info.update(status=head.status, eval=head.eval.model_dump(exclude_none=True))

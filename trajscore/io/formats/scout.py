@@ -30,8 +30,9 @@ class Scout(Format):
         return []
 
     def runs(self, file: LogFile) -> RawRuns:
-        need = "reading transcripts of Inspect Scout needs inspect-scout"
-        scout = optional("inspect_scout", need, "scout")
+        scout = optional(
+            "inspect_scout", "reading transcripts of Inspect Scout needs inspect-scout", "scout"
+        )
         with ExitStack() as opened:
             # a thread of its own, as in a notebook this one is within a loop already
             thread = opened.enter_context(ThreadPoolExecutor(1))
